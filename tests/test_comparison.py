@@ -289,10 +289,10 @@ def test_findings_about_files_are_settings() -> None:
     assert [about_files(one) for one in ("TF021", "TF060", "TF068", "TF012", "TF999")] == [True] * 3 + [False] * 2
 
 
-def test_a_runtime_that_one_report_does_not_list_has_no_advice_of_its_own() -> None:
+def test_a_runtime_that_only_one_report_lists() -> None:
     told = run(str(MODELS / "json-frames"), str(MODELS / "no-tools-no-system")).stdout
     assert "  runtimes.llama.cpp\n    - --jinja" in told
-    assert "    + no advice of its own\n  runtimes.any runtime\n    - no advice of its own\n    + " in told
+    assert "    + not in this report\n  runtimes.any runtime\n    - not in this report\n    + " in told
 
 
 def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:

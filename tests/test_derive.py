@@ -151,13 +151,13 @@ def unknown_format(report: Report) -> Finding:
 
 
 def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() -> None:
-    parser, in_words = "Set the parser that the model card names by hand.", "`toolfmt render MODEL --strategy prose`."
+    parser, command = "Set the parser named in the model card.", "`toolfmt render MODEL --strategy prose`."
     # `<use=NAME>` and `<with=KEY>` are built as `<function=NAME>` and `<parameter=KEY>` of xml_function are.
     lines = TEMPLATE.replace("【use ' + ", "<use=' + ").replace("'】\\n'", "'>\\n'").replace("【/use】", "</use>")
     fix = advice(lines.replace("【with ' + key + '】'", "<with=' + key + '>'").replace("'【/with】\\n'", "'\\n'"))
-    assert fix.startswith(f"{parser} Or write a format file (docs/own_formats.md), starting from the most similar")
-    assert fix.endswith(f" Or describe the tools in the system prompt: {in_words}")
-    near = re.search(r"known format, (\w+)\. It writes this call as (.+?)\. Or describe", fix)
+    assert fix.startswith(f"{parser} Or write a format file (docs/own_formats.md). The closest known format is")
+    assert fix.endswith(f" Or describe the tools in the system prompt: {command}")
+    near = re.search(r"known format is (\w+); it would write the same call as (.+?)\. Or describe", fix)
     assert near is not None
     assert near[1] == "xml_function"
     (call,) = toolfmt.parse(near[2].replace("\\n", "\n"), near[1]).tool_calls
@@ -172,7 +172,7 @@ def test_the_advice_leaves_out_what_does_not_apply() -> None:
         "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.content }}{% endfor %}"
     )
     assert advice(described).startswith(
-        "Set the parser that the model card names by hand. "
+        "Set the parser named in the model card. "
         "Or write a format file (docs/own_formats.md) for the calls that the template describes. Or describe"
     )
 

@@ -83,15 +83,15 @@ def failure(path: Path) -> str:
 # What is read
 
 
-def test_the_runtimes_that_a_gguf_file_says_nothing_about_are_listed_as_not_covered(tmp_path: Path) -> None:
+def test_runtimes_that_load_no_gguf_file_are_listed_with_a_hint(tmp_path: Path) -> None:
     template = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     path = written(tmp_path / "model.gguf", template=template)
     advice = {one.runtime: one for one in toolfmt.load(path).inspect().sections.advice}
-    not_covered = "not covered by a .gguf file: inspect the model directory that it loads"
+    not_covered = "a .gguf file does not apply to this runtime; inspect the model directory that the runtime loads"
     for runtime in ("vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"):
         assert (advice[runtime].text, advice[runtime].supported) == (not_covered, False)
     assert advice["llama.cpp"].supported
-    told = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "100"}).stdout
+    told = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "120"}).stdout
     assert told.count(f"    + {not_covered}\n") == 4
 
 

@@ -110,7 +110,7 @@ def test_text_next_to_a_call_keeps_the_strategy_in_every_prefix(
 
 
 def test_a_long_conversation_keeps_the_plan_of_its_first_turns(tmp_path: Path) -> None:
-    """Fewer plans are tried for a long conversation: without that of its first turns it goes another way."""
+    """Fewer plans are tried for a long conversation. Without the plan of its first turns, another one is found."""
     model = alternating(tmp_path, eos=False)
     talk = [message for number in range(40) for message in turn(number % 10)]
     prompt = model.render([*talk, USER], [TOOL])
@@ -131,7 +131,7 @@ def test_a_default_system_prompt_that_the_tools_replace_is_named(
     "system",
     ["'[SYSTEM]' + system + '\\n' + DEFAULT + '[/SYSTEM]'", "'[SYSTEM]' + (system if system != DEFAULT else '')"],
 )
-def test_a_default_system_prompt_that_stays_or_is_not_there_is_not_named(tmp_path: Path, system: str) -> None:
+def test_a_default_system_prompt_that_is_kept_or_absent_is_not_named(tmp_path: Path, system: str) -> None:
     old = "'[SYSTEM]' + (system if system is string else system[0].text) + '[/SYSTEM]'"
     assert old in ALTERNATING
     template = ALTERNATING.replace(old, system.replace("DEFAULT", f"'{DEFAULT}'"))

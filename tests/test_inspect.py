@@ -15,6 +15,7 @@ from left_to_fill import check_filled
 from toolfmt import formats
 from toolfmt.formats import default_format
 from toolfmt.inspect import checks
+from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
 from toolfmt.inspect.inference import decision
 from toolfmt.inspect.inference.decision import declarations, infer
 from toolfmt.inspect.inference.read_back import NASTY_STRINGS, own_markers
@@ -491,7 +492,7 @@ def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
     [
         (
             "{% for m in messages %}<|{{ m.role }}|>{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}",
-            ("Give its content as a list of text parts; toolfmt's render does it for you.", "warning", "render"),
+            (SEND_TEXT_PARTS, "warning", "render"),
         ),
         (
             "{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}",

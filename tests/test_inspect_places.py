@@ -142,7 +142,7 @@ def test_a_place_that_cannot_be_read_is_a_row_and_the_others_are_inspected() -> 
         *("gone", "-", "not", "inspected", *"-----", "no such directory; give one that is there")
     ]
     assert [rows[1].split()[0], rows[3].split()[0]] == ["clean", "noted"]
-    assert "1 not inspected" in rows[-2]
+    assert "; 1 path not inspected." in rows[-2]
     assert result.stderr == "toolfmt: gone: no such directory; give one that is there\n"
     assert result.exit_code == 2
     status, reports = lines("clean", "gone", "bad")  # an error of another model counts more
@@ -184,11 +184,12 @@ def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path
     for name in ("in-conflict", "json-frames"):
         shutil.copytree(MODELS / name, folder / name)
     (folder / "config.json").write_text("{}", "utf-8")
-    reason = "no chat template of its own, but 2 models in it; name one of them: in-conflict, json-frames"
+    reason = "a model configuration but no chat template; its 2 models are listed separately"
     result = CliRunner().invoke(main, ["inspect", "--trusted", str(folder)], env={"COLUMNS": None})
     rows = result.stdout.splitlines()
     assert [row.split()[0] for row in rows[1:4]] == ["d", "d/in-conflict", "d/json-frames"]
     assert "not inspected" in rows[1] and rows[1].endswith(reason)
+    assert "2 models: 1 template, 0 adapted, 0 prose, 1 broken; 1 path not inspected." in result.stdout
     assert (result.exit_code, result.stderr) == (1, f"toolfmt: {folder}: {reason}\n")
     status, reports = lines("--trusted", str(folder))
     assert reports[0] == {"path": str(folder), "error": f"{folder}: {reason}"}
@@ -220,7 +221,7 @@ def test_a_model_and_those_in_its_directory_are_a_table(tmp_path: Path) -> None:
     assert run("--trusted", f"{model}/config.json").stdout.startswith("model   qwen3   chat_template.jinja\n")
 
 
-def test_a_command_for_one_model_names_those_it_does_not_read(tmp_path: Path) -> None:
+def test_a_command_for_one_model_lists_the_models_that_it_ignores(tmp_path: Path) -> None:
     model, request = tmp_path / "model", tmp_path / "request.json"
     shutil.copytree(MODELS / "json-frames", model)
     request.write_text('{"messages": [{"role": "user", "content": "hi"}]}', "utf-8")
@@ -238,7 +239,8 @@ def test_a_command_for_one_model_names_those_it_does_not_read(tmp_path: Path) ->
     before = [CliRunner().invoke(main, words) for words in commands]
     for name in ("checkpoint-1", "checkpoint-2"):
         shutil.copytree(MODELS / "in-conflict", model / name)
-    line = f"toolfmt: {model}: only the model of this directory is read, not those in it: checkpoint-1, checkpoint-2\n"
+    ignored = "ignoring the models below it: checkpoint-1, checkpoint-2"
+    line = f"toolfmt: {model}: using the model in this directory; {ignored}\n"
     for words, earlier in zip(commands, before, strict=True):
         result = CliRunner().invoke(main, words)
         assert (result.exit_code, result.stdout) == (earlier.exit_code, earlier.stdout)
@@ -250,7 +252,7 @@ def test_a_command_for_one_model_names_those_it_does_not_read(tmp_path: Path) ->
     for words in commands:
         result = CliRunner().invoke(main, words)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "no chat template of its own, but 2 models in it; name one of them: checkpoint-1" in result.stderr
+        assert "no chat template here, but 2 models below it; pass one of them: checkpoint-1" in result.stderr
 
 
 def test_files_of_one_model_directory_are_one_report(tmp_path: Path) -> None:

@@ -598,10 +598,10 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
 @pytest.mark.parametrize(
     ("library", "told"),
     [
-        ("openai", "to ask an endpoint needs the library openai: pip install openai"),
+        ("openai", "querying an endpoint requires openai: pip install openai"),
         (
             "jsonschema",
-            "to check arguments by the schema of their tool needs jsonschema: pip install jsonschema",
+            "checking arguments against the schema of their tool requires jsonschema: pip install jsonschema",
         ),
     ],
 )

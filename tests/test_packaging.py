@@ -122,14 +122,14 @@ def test_the_sdist_builds_the_same_wheel(dist: Path, wheel: zipfile.ZipFile, tmp
     assert {"README.md", "LICENSE", "CHANGELOG.md"} <= {path.name for path in source.iterdir()}
 
 
-def test_no_error_and_no_page_names_an_extra_of_a_package_that_no_index_has() -> None:
+def test_no_error_and_no_page_suggests_an_extra_of_toolfmt() -> None:
     files = [*(ROOT / "toolfmt").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
     assert len(files) > 300
     for file in [*files, ROOT / "README.md", ROOT / "action.yml"]:
         assert re.findall(r"toolfmt\[[a-z]+[^\n]*", file.read_text("utf-8")) == [], file
 
 
-# --- the versions that tests are run with
+# --- the versions that the tests use
 
 
 def requirements(name: str, extras: set[str]) -> Iterator[Requirement]:
@@ -162,11 +162,17 @@ def test_the_constraints_pin_every_package_of_the_tests_and_the_site() -> None:
     lines = [Requirement(line) for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines() if line[0] != "#"]
     assert [str(line) for line in lines if [one.operator for one in line.specifier] != ["=="]] == []
     names = needed("test", "docs")
-    assert names >= {"pytest", "transformers", "numpy", "markupsafe", "mkdocs-material"}  # some lie several steps away
+    assert names >= {
+        "pytest",
+        "transformers",
+        "numpy",
+        "markupsafe",
+        "mkdocs-material",
+    }  # some are indirect dependencies
     assert names - {canonicalize_name(line.name) for line in lines} == set()
 
 
-def test_the_commands_that_install_the_tests_or_the_site_take_the_constraints() -> None:
+def test_install_commands_for_tests_and_site_use_the_constraints() -> None:
     for file in ("README.md", "CONTRIBUTING.md", ".ci/run", "scripts/try_pythons.py"):
         text = (ROOT / file).read_text("utf-8")
         commands = re.findall(r"^.*install.*\[(?:test|docs)\].*$", text, re.MULTILINE)

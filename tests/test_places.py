@@ -16,8 +16,8 @@ from toolfmt.errors import BadModelDirectory
 from toolfmt.templates import (
     ModelFiles,
     TemplateSource,
-    alone,
     cached_name,
+    file_of_model,
     load_files,
     model_place,
     model_places,
@@ -261,7 +261,7 @@ def test_a_model_directory_without_a_template_is_not_one_of_the_models_in_it(tmp
     with_templates(tmp_path, "a", "b")
     (tmp_path / "config.json").write_text("{}", "utf-8")
     assert failure(load_files, tmp_path) == (
-        f"{tmp_path}: no chat template of its own, but 2 models in it; name one of them: a, b"
+        f"{tmp_path}: no chat template here, but 2 models below it; pass one of them: a, b"
     )
     with_templates(tmp_path, ".")
     assert load_files(tmp_path).directory == tmp_path
@@ -285,7 +285,7 @@ def test_a_snapshot_with_models_in_it_is_a_folder_of_them(tmp_path: Path) -> Non
     assert load_files(kept).directory == snapshot
 
 
-def test_a_file_of_the_directory_names_its_model_alone(tmp_path: Path) -> None:
+def test_a_file_of_the_directory_selects_only_its_model(tmp_path: Path) -> None:
     with_templates(tmp_path, ".", "checkpoint-1")
     assert file_of_model(str(tmp_path)) == f"{tmp_path}/tokenizer_config.json"
     assert file_of_model(f"{tmp_path}/checkpoint-1") == f"{tmp_path}/checkpoint-1"

@@ -110,10 +110,10 @@ def test_a_report_shows_that_a_template_takes_content_as_parts_only(tmp_path: Pa
     refused = next(finding for finding in report.findings if finding.code == "TF003")
     assert (refused.severity, refused.fix) == (
         "warning",
-        "Give its content as a list of text parts; toolfmt's render does it for you.",
+        'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt render` does this.',
     )
     fix = next(note.fix for note in report.notes if note.code == "TF037")
-    assert fix.startswith("Send content as a list of one part;")
+    assert fix == 'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt render` does this.'
 
 
 def test_a_template_that_shows_tools_is_given_them(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ DAMAGED = [
     "[" * 100_000,
     "1" * 5000,
 ]
-"""Arguments that are not the text of one JSON object, such as a cut response leaves behind."""
+"""Arguments that are not the text of one JSON object, for example after a truncated response."""
 
 
 @pytest.mark.sample(4)

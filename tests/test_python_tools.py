@@ -299,8 +299,8 @@ except ValueError as error:
 @pytest.mark.parametrize(
     ("missing", "told"),
     [
-        ("pydantic", "a tool made of Python needs pydantic: pip install pydantic docstring_parser"),
-        ("docstring_parser", "to read its docstring needs docstring_parser: pip install pydantic docstring_parser"),
+        ("pydantic", "making a tool from Python requires pydantic: pip install pydantic docstring_parser"),
+        ("docstring_parser", "reading the docstring requires docstring_parser: pip install pydantic docstring_parser"),
     ],
 )
 def test_without_the_library_it_is_told_which_to_install(missing: str, told: str) -> None:

@@ -80,10 +80,13 @@ def test_words_are_markers_where_there_are_no_others() -> None:
 @pytest.mark.parametrize(
     ("content", "how"),
     [
-        ("message.content.split('</think>')[-1]", "a question with '</think>' in it loses what stands before it"),
-        ("message.content.split('<eot>')[0]", "a question with '<eot>' in it loses what stands behind it"),
-        ("message.content.replace('/slow', '')", "a question with '/slow' in it is changed"),
-        ("'Go!' if 'the word' in message.content else message.content", "a question with 'the word' in it is dropped"),
+        ("message.content.split('</think>')[-1]", "a question that contains '</think>' loses the text before it"),
+        ("message.content.split('<eot>')[0]", "a question that contains '<eot>' loses the text after it"),
+        ("message.content.replace('/slow', '')", "a question that contains '/slow' is changed"),
+        (
+            "'Go!' if 'the word' in message.content else message.content",
+            "a question that contains 'the word' is dropped",
+        ),
     ],
 )
 def test_a_question_that_holds_what_the_template_looks_for_is_shown(content: str, how: str) -> None:
@@ -120,7 +123,7 @@ def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
     finding = found(report, "TF056")
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 2)
-    assert finding.message == "An answer of the model with '</think>' in it loses what stands before it."
+    assert finding.message == "An assistant message that contains '</think>' loses the text before it."
     assert report.sections.safety["content_kept"].outcome == "assistant-text-cut"
 
 
@@ -217,8 +220,8 @@ def test_the_line_is_that_which_decides_and_results_are_told_beside_questions() 
     assert finding is not None
     assert (finding.severity, finding.line) == ("warning", 3)
     question, result = finding.message.split("; ")
-    assert question.startswith("What a message says changes the prompt: a question with '/off' in it is changed: ")
-    assert result.startswith("a tool result with 'error' in it changes how something else is rendered: ")
+    assert question.startswith("What a message says changes the prompt: a question that contains '/off' is changed: ")
+    assert result.startswith("a tool result that contains 'error' changes how something else is rendered: ")
     assert "Try again!" in result
 
 
@@ -258,7 +261,7 @@ def test_an_answer_that_is_refused_for_the_marks_in_it_is_a_note() -> None:
     )
     told = found(inspect_template(PLAIN.replace("{{ message.content", refuse + "{{ message.content")), "TF056")
     assert told is not None
-    assert told.message == "An answer of the model with '<|to|>' in it is refused: the template refuses: no."
+    assert told.message == "An assistant message that contains '<|to|>' is refused: the template refuses: no."
     assert (told.severity, told.fix) == ("note", "Send answers back as they were parsed, without the marks.")
 
 

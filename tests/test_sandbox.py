@@ -216,8 +216,8 @@ def test_a_worker_that_uses_no_cpu_time_reaches_the_time_limit() -> None:
     with pytest.raises(WorkerUnavailable) as stopped:
         worker.run(EVALUATE, SLEEP)
     assert str(stopped.value) == (
-        "the worker process reached the time limit of 0.5 seconds; "
-        "try again when the machine is less busy, or raise the limit (toolfmt inspect --time-limit SECONDS)"
+        "the worker process used no CPU time for 0.5 seconds; "
+        "try again when the machine is less busy, or raise the time limit (toolfmt inspect --time-limit SECONDS)"
     )
     assert not isinstance(stopped.value, TemplateError)
     assert worker.run(EVALUATE, "'next'") == "next"
@@ -235,9 +235,10 @@ def test_cpu_time_restarts_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_time_limit_counts_from_the_start_where_no_cpu_time_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolfmt.sandbox.cpu_time.cpu_seconds", lambda pid: None)
+    for module in ("cpu_time", "pool"):
+        monkeypatch.setattr(f"toolfmt.sandbox.{module}.cpu_seconds", lambda pid: None)
     worker = new_worker(replace(SMALL, time_limit=0.5, processor_seconds=60))
-    with pytest.raises(WorkerUnavailable):
+    with pytest.raises(WorkerUnavailable, match=r"^the job did not finish within 0\.5 seconds; try again when"):
         worker.run(EVALUATE, BURN.format(end=60))
     worker.close()
 
@@ -291,8 +292,10 @@ def test_the_cpu_time_of_a_process_is_the_one_the_system_counts() -> None:
 def test_a_signal_from_outside_gives_no_verdict(name: str, small: Worker) -> None:
     """The system sends SIGKILL when memory runs out."""
     ending = f"__import__('os').kill(__import__('os').getpid(), {int(getattr(signal, name))})"
-    with pytest.raises(WorkerUnavailable, match=f"{name} ended the worker process, as the system does when memory"):
+    with pytest.raises(WorkerUnavailable) as unavailable:
         small.run(EVALUATE, ending)
+    assert str(unavailable.value).startswith(f"the worker process was killed by {name}; ")
+    assert ("memory" in str(unavailable.value)) == (name == "SIGKILL")
     assert small.run(EVALUATE, "'next'") == "next"
 
 

@@ -667,7 +667,7 @@ def test_a_format_module_that_fails_is_named_with_its_error(whole: Path, source:
     file = whole / KNOWN / "apertus.py"
     kept = file.read_text("utf-8")
     file.write_text(source, "utf-8")
-    line = f"toolfmt: toolfmt/formats/known/apertus.py cannot be imported ({error}); correct this module\n"
+    line = f"toolfmt: toolfmt/formats/known/apertus.py: loading the format failed: {error}; correct this module\n"
     model = str(ROOT / "corpus" / "models" / "double-encoded")
     try:
         assert command(whole, "toolfmt", "formats") == (2, line)

@@ -32,7 +32,8 @@ def test_a_test_that_is_named_is_there(file: str, test: str) -> None:
 def test_figures_are_those_of_the_code() -> None:
     limits = Limits()
     said = [
-        f"time of a job that uses no CPU time: {limits.time_limit:g} seconds",
+        f"idle time limit (`toolfmt inspect --time-limit`): {limits.time_limit:g} seconds without CPU time | yes | "
+        f"{limits.time_limit:g} seconds in total | {limits.time_limit:g} seconds in total |",
         f"CPU time of a job: {limits.processor_seconds} seconds",
         f"length of its answer: {limits.answer >> 20} MiB",
         f"memory: {limits.memory >> 30} GiB beyond",

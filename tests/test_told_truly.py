@@ -11,6 +11,7 @@ from functools import cache
 import pytest
 
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
 from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
@@ -121,7 +122,7 @@ def test_what_to_do_works_with_this_template(code: str, template: str, fix: str)
     ("template", "severity", "fix"),
     [
         (NOTHING, "error", "Use another template for plain chat."),
-        (PARTS_ONLY, "warning", "Give its content as a list of text parts; toolfmt's render does it for you."),
+        (PARTS_ONLY, "warning", SEND_TEXT_PARTS),
     ],
 )
 def test_a_question_that_is_dropped_is_an_error_unless_render_heals_it(template: str, severity: str, fix: str) -> None:
@@ -921,5 +922,5 @@ def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  
         for code, otherwise in (("TF040", "render"), ("TF041", "render"), ("TF044", "prose")):
             told = finding(template, code)
             assert told.healed_by == (healed or otherwise)
-            assert ("in words they cannot be told" in told.fix) == bool(healed)
+            assert ("cannot be described in the system prompt" in told.fix) == bool(healed)
             assert ("toolfmt's" in told.fix) == (not healed)

@@ -93,7 +93,7 @@ EVERY_KIND = tool(
 
 
 def lost(template: str, definition: dict[str, Any]) -> list[str]:
-    """What messages call the parts that this template loses."""
+    """Return the labels of the parts that this template loses."""
     compiled = ChatTemplate(template)
     return [part.label for part in lost_parts(lambda one: compiled.render(QUESTION, tools=[one]), definition)]
 
@@ -118,17 +118,17 @@ def test_the_parts_of_a_definition_are_listed_at_every_depth() -> None:
         "the parameter place.street",
         "the type of the parameter place.street",
         "the description of the parameter place.street",
-        "that the parameter place.street is required",
+        "the required entry of the parameter place.street",
         "the parameter tags",
         "the type of the parameter tags",
         "the type of the parameter tags[]",
         "the parameter either",
-        "the parameter either.anyOf[0]",
+        "the branch anyOf[0] of the parameter either",
         "the type of the parameter either.anyOf[0]",
-        "the parameter either.anyOf[1]",
+        "the branch anyOf[1] of the parameter either",
         "the $ref of the parameter either.anyOf[1]",
-        "that the parameter size is required",
-        "that the parameter other is required",
+        "the required entry of the parameter size",
+        "the required entry of the parameter other",
         "the type of $defs.Place",
         "$defs.Place.city",
         "the type of $defs.Place.city",
@@ -158,7 +158,7 @@ def test_a_template_that_prints_the_definition_loses_nothing(each: str) -> None:
         ("{not json} <tools>{{ f | tojson }}</tools>", EVERY_KIND, 1),
         ("{{ f }}", EVERY_KIND, 1),
         ("{{ f.name }}: {{ f.description }} {{ f.parameters | tojson }}", EVERY_KIND, 2),
-        # Its types and the entry of `required` take one each, also where names are sorted.
+        # One rendering for each type and `required` entry, also if names are sorted.
         (lines(properties="f.parameters.properties | dictsort"), BACKWARDS, 2 + 3),
     ],
 )
@@ -188,7 +188,7 @@ LOSSES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "a name left out": (
         lines(properties=DESCRIPTION_FILTERED),
         NAMED,
-        [*OF_DESCRIPTION, "that the parameter description is required"],
+        [*OF_DESCRIPTION, "the required entry of the parameter description"],
     ),
     "a name left out beside names that begin alike": (
         lines(properties=DESCRIPTION_FILTERED),
@@ -220,7 +220,7 @@ LOSSES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "not which are required": (
         lines("{{ name }}: {{ p.type }} {{ p.description }}"),
         PLAIN,
-        ["that the parameter city is required"],
+        ["the required entry of the parameter city"],
     ),
     "no descriptions of parameters": (
         lines("{{ name }}: {{ p.type }} {{ name in required }}"),
@@ -291,9 +291,9 @@ LOSSES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         lines("{{ name }}: {{ p.type }} {{ p.description }}"),
         OPTIONAL,
         [
-            "the parameter note.anyOf[0]",
+            "the branch anyOf[0] of the parameter note",
             'the value "cm" of the parameter note.anyOf[0]',
-            "the parameter note.anyOf[1]",
+            "the branch anyOf[1] of the parameter note",
             "the type of the parameter note.anyOf[1]",
         ],
     ),
@@ -312,7 +312,7 @@ def test_what_a_template_does_not_show_is_lost(name: str) -> None:
     assert lost(template, definition) == expected
 
 
-def test_a_part_is_lost_if_the_template_takes_no_other() -> None:
+def test_a_type_is_lost_if_the_template_rejects_every_replacement() -> None:
     only = "{{ name }}: {{ p.type if p.type in ['string', 'integer'] else raise_exception('unknown type') }}"
     assert lost(showing(lines(only)), tool({"city": text()})) == []
     boolean = only.replace("'integer'", "'boolean'")
@@ -321,13 +321,16 @@ def test_a_part_is_lost_if_the_template_takes_no_other() -> None:
     assert lost(showing(lines(never)), tool({"city": text()})) == ["the type of the parameter city"]
 
 
-def test_a_template_that_rejects_sentinel_names_is_asked_about_one_part_at_a_time() -> None:
+def test_parts_are_checked_one_at_a_time_if_the_template_rejects_sentinel_names() -> None:
     known = PARAMETER.replace("{{ name }}", "{{ name if name in ['city', 'unit'] else raise_exception('unknown') }}")
     labels = lost(showing(lines(known)), tool({"city": text("The city."), "unit": text()}))
-    assert labels == ["the parameter city", "the parameter unit"]  # nothing shows that it shows the name it is given
+    assert labels == [
+        "the parameter city",
+        "the parameter unit",
+    ]  # no rendering shows whether the template uses the given name
 
 
-def test_a_tool_that_the_template_does_not_take_raises() -> None:
+def test_a_tool_that_the_template_rejects_raises() -> None:
     with pytest.raises(TemplateError, match="no tools"):
         lost("{{ raise_exception('no tools') }}", PLAIN)
 
@@ -359,12 +362,12 @@ SCHEMAS = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(["type", "a", "a_b", "$ref"]), SCHEMAS, max_size=3))
-def test_the_lines_that_describe_a_tool_lose_nothing(properties: dict[str, Any]) -> None:
+def test_the_description_in_the_system_prompt_loses_nothing(properties: dict[str, Any]) -> None:
     definition = tool(properties, required=[*properties][:1])
     assert [part.label for part in lost_parts(lambda one: "\n".join(tool_lines(one)), definition)] == []
 
 
-# --- what render does about it
+# --- adaptations by render
 
 
 @pytest.mark.parametrize(
@@ -480,7 +483,7 @@ def test_an_adapted_definition_needs_no_other_adaptation() -> None:
         assert again.text == prompt.text
 
 
-def test_references_that_multiply_are_not_inlined() -> None:
+def test_exponential_references_are_not_inlined() -> None:
     defs: dict[str, Any] = {f"D{at}": {"anyOf": [{"$ref": f"#/$defs/D{at + 1}"}] * 2} for at in range(20)}
     properties = {"last": {"$ref": "#/$defs/D20"}, "first": {"$ref": "#/$defs/D0"}}
     definition = tool(properties, defs=defs | {"D20": text("The last one.")})
@@ -489,7 +492,7 @@ def test_references_that_multiply_are_not_inlined() -> None:
     assert len(prompt.text) < 3000
 
 
-def test_a_description_that_is_shown_as_long_as_it_is_short_holds_no_parameters() -> None:
+def test_parameters_are_not_added_to_a_description_that_is_shown_only_if_short() -> None:
     template = deep("{{ f.name }}: {{ f.description if f.description | length < 20 }}{{ members(f.parameters) }}")
     prompt = model_of(template).render(QUESTION, [LEVEL])
     assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-loses-with-tools")
@@ -502,7 +505,7 @@ def test_only_the_tool_that_needs_it_is_adapted() -> None:
     assert prompt.template_tools[1]["function"]["description"].startswith("Does it.\n\nParameters:\n- level")
 
 
-def test_the_template_is_given_the_adapted_tools_and_the_prompt_keeps_the_callers() -> None:
+def test_the_template_gets_the_adapted_tools_and_the_prompt_keeps_the_original_ones() -> None:
     model = model_of(deep())
     prompt = model.render(QUESTION, [UNIT])
     assert prompt.tools == prompt.shown_tools == [UNIT]
@@ -528,35 +531,36 @@ def test_tools_are_described_in_the_system_prompt_if_the_template_shows_no_descr
         assert "- create_ticket: Does it.\n  - city (string, required): The city." in prompt.text
 
 
-def test_a_part_that_a_forced_template_loses_raises_or_is_listed() -> None:
+def test_a_lost_part_with_strategy_template_raises_or_is_listed() -> None:
     model = model_of(NO_DESCRIPTION)
     with pytest.raises(NotDelivered) as raised:
         model.render(QUESTION, [tool({}, description=None), TWO], "template")
     assert str(raised.value) == (
-        "tools[1] (two): its description is lost: small/chat_template.jinja does not show it; "
-        "change the definition, use another strategy, or render with lossy=True"
+        "tools[1] (two): small/chat_template.jinja does not show its description; "
+        "use --strategy auto, change the definition, or pass --lossy (lossy=True)"
     )
     prompt = model.render(QUESTION, [PLAIN], "template", lossy=True)
     assert (prompt.strategy, prompt.lost) == ("template", ("tools[0] (create_ticket): its description",))
     assert prompt.template_tools == [PLAIN]
 
 
-def test_what_the_description_in_the_system_prompt_loses_raises_or_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_part_in_the_system_prompt_raises_or_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of(TURNS)
-    definition = tool({"city": text(), "last_one": text()})  # of no other test: what is found is kept
+    definition = tool({"city": text(), "last_one": text()})  # not used by any other test, because results are cached
     monkeypatch.setattr(tool_adaptations, "tool_lines", lambda one: tool_lines(one)[:-1])
-    with pytest.raises(NotDelivered, match=r"^tools\[0\] \(create_ticket\): the parameter last_one is lost"):
+    lost_one = r"^tools\[0\] \(create_ticket\): .*chat_template\.jinja does not show the parameter last_one; change the"
+    with pytest.raises(NotDelivered, match=lost_one):
         model.render(QUESTION, [definition])
     sizes = tool({"last_two": {"type": "integer", "enum": [1, 2]}})
-    with pytest.raises(NotDelivered, match=r"^tools\[0\] \(create_ticket\): the parameter last_two is lost"):
-        model_of(deep()).render(QUESTION, [sizes])  # nor can its lines be added to the description
+    with pytest.raises(NotDelivered, match=lost_one.replace("last_one", "last_two")):
+        model_of(deep()).render(QUESTION, [sizes])  # its lines are incomplete in the description of the tool too
     assert model.render(QUESTION, [definition], lossy=True).lost == (
         "tools[0] (create_ticket): the parameter last_one",
         "tools[0] (create_ticket): the type of the parameter last_one",
     )
 
 
-def test_tools_that_are_shown_after_a_system_message_or_to_contents_as_parts_are_not_adapted() -> None:
+def test_tools_that_need_a_system_message_or_content_parts_are_not_adapted() -> None:
     json_tools = "{% for tool in tools or [] %}{{ tool | tojson }}{% endfor %}"
     needs_system = "{% if messages[0].role != 'system' %}{{ raise_exception('no system message') }}{% endif %}"
     prompt = model_of(needs_system + json_tools + TURNS).render(
@@ -571,8 +575,8 @@ def test_tools_that_are_shown_after_a_system_message_or_to_contents_as_parts_are
     assert (prompt.strategy, prompt.adaptations) == ("template", ("content-as-parts",))
 
 
-def test_a_definition_is_adapted_to_the_template_as_the_conversation_needs_it() -> None:
-    """This template wants contents as parts in a longer conversation, and shows no choices next to these."""
+def test_the_plan_for_the_messages_decides_how_a_definition_is_adapted() -> None:
+    """This template requires content parts in a longer conversation, and then shows no enum values."""
     refuses = (
         "{% if messages | length > 2 and messages[0].content is string %}{{ raise_exception('parts') }}{% endif %}"
     )
@@ -586,14 +590,14 @@ def test_a_definition_is_adapted_to_the_template_as_the_conversation_needs_it() 
     assert "Does it.\n\nParameters:\n- level (1 | 2): How bad. level: integer How bad.;" in prompt.text
 
 
-def test_a_definition_that_the_template_does_not_take_adapted_goes_into_the_system_prompt() -> None:
+def test_tools_go_into_the_system_prompt_if_the_template_rejects_the_adapted_definition() -> None:
     refuses = "{% if 'Parameters:' in (tools or [{}])[0] | string %}{{ raise_exception('adapted') }}{% endif %}"
     prompt = model_of(refuses + deep()).render(QUESTION, [LEVEL])
     assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-loses-with-tools")
 
 
-def test_tools_go_into_the_system_prompt_if_conversation_and_definition_need_each_other_adapted() -> None:
-    """This template shows references next to contents as parts only, and takes these next to no other definition."""
+def test_tools_go_into_the_system_prompt_if_plan_and_definition_never_match() -> None:
+    """This template shows references only with content parts, and rejects content parts with any other definition."""
     together = "messages | length > 2 and (messages[0].content is string) == ('$ref' not in tools[0] | string)"
     refuses = f"{{% if tools and {together} %}}{{{{ raise_exception('not together') }}}}{{% endif %}}"
     members = "{{ members(f.parameters) if messages[0].content is string else f.parameters | tojson }}"
@@ -604,7 +608,7 @@ def test_tools_go_into_the_system_prompt_if_conversation_and_definition_need_eac
     assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-dropped-tools")
 
 
-def test_what_is_known_of_a_tool_is_kept_for_the_same_template_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_cached_by_template_tool_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[str] = []
 
     def counted(render: Any, one: dict[str, Any]) -> Any:
@@ -621,10 +625,10 @@ def test_what_is_known_of_a_tool_is_kept_for_the_same_template_and_variables(mon
     assert model.render(QUESTION, [PLAIN], full=False).adaptations == ("parameters-in-description",)
     looked_at.clear()
     assert model.render(QUESTION, [TWO], full=True).adaptations == ()
-    assert looked_at == ["two"]  # the third one had made room
+    assert looked_at == ["two"]  # the third result cleared the full cache
 
 
-def test_what_the_caller_changes_in_its_tools_later_changes_no_other_prompt() -> None:
+def test_later_changes_of_a_tool_by_the_caller_change_no_other_prompt() -> None:
     model = model_of(deep())
     mine = tool({"level": {"type": "integer", "enum": [1, 2]}})
     before = model.render(QUESTION, [mine])
@@ -634,7 +638,7 @@ def test_what_the_caller_changes_in_its_tools_later_changes_no_other_prompt() ->
     assert (again.text, again.template_tools) == (before.text, before.template_tools)
 
 
-def test_a_definition_with_too_many_parts_to_check_has_them_in_its_description(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_beyond_the_maximum_count_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolfmt.render.tool_parts._MOST_ALONE", 2)
     template = showing(lines())
     assert lost(template, tool({"a": text(), "b": text()})) == []
@@ -642,7 +646,9 @@ def test_a_definition_with_too_many_parts_to_check_has_them_in_its_description(m
     names = ["a", "b", "description"]
     filtered = showing(lines(properties=DESCRIPTION_FILTERED))
     labels = lost(filtered, tool({name: {} for name in names}))
-    assert labels == [f"the parameter {name}" for name in names]  # two parts were looked at: its name and description
+    assert labels == [
+        f"the parameter {name}" for name in names
+    ]  # only the first two parts are checked: name and description
 
 
 @pytest.mark.parametrize("name", ["description", "type", "properties", "nullable", "required"])

@@ -582,7 +582,9 @@ def test_a_result_is_told_without_pydantic_where_json_holds_it() -> None:
         "print([registry.dispatch(ToolCall('1', name, '{}'))['content'] for name in 'fg'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
-    told = "g failed: NoResult: to tell a result of the type date needs pydantic: pip install pydantic docstring_parser"
+    told = (
+        "g failed: NoResult: converting a result of type date requires pydantic: pip install pydantic docstring_parser"
+    )
     assert done.stdout == str(['{"a": 1}', told]) + "\n"
 
 

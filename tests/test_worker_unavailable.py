@@ -26,12 +26,12 @@ from toolfmt.sandbox.pool import Job, Limits, Worker
 
 CLEAN, BROKEN, LATE = (str(MODELS / name) for name in ("json-frames", "in-conflict", "double-encoded"))
 ASKED = [{"role": "user", "content": "hi"}]
-REASON = "the worker process reached the time limit of 600 seconds; try again"
+REASON = "the worker process used no CPU time for 600 seconds; try again"
 
 
 @pytest.fixture
 def unavailable(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes the worker unavailable for these jobs on this model, after some of them have run, for so many times."""
+    """Make the worker unavailable for these jobs on this model, after some of them have run, a number of times."""
     run = Worker.run
 
     def fail_at(*jobs: Job[Any], model: str = "", after: int = 0, times: int = 1000) -> None:
@@ -57,7 +57,7 @@ def cli(*words: str) -> Result:
 # --- the command line
 
 
-def test_one_model_is_one_line_and_no_report(unavailable: Callable[..., None]) -> None:
+def test_inspect_prints_one_line_and_no_report_for_one_model(unavailable: Callable[..., None]) -> None:
     unavailable(INSPECT)
     for more in ((), ("--json",), ("--output-format", "sarif"), ("--fail-on", "never"), ("--summary", "-")):
         result = cli("inspect", LATE, *more)
@@ -82,7 +82,7 @@ def test_several_models_have_a_row_without_a_verdict(
     row = next(line for line in result.stdout.splitlines() if line.startswith("double-encoded"))
     assert "  not inspected  " in row
     assert row.endswith(REASON)
-    assert "1 not inspected" in result.stdout
+    assert "; 1 path not inspected." in result.stdout
     assert (result.exit_code, result.stderr) == (status, f"toolfmt: {LATE}: {REASON}\n")
     first, *more = map(json.loads, cli("inspect", LATE, *others, *options, "--json").stdout.splitlines())
     assert first == {"path": LATE, "error": f"{LATE}: {REASON}"}
@@ -92,7 +92,7 @@ def test_several_models_have_a_row_without_a_verdict(
     assert invocation["executionSuccessful"] is False
     text = invocation["toolExecutionNotifications"][0]["message"]["text"]
     assert text == f"not inspected: {LATE}: {REASON}"
-    assert "**not inspected**: the worker process reached" in cli("inspect", LATE, *others, "--summary", "-").stdout
+    assert "**not inspected**: the worker process used no CPU" in cli("inspect", LATE, *others, "--summary", "-").stdout
 
 
 def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
@@ -104,7 +104,7 @@ def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(tmp_path: Path, un
     assert cli("inspect", BROKEN, "--baseline", str(earlier)).exit_code == 2
 
 
-def test_a_later_run_inspects_what_was_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
+def test_continue_inspects_models_that_were_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:
     file = tmp_path / "reports.jsonl"
     words = ("inspect", CLEAN, LATE, "--json", "--continue", str(file))
     unavailable(INSPECT, model="double-encoded", after=1)
@@ -120,7 +120,7 @@ def test_a_later_run_inspects_what_was_not_inspected(tmp_path: Path, unavailable
     ]
 
 
-def test_a_comparison_and_a_prompt_are_one_line(unavailable: Callable[..., None], tmp_path: Path) -> None:
+def test_diff_and_render_print_one_line(unavailable: Callable[..., None], tmp_path: Path) -> None:
     request = tmp_path / "request.json"
     request.write_text(json.dumps({"messages": ASKED}), "utf-8")
     for jobs, words in (
@@ -159,17 +159,17 @@ def test_a_time_limit_is_a_number_of_seconds(given: str) -> None:
 def test_a_trusted_template_has_no_time_limit() -> None:
     result = cli("inspect", CLEAN, "--trusted", "--time-limit", "5")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("toolfmt: --trusted runs the template without limits; leave --trusted or")
+    assert result.stderr.startswith("toolfmt: --time-limit has no effect with --trusted; pass only one of them")
 
 
 # --- from Python
 
 
-def test_it_is_neither_an_error_of_the_template_nor_a_limit_of_it() -> None:
+def test_the_error_is_neither_a_template_error_nor_a_limit() -> None:
     assert not issubclass(WorkerUnavailable, (TemplateError, LimitHit))
 
 
-def test_a_profile_that_could_not_be_made_is_made_later(unavailable: Callable[..., None]) -> None:
+def test_a_later_call_makes_the_profile(unavailable: Callable[..., None]) -> None:
     model = toolfmt.load(CLEAN)
     unavailable(PROFILE)
     with pytest.raises(WorkerUnavailable):
@@ -181,7 +181,7 @@ def test_a_profile_that_could_not_be_made_is_made_later(unavailable: Callable[..
 
 
 @pytest.mark.parametrize(("code", "job", "after"), [("TF014", JUDGE, 0), ("TF014", INSPECT, 1), ("TF062", INSPECT, 1)])
-def test_a_fix_is_not_decided(
+def test_fix_raises_instead_of_deciding(
     code: str, job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path
 ) -> None:
     """It would be called one that helps nothing."""
@@ -191,7 +191,7 @@ def test_a_fix_is_not_decided(
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_budget_is_not_made_up(unavailable: Callable[..., None]) -> None:
+def test_a_budget_raises_instead_of_guessing(unavailable: Callable[..., None]) -> None:
     """What would help is rendered without parts of the conversation."""
     model = toolfmt.load(CLEAN)
     long = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, *ASKED]
@@ -208,14 +208,14 @@ class Characters:
         return list(map(ord, text))
 
 
-def test_a_measurement_counts_no_answer(unavailable: Callable[..., None]) -> None:
+def test_a_measurement_raises_instead_of_counting_an_answer(unavailable: Callable[..., None]) -> None:
     prompts = Prompts(toolfmt.load(CLEAN), Sampling())
     unavailable(PROFILE, MAKE)
     with pytest.raises(WorkerUnavailable):
         prompts.of(Question(Cell("template", "auto", "neutral"), named(("forecast",))[0], 0))
 
 
-def test_a_conversation_is_not_continued_otherwise(unavailable: Callable[..., None]) -> None:
+def test_a_conversation_does_not_take_another_path(unavailable: Callable[..., None]) -> None:
     """The answer is rendered once more, to find where the template ends it."""
     conversation = Conversation(toolfmt.load(CLEAN), ASKED)
     conversation.prompt()

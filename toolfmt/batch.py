@@ -23,7 +23,7 @@ from toolfmt.jobs import new_worker, shared_worker
 from toolfmt.model import Model
 from toolfmt.render.prompt import broken
 from toolfmt.sandbox.pool import Limits, Worker
-from toolfmt.templates import load_files, model_place, model_places
+from toolfmt.templates import NoTemplateHere, load_files, model_place, model_places
 
 _MOST_WORKERS = 8
 """Workers without `jobs`."""
@@ -32,12 +32,12 @@ _AHEAD = 4
 
 
 NOT_INSPECTED = "not inspected"
-"""What every output calls a model without a report: its files cannot be read, or the machine could not run it."""
+"""The label of a path without a report: its files cannot be read, or the machine cannot run its template."""
 
 
 @dataclass(frozen=True)
 class InspectionOutcome:
-    """What became of one place: its report, or in one line why it was not inspected."""
+    """The report on one path, or one line with the reason why it was not inspected."""
 
     place: str
     report: Report | None
@@ -126,7 +126,8 @@ class Inspector:
             try:
                 return InspectionOutcome(place, self._report(place, worker))
             except ToolfmtError as error:
-                return InspectionOutcome(place, None, " ".join(str(error).split()))
+                reason = error.in_table if isinstance(error, NoTemplateHere) else str(error)
+                return InspectionOutcome(place, None, " ".join(reason.split()))
             finally:
                 workers.put(worker)
 

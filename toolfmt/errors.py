@@ -133,7 +133,8 @@ class LimitHit(TemplateError):
 
 class WorkerUnavailable(ToolfmtError):
     """The worker process cannot run a template now: it cannot start, the system or another process ended it, or it
-    reached the time limit. This depends on the machine, not on the template, so that nothing is concluded from it.
+    reached the time limit. This depends on the machine, not on the template, so it never becomes a finding or a
+    verdict.
     """
 
 

@@ -76,8 +76,8 @@ class Model:
         `tools` are the definitions whose cost in tokens is counted (toolfmt's examples where there are none), `context`
         the number of tokens that they have to fit into, `probe_seed` a number from which the words of the probes are
         drawn (a template that knows the usual ones has another report then). Raises `BadTools`, `WorkerUnavailable` if
-        the machine cannot run a template that is not trusted, and `ToolfmtError` if toolfmt itself failed in that.
-        Nothing that a template is or does raises.
+        the machine cannot run a template that is not trusted, and `ToolfmtError` if toolfmt fails in the worker. Errors
+        of the template are findings; they are never raised.
         """
         if tools is not None or context is not None or probe_seed is not None:
             return self._inspect(Options(None if tools is None else canonical_tools(tools), context, probe_seed))

@@ -85,7 +85,7 @@ def _maker(where: str) -> Callable[[Any], dict[str, Any]]:
     try:
         adapter, generator = _pydantic()
     except ImportError:
-        raise BadTools(f"{where}: a tool made of Python needs pydantic: {_INSTALL}") from None
+        raise BadTools(f"{where}: making a tool from Python requires pydantic: {_INSTALL}") from None
 
     def make(value: Any) -> dict[str, Any]:
         try:
@@ -205,7 +205,7 @@ def _describe(properties: dict[str, Any], told: str, where: str) -> None:
     try:
         from docstring_parser import ParseError, parse
     except ImportError:
-        raise BadTools(f"{where}: to read its docstring needs docstring_parser: {_INSTALL}") from None
+        raise BadTools(f"{where}: reading the docstring requires docstring_parser: {_INSTALL}") from None
     try:
         described = {part.arg_name: part.description or "" for part in parse(told).params}
     except ParseError:

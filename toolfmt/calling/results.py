@@ -78,7 +78,7 @@ def _known_to_pydantic(value: Any) -> Any:
     try:
         from pydantic_core import to_jsonable_python
     except ImportError:
-        raise NoResult(f"to tell a result of the type {type(value).__name__} needs pydantic: {_INSTALL}") from None
+        raise NoResult(f"converting a result of type {type(value).__name__} requires pydantic: {_INSTALL}") from None
     return to_jsonable_python(value, fallback=_unknown)
 
 

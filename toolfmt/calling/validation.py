@@ -92,7 +92,9 @@ def _validator(text: str) -> tuple[str, Any]:
         from jsonschema.validators import Draft202012Validator, extend, validator_for
         from referencing import Registry
     except ImportError:
-        raise ToolfmtError(f"to check arguments by the schema of their tool needs jsonschema: {_INSTALL}") from None
+        raise ToolfmtError(
+            f"checking arguments against the schema of their tool requires jsonschema: {_INSTALL}"
+        ) from None
     try:
         schema = json.loads(text)
         if not isinstance(schema, dict):

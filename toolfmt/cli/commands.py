@@ -114,19 +114,20 @@ def main() -> None:
     "--time-limit",
     type=Seconds(),
     metavar="SECONDS",
-    help="Give up on a template whose process uses no CPU time for this long; by default 600.",
+    help="Stop a worker that uses no CPU time for this long (macOS, Windows: that runs for this long). [default: 600]",
 )
 @_trusted
 def inspect(**given: Any) -> int:
     """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
 
     A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
-    folder with models in it or below it, are shown as a table, one line a model; with --json as a JSON object a line,
-    as each is done.
+    folder with models in it or below it, are shown as a table with one row per model. With --json, each model is
+    printed as one JSON line when it is done.
 
     --continue FILE is for thousands of places: a run that was cut off goes on where it stopped.
 
-    Exit status: 0 no error, 1 an error (see --fail-on and --require), 2 no error, but a model was not inspected.
+    Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
+    inspected.
     """
     from toolfmt.cli.inspecting import Inspecting
 
@@ -446,7 +447,7 @@ def measure(**given: Any) -> int:
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="Of one answer: CPU time, or time without any, after which it hangs.",
+    help="Seconds of CPU time, or of no CPU use, after which a parser counts as hanging.",
 )
 @_as_json
 def fuzz(**given: Any) -> int:

@@ -124,18 +124,18 @@ def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
 
 
 def name_models_below(place: str, complain: Callable[[str], object]) -> None:
-    """Name the models below the one that a command has read: it reads none of them."""
+    """Print the models below the one that a command uses, which it ignores."""
     import os.path
 
     from toolfmt.listing import listed_first
     from toolfmt.templates import model_place, model_places
 
-    if not os.path.isdir(place):  # a file of a model directory names that model alone
+    if not os.path.isdir(place):  # a file of a model directory selects only that model
         return
     home = model_place(place)
     if below := [str(path.relative_to(home)) for path in model_places(home) if path != home]:
         names = listed_first(below, _MOST_NAMED)
-        complain(f"{place}: only the model of this directory is read, not those in it: {names}")
+        complain(f"{place}: using the model in this directory; ignoring the models below it: {names}")
 
 
 def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:

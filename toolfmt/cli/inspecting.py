@@ -166,7 +166,7 @@ class Inspecting:
 
     def _check_ways(self) -> None:
         if self.trusted and self.time_limit is not None:
-            raise click.UsageError("--trusted runs the template without limits; leave --trusted or --time-limit out")
+            raise click.UsageError("--time-limit has no effect with --trusted; pass only one of them")
         if self.fix != (self.output is not None):
             raise click.UsageError("--fix and --output DIR go together")
         if self.fix and self._are_several:

@@ -33,7 +33,7 @@ _TAKEN = {
 _BY_DEFAULT = {"tool_choice": "auto", "response_format": {"type": "text"}}
 _LONGEST_SHOWN = 60
 _PYTHON_LITERALS = {"True": "true", "False": "false", "None": "null"}
-"""Values that are often typed as Python writes them, with the JSON that they mean."""
+"""Python literals that users often type, and the JSON that they mean."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ def variables(typed: Iterable[str]) -> dict[str, Any]:
         except (ValueError, RecursionError) as error:
             why = error.msg if isinstance(error, json.JSONDecodeError) else json_fault(error)
             if value in _PYTHON_LITERALS:
-                way_out = f"write it as JSON: --var {name}={_PYTHON_LITERALS[value]}"
+                hint = f"write it as JSON: --var {name}={_PYTHON_LITERALS[value]}"
             else:
                 quoted = json.dumps(_shown(value), ensure_ascii=False)
-                way_out = f"put a string in quotes: --var {name}='{quoted}'"
-            raise ToolfmtError(f"--var {name}: {_shown(value)!r} is not JSON ({why}); {way_out}") from None
+                hint = f"put a string in quotes: --var {name}='{quoted}'"
+            raise ToolfmtError(f"--var {name}: {_shown(value)!r} is not JSON ({why}); {hint}") from None
         fault = fault_of(name, given[name])
         if fault:
             raise ToolfmtError(f"--var {fault}")

@@ -18,7 +18,7 @@ from toolfmt.printing.layout import grid, printed, spaced
 from toolfmt.templates import cached_name
 
 _LONGEST_VALUE = 100
-_NO_ADVICE = "no advice of its own"
+_NO_ADVICE = "not in this report"
 _LONGEST_MESSAGE = 180
 _ONE_LINE = 70
 _LONGEST_EXCERPT = 72
@@ -90,7 +90,7 @@ def _changes(changes: Iterable[Change]) -> Group:
     """A change a line where both sides are short, else a line for each side."""
     parts: list[Text | Table] = []
     for change in changes:
-        # For a runtime that a report does not list: `none` would mean that the runtime has no parser.
+        # A runtime that a report does not list: `none` would mean that it has no parser.
         missing = _NO_ADVICE if change.what.startswith("runtimes.") else None
         a, b = _sides(*(missing if side is None else side for side in (change.a, change.b)))
         name = Text("  " + visible(change.what))

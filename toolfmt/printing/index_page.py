@@ -22,7 +22,7 @@ from toolfmt.printing.severities import worst_first
 from toolfmt.printing.verdict import counts
 
 _MEANINGS = {
-    "unread": (NOT_INSPECTED.capitalize(), "These have no verdict: each shows the reason."),
+    "unread": (NOT_INSPECTED.capitalize(), "These have no verdict. The reason is next to each name."),
     "broken": ("Broken", "Something goes wrong that nothing heals: look at the errors first."),
     "prose": ("Prose", "The template shows no tools; described in words, they work."),
     "adapted": ("Adapted", "Tools work through the template, with what toolfmt's render adapts for it."),

@@ -21,7 +21,7 @@ from toolfmt.printing.layout import ANSWER_STYLES, UNWRAPPED, printed
 from toolfmt.printing.severities import by_severity
 from toolfmt.printing.verdict import LEVEL_STYLES, LEVELS
 from toolfmt.shell import argument
-from toolfmt.templates import file_of_model, cached_name, place_name
+from toolfmt.templates import cached_name, file_of_model, place_name
 
 _HEADINGS = ("model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings")
 _NARROW_HEADINGS = ("model", "verdict", "format", "E/W/N", "findings")
@@ -209,13 +209,14 @@ def _found(report: Report) -> dict[Severity, list[Finding]]:
 def _summary(reports: Sequence[Report | None]) -> str:
     words = Counter(report.verdict.tools for report in reports if report is not None)
     parts = [f"{words[word]} {word}" for word in get_args(ToolsWord)]
-    unread = sum(report is None for report in reports)
-    if unread:
-        parts.append(f"{unread} {NOT_INSPECTED}")
+    inspected = sum(report is not None for report in reports)
     new = [report for report in reports if report is not None and _found_new(report)]
     if new:
         parts.append(f"{len(new)} with something new")
-    return f"{len(reports)} model{'' if len(reports) == 1 else 's'}: {', '.join(parts)}."
+    # A path without a report may be a folder, so that it does not count as a model.
+    rest = len(reports) - inspected
+    left_out = f"; {rest} path{'' if rest == 1 else 's'} {NOT_INSPECTED}" if rest else ""
+    return f"{inspected} model{'' if inspected == 1 else 's'}: {', '.join(parts)}{left_out}."
 
 
 def _found_new(report: Report) -> bool:

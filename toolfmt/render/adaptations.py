@@ -12,7 +12,7 @@
     calls-unwrapped                name and arguments handed to the template without the `function` around them
     content-null-to-empty          `content: null` or none, handed to the template as ""
     content-empty-to-null          `content: ""` beside a call, handed to the template as null
-    default-system-prompt-replaced the described tools take the place of the system prompt that the template has itself
+    default-system-prompt-replaced tools described in the system message replace the template's default system prompt
     system-in-first-user-message   the system message at the beginning of the first user message
     results-named                  the name of the tool put on its result, for a template that needs it there
     results-in-order               results put in the order of their calls, where their place is all that tells them
@@ -39,13 +39,12 @@ of those above:
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with
-    empty-user-message-between         an empty user message between two assistant texts with a call and its result between
+    empty-user-message-between         an empty user message after a tool result, between two assistant texts
     empty-answer-added             an empty answer between a result and the user who speaks right behind it
     assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
                                    tried last
 
-Applied to a tool definition of which the template does not show every part (`toolfmt.render.tool_adaptations`), the
-first of these that helps:
+Applied if the template does not show every part of a tool definition (`toolfmt.render.tool_adaptations`):
 
     refs-inlined                   each `$ref` replaced by its target, unless the target refers to itself
     nullable-types-rewritten       a type that may be null replaced by the type, with "May be null." in its description
@@ -402,7 +401,7 @@ def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, done: di
 
 
 def _as_object(call: Message, done: dict[str, None]) -> dict[str, Any]:
-    """The arguments as an object; text that is not one JSON object, such as that of a cut call, becomes its value."""
+    """Return the arguments as an object. Text that is not a JSON object (a truncated call) becomes its only value."""
     if is_object(call):
         return arguments_of(call, "")
     done[ARGUMENTS_WRAPPED] = None

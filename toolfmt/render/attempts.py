@@ -2,9 +2,9 @@
 
 `toolfmt.render.prompt` calls it, once for each way the tools may go in. What is tried first is what the profile of the
 template asks for; where the template refuses that, or the check on the finished prompt (`toolfmt.render.delivery`)
-finds that something is lost, the remedies are tried, the cheapest first. The same request gives the same bytes: of one
-request nothing is kept but how the template shows its tools (`toolfmt.render.tool_adaptations`), and that is checked
-without the request's messages.
+finds that something is lost, the remedies are tried, the cheapest first. The same request gives the same bytes. Only
+the results for its tools are cached (`toolfmt.render.tool_adaptations`), and they do not depend on the request's
+messages.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
 """No tools are given and only a template for requests with tools is there; that one was rendered without them."""
 DEFAULT_SYSTEM_PROMPT_REPLACED = "default-system-prompt-replaced"
-"""The system message that describes the tools takes the place of the one that the template writes by default."""
+"""Tools described in the system message replace the template's default system prompt."""
 
 _PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
@@ -64,15 +64,16 @@ _MOST_PLANS = 160
 _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
 _LONGEST_BEGINNING = 40
-"""Messages of a long conversation whose plan is tried for all of it."""
+"""Maximum number of messages at the beginning of a long conversation whose plan is tried for the whole."""
 _MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
 _SHORTEST_DATA = 5
 _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
     [{"role": "user", "content": "Hello"}],
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}],
 )
-"""Where it is checked what a template shows of a tool; the second one for templates that want a system message."""
+"""Conversations in which the tools are checked. The second one is for templates that require a system message."""
 _MAX_ROUNDS = 3
+"""Maximum number of searches: a new plan for the messages may need other adaptations of the tools, and vice versa."""
 _ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
 """The keys of an image or another medium that hold neither its data nor its address."""
 
@@ -93,7 +94,7 @@ class Attempt:
     dropped: Sequence[str] = ()
     """The tools that the template was given and did not put into the prompt as they are."""
     tools_lost: tuple[str, ...] = ()
-    """The parts of tool definitions that the prompt does not show."""
+    """The parts of tool definitions that the prompt lacks."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class _Way:
 
     @cached_property
     def tested(self) -> tuple[str, ...]:
-        """The texts that the template looks for in messages."""
+        """The strings that the template searches for in messages."""
         return tuple(tested.text for tested in self.template.tested_texts)
 
 
@@ -162,7 +163,7 @@ class Request:
         return made
 
     def _replaces_default(self, way: _Way, made: Attempt) -> bool:
-        """Whether the template writes sentences around a question without a system message that this prompt lacks."""
+        """Return whether the prompt lacks text that the template writes if there is no system message."""
         if self.messages[0]["role"] in INSTRUCTING:
             return False
         question: Message = {"role": "user", "content": _PLACEHOLDER}
@@ -173,9 +174,9 @@ class Request:
     # --- the tools
 
     def _search_with_tools(self, way: _Way) -> Attempt:
-        """The attempt in which the tools are adapted so that the template shows every part of them.
+        """Return the attempt with the tools adapted so that the template shows every part.
 
-        Which adaptation that takes may depend on the plan for the messages, and the plan may depend on the tools.
+        The adaptations of the tools may depend on the plan for the messages, and the plan on the tools.
         """
         plan: frozenset[str] = frozenset()
         shown = self._shown_tools(way, plan)
@@ -188,11 +189,11 @@ class Request:
                 lost = _lost(self.tools, (one.lost for one in shown))
                 return replace(made, tools_lost=lost) if lost else made
             plan = made.plan
-            self._twins.clear()  # they hold the tools of this attempt
+            self._twins.clear()  # they contain the tools of this attempt
         return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
 
     def _shown_tools(self, way: _Way, plan: frozenset[str]) -> list[ShownTool]:
-        """How the template shows each tool in a short conversation that this plan adapts."""
+        """Return how the template shows each tool in a short conversation adapted by this plan."""
         variables = {name: value for name, value in self.variables.items() if name != "now"}
         given = repr((sorted(plan), variables))
 
@@ -261,10 +262,10 @@ class Request:
         yield frozenset()
         yield from self._plan_of_beginning(way)
         # A channel holds one call and nothing else: there is no content to write calls into.
-        # A result refers to its call by an id of the template's form, which a call in the content does not keep.
+        # A result refers to its call by an id, which a call in the content does not have.
         apart = self._format.headers or way.calls_in_words or way.profile.ids
         without = {CALLS_BESIDE_TEXT_AS_CONTENT} if apart else set()
-        # What the profile asks for is done already.
+        # These are applied already if the profile asks for them.
         without |= {"ids-shortened"} if way.profile.ids == "nine" else set()
         without |= {"results-named"} if way.profile.results_named else set()
         most = max(_LEAST_PLANS, min(_MOST_PLANS, _MESSAGES_TRIED // len(self.messages)))
@@ -272,8 +273,9 @@ class Request:
         yield from plans(self.messages, most, without, calls_in_words=words)
 
     def _plan_of_beginning(self, way: _Way) -> Iterator[frozenset[str]]:
-        """The plan for the first turns of a long conversation: of these more plans are tried than of all of it, and a
-        conversation that grows keeps its plan.
+        """Yield the plan for the first turns of a long conversation.
+
+        More plans are tried for these turns than for the whole, and a growing conversation keeps its plan.
         """
         ends = [at for at, message in enumerate(self.messages[: _LONGEST_BEGINNING + 1]) if message["role"] == "user"]
         if len(self.messages) <= _LONGEST_BEGINNING or not ends or not ends[-1]:
@@ -354,7 +356,7 @@ class Request:
         return self._twins[key]
 
     def _neutralized(self, way: _Way) -> Attempt | None:
-        """The attempt with markers in assistant texts neutralized; None if there are none, or if that does not help."""
+        """Return the attempt with neutralized markers in assistant texts, or None if that changes or helps nothing."""
         changed = [neutralized_assistant(message, way.tested, way.profile.prefill) for message in self.messages]
         if changed == self.messages:
             return None
@@ -541,7 +543,7 @@ class Request:
 
 
 def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The lost parts of each tool, with its position and name."""
+    """Return the lost parts of all tools, each with the position and name of its tool."""
     return tuple(
         f"tools[{position}] ({tool['function']['name']}): {part}"
         for position, (tool, lost) in enumerate(zip(tools, parts, strict=True))

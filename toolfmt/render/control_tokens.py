@@ -102,9 +102,9 @@ def neutralized_request(
 
 
 def neutralized_assistant(message: Message, tested: Collection[str], prefill: str) -> Message:
-    """The message; in an assistant text a dot is in each marker that the template looks for (`tested`).
+    """Return an assistant message with a dot in each marker that the template searches for (`tested`).
 
-    Reasoning that the content begins with keeps its markers (`toolfmt.render.twin.split_text`).
+    Reasoning at the beginning of the content keeps its markers (`toolfmt.render.twin.split_text`).
     """
 
     def changed(text: str) -> str:

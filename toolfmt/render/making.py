@@ -151,7 +151,7 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: Asked) -> Made:
     variables = {"add_generation_prompt": True, "now": asked.now} | asked.variables
     request = Request(files, profile, asked.messages, asked.tools, variables, asked.lossy)
     way, made = _made(request, asked.strategy)
-    made = _with_every_part(request, made)
+    made = _with_every_part(request, made, asked.strategy)
     text, prefill = request.left_open(made) if asked.continued else (made.text, request.prefill(made))
     in_words = way == "prose" and bool(request.tools)
     as_content = CALLS_AS_CONTENT in made.adaptations
@@ -202,13 +202,15 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
     return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
 
 
-def _with_every_part(request: Request, made: Attempt) -> Attempt:
-    """The attempt, with the lost parts of tools among what is missing. Raises `NotDelivered` unless `lossy` is set."""
+def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) -> Attempt:
+    """Return the attempt with the lost parts of tools in `missing`. Raises `NotDelivered` unless `lossy` is set."""
     lost = made.tools_lost
     if lost and not request.lossy:
+        tool, part = lost[0].split("): ", 1)
+        other = "" if strategy == "auto" else "use --strategy auto, "
         raise NotDelivered(
-            f"{lost[0]} is lost: {made.template.origin} does not show it; change the definition, use another "
-            "strategy, or render with lossy=True"
+            f"{tool}): {made.template.origin} does not show {part}; "
+            f"{other}change the definition, or pass --lossy (lossy=True)"
         )
     return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost))) if lost else made
 

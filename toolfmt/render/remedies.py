@@ -41,7 +41,7 @@ _ONE_OF = (
     frozenset(["text-as-reasoning", "text-before-call", CALLS_BESIDE_TEXT_AS_CONTENT]),
     frozenset([CALLS_BESIDE_TEXT_AS_CONTENT, CALLS_AS_CONTENT]),
 )
-"""Remedies of which the first that is applied leaves the others nothing to do."""
+"""Remedies that exclude each other: the first one applied leaves nothing for the others."""
 _MOST_TOGETHER = 5
 _RESULTS_BESIDE_CALLS = 12
 """What it costs to tell results in words where the calls that they answer are content too."""
@@ -188,7 +188,7 @@ def _question_added(messages: list[Message]) -> list[Message]:
 
 
 def _user_message_between(messages: list[Message]) -> list[Message]:
-    """An empty user message between two assistant texts that only calls and results separate."""
+    """Insert an empty user message after a tool result, between two assistant texts."""
     made: list[Message] = []
     said = called = False
     for message in messages:

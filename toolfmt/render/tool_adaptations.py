@@ -1,7 +1,7 @@
-"""Adapt a tool definition of which a template does not show every part.
+"""Adapt a tool definition if a template does not show every part of it.
 
-`toolfmt.render.attempts` calls `shown_tool`. The adaptations, the smallest change first, have the names that
-`toolfmt.render.adaptations` lists. Each result is verified with `lost_parts`.
+`toolfmt.render.attempts` calls `shown_tool`, which tries the adaptations in order, the smallest change first.
+`toolfmt.render.adaptations` lists their names. `lost_parts` verifies each result.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ NULLABLE_REWRITTEN = "nullable-types-rewritten"
 PARAMETERS_IN_DESCRIPTION = "parameters-in-description"
 
 _MOST_KEPT = 512
-"""Tools of a template of which it is known how they are shown."""
+"""Maximum number of cached results per template."""
 _MOST_SCHEMAS = 5_000
-"""More schemas than a definition has with its references inlined, unless they multiply."""
+"""Maximum number of schemas after inlining; stops exponential growth."""
 _NULLABLE = "May be null."
 
 
 @dataclass(frozen=True)
 class ShownTool:
-    """How a template shows a tool: with these adaptations (None: as it is), and without its lost parts."""
+    """Result for one tool: the adapted definition (None if unchanged), the adaptations, and the lost parts."""
 
     adapted: Message | None = None
     adaptations: tuple[str, ...] = ()
@@ -45,17 +45,17 @@ _shown: WeakKeyDictionary[ChatTemplate, dict[str, ShownTool]] = WeakKeyDictionar
 
 
 def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Sequence[Render]) -> ShownTool:
-    """Return how the template shows every part of the tool, or which parts no adaptation shows.
+    """Return how the tool must be adapted so that the template shows every part, or which parts are lost.
 
-    Each of `renders` renders one tool, in a conversation of its own. The one in which the fewest parts are lost counts.
-    `given` describes what else they depend on: results are kept for the same template, text and tool.
+    Each of `renders` renders one tool in its own conversation. The result is that of the conversation with the fewest
+    lost parts. `given` describes what else they depend on. Results are cached by template, `given` and tool.
     """
     known = _shown.setdefault(template, {})
     text = json.dumps(tool)
     key = f"{given}\n{text}"
     found = known.get(key)
     if found is None:
-        tool = json.loads(text)  # the caller may change its own later
+        tool = json.loads(text)  # the caller may change its definition later
         found = _adapted(renders[0], tool)
         for render in renders[1:]:
             if found.lost:
@@ -67,7 +67,7 @@ def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Seque
 
 
 def lost_in_lines(tool: Message) -> tuple[str, ...]:
-    """Return what the description of a tool in the system prompt does not show: nothing, if `tool_lines` has no bug."""
+    """Return the parts that the description in the system prompt lacks. Only a bug in `tool_lines` loses a part."""
     return _lost_in_lines(json.dumps(tool))
 
 
@@ -113,11 +113,11 @@ def _with_parameters(tool: Message, change: Callable[[Mapping[str, Any]], Any]) 
 
 
 def _described(render: Render, tool: Message, lost: tuple[ToolPart, ...]) -> Message | None:
-    """The tool with the lines of each parameter of which a part is lost in its description; None if that is no help."""
+    """Return the tool with each incomplete parameter listed in its description, or None if that does not help."""
     function = tool["function"]
     names = {part.parameter for part in lost if part.parameter is not None}
     if None in _parameters(lost):
-        return None  # nor would it show what is added to its description
+        return None  # the template would not show the extended description either
     lines = "\n".join(["Parameters:", *parameter_lines(function["parameters"], names)])
     before = function.get("description") or ""
     added = "" if lines in before else f"\n\n{lines}" if before else lines
@@ -128,7 +128,7 @@ def _described(render: Render, tool: Message, lost: tuple[ToolPart, ...]) -> Mes
 
 
 def _lost(render: Render, tool: Message) -> tuple[ToolPart, ...]:
-    """The parts that the rendering does not show: all of them if the template does not take the tool."""
+    """Return the parts that the rendering does not show: all parts if the template rejects the tool."""
     try:
         return lost_parts(render, tool)
     except LimitHit:
@@ -141,7 +141,7 @@ def _lost(render: Render, tool: Message) -> tuple[ToolPart, ...]:
 
 
 def _refs_inlined(root: Mapping[str, Any]) -> Any:
-    """The schema with every `$ref` replaced by its target, except those that lead back to themselves."""
+    """Return the schema with every `$ref` replaced by its target, except recursive ones."""
     count = 0
 
     def inlined(schema: Any) -> Any:
@@ -163,7 +163,7 @@ def _refs_inlined(root: Mapping[str, Any]) -> Any:
 
 
 def _reached(root: Mapping[str, Any], schema: Any) -> set[str]:
-    """Every reference that a schema leads to."""
+    """Return every reference that is reachable from a schema."""
     found: set[str] = set()
     waiting = [schema]
     while waiting:
@@ -189,7 +189,7 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _nullable_rewritten(schema: Any) -> Any:
-    """The schema with each type that may also be null replaced by that type, and with a description of it."""
+    """Return the schema with each nullable type replaced by the type, and a note in its description."""
     if not isinstance(schema, Mapping):
         return schema
     made: dict[str, Any] = _each_schema(schema, _nullable_rewritten)
@@ -217,7 +217,7 @@ def _with_nullable_note(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _each_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of the schema in which every schema directly inside it is changed."""
+    """Return a copy of the schema with `change` applied to every schema directly inside it."""
     if not isinstance(schema, Mapping):
         return schema
     made = dict(schema)

@@ -5,9 +5,9 @@ descriptions, types, enum and const values (strings and numbers), `required` ent
 `allOf`, and `$ref`s. Other keywords (`default`, `minimum`, `pattern`, …) do not count.
 
 A rendering that holds the definition as JSON shows every part. For any other, names, descriptions and values are
-replaced by sentinel words, and the two renderings must match except for these words. A template may show a word and
-still leave out the real name (`description`, `type`), which breaks the match. Types, `required` entries, branches and
-references have no sentinel: to remove or change one must change the rendering.
+replaced by sentinel words, and the two renderings must match except for these words. A template that shows the word
+but leaves out the real name (`description`, `type`) breaks the match. Types, `required` entries, branches and
+references have no sentinel: the rendering must change if one of them is changed or removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolfmt.render.twin import Piece, Twin, aligned, free_number, spellings_of,
 from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
 Render: TypeAlias = Callable[[Message], str]
-"""Renders one tool. Raises `TemplateError` if the template does not take it."""
+"""Renders one tool. Raises `TemplateError` if the template rejects it."""
 _Path: TypeAlias = tuple[str | int, ...]
 _Kind = Literal["tool", "parameter", "description", "value", "type", "required", "branch", "reference"]
 
@@ -35,7 +35,7 @@ _WORDED = ("tool", "parameter", "description", "value")
 """The kinds that a sentinel word can replace."""
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 _MOST_ALONE = 400
-"""Parts that are checked one at a time, with a rendering for each. The rest of a larger definition counts as lost."""
+"""Maximum number of parts that are checked one at a time, with a rendering for each. Further parts count as lost."""
 _DEEPEST = 64
 _REMOVED = object()
 
@@ -53,7 +53,7 @@ class ToolPart:
     text: str
     parameter: str | None
     label: str
-    """What an error message calls it."""
+    """The part's name in error messages."""
     number: bool = False
 
 
@@ -88,7 +88,7 @@ def tool_parts(function: Mapping[str, Any]) -> Iterator[ToolPart]:
 
 
 def _schema_parts(schema: Any, path: _Path, parameter: str, called: str) -> Iterator[ToolPart]:
-    """Yield the parts of a schema; `called` is what messages call it, "" for the parameters as a whole."""
+    """Yield the parts of a schema. `called` is its label in messages, "" for the parameters as a whole."""
     if not isinstance(schema, Mapping) or len(path) > 2 * _DEEPEST:
         return
     of = f" of {called}" if called else ""
@@ -104,7 +104,9 @@ def _schema_parts(schema: Any, path: _Path, parameter: str, called: str) -> Iter
             for index, name in enumerate(value):
                 if isinstance(name, str):
                     owner = name if path == PARAMETERS and name in _mapping(schema.get("properties")) else parameter
-                    yield ToolPart("required", (*at, index), name, owner, f"that {_named(called, name)} is required")
+                    yield ToolPart(
+                        "required", (*at, index), name, owner, f"the required entry of {_named(called, name)}"
+                    )
         elif key == "$ref" and isinstance(value, str):
             yield ToolPart("reference", at, value, parameter, f"the $ref{of}")
         elif key in SCHEMA_MAPS:
@@ -120,7 +122,7 @@ def _schema_parts(schema: Any, path: _Path, parameter: str, called: str) -> Iter
                 step = f"{key}[{index}]" if isinstance(value, list) else key
                 label = f"{called}[]" if key == "items" and called else f"{called}.{step}" if called else step
                 if key in _BRANCHES:
-                    yield ToolPart("branch", below, "", parameter, label)
+                    yield ToolPart("branch", below, "", parameter, f"the branch {step}{of}")
                 yield from _schema_parts(inner, below, parameter, label)
 
 
@@ -192,7 +194,7 @@ def _objects_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _shown_as_words(render: Render, tool: Message, prompt: str, parts: Sequence[ToolPart]) -> set[ToolPart]:
-    """Return the parts of which the rendering shows a sentinel word and treats the real text in the same way."""
+    """Return the parts whose sentinel word appears in the rendering exactly where the real text appears."""
     # Templates sort parameters, so the words must sort as the names do.
     ordered = sorted(parts, key=lambda part: (part.kind != "parameter", part.text.lower(), part.text))
     begin = free_number(prompt)
@@ -205,10 +207,9 @@ def _shown_as_words(render: Render, tool: Message, prompt: str, parts: Sequence[
 
 
 def _shown_alone(render: Render, tool: Message, prompt: str, part: ToolPart, begin: int) -> bool:
-    """Return whether the rendering shows a word in the place of this part alone, and is the same except for it.
+    """Return whether replacing only this part with a sentinel changes nothing else in the rendering.
 
-    Only the characters of the two renderings are compared, not their order: a new name changes the order of parameters
-    that are sorted.
+    The comparison ignores the order of the characters, because a new name changes the order of sorted parameters.
     """
     twin = _twin([part], begin)
     twin_prompt = _tried(render, _with_words(tool, [part], begin))
@@ -230,7 +231,7 @@ def _same_characters(one: str, other: str, part: ToolPart) -> bool:
 
 
 def _twin(parts: Iterable[ToolPart], begin: int) -> Twin:
-    """The twin of `parts`, as `toolfmt.render.twin` has it; the words stand in a tool, and there are no messages."""
+    """Return the twin of `parts` (`toolfmt.render.twin`). Its words are in a tool; there are no messages."""
     pieces = [
         Piece("definition" if part.kind == "description" else "name", -1, _bare(part), number=part.number)
         for part in parts
@@ -239,7 +240,7 @@ def _twin(parts: Iterable[ToolPart], begin: int) -> Twin:
 
 
 def _with_words(tool: Message, parts: Iterable[ToolPart], begin: int) -> Message:
-    """The tool with a sentinel word in the place of each part; a parameter's is in `required`, too."""
+    """Return the tool with a sentinel word instead of each part. `required` gets the word of a parameter too."""
     words: dict[_Path, Any] = {}
     names: dict[_Path, str] = {}
     for number, part in enumerate(parts, begin):
@@ -254,7 +255,7 @@ def _with_words(tool: Message, parts: Iterable[ToolPart], begin: int) -> Message
 
 
 def _bare(part: ToolPart) -> str:
-    """The text that a word replaces. Templates trim descriptions and values, and add a full stop to a description."""
+    """Return the text that a word replaces. Templates trim text, and end a description with a period."""
     if part.kind in ("tool", "parameter"):
         return part.text
     bare = part.text.strip()
@@ -274,7 +275,7 @@ def _changes(render: Render, tool: Message, prompt: str, part: ToolPart) -> bool
 
 
 def _others(part: ToolPart) -> tuple[Any, ...]:
-    """What to put in the place of the part; the next one is for a template that does not take the first."""
+    """Return replacements for the part. The second one is for templates that reject the first."""
     if part.kind == "reference":
         return ("#/$defs/Zq0z",)
     if part.kind == "type" and isinstance(part.path[-1], str):
@@ -285,7 +286,7 @@ def _others(part: ToolPart) -> tuple[Any, ...]:
 def _changed(
     value: Any, values: Mapping[_Path, Any], names: Mapping[_Path, str] | None = None, path: _Path = ()
 ) -> Any:
-    """A copy of a definition with other values at these paths, and other names for the properties at those."""
+    """Return a copy of a definition with these values and property names, each at its path."""
     names = names or {}
     if path in values:
         return values[path]
@@ -301,7 +302,7 @@ def _changed(
 
 
 def _tried(render: Render, tool: Message) -> str | None:
-    """The rendering; None if the template does not take the tool."""
+    """Return the rendering, or None if the template rejects the tool."""
     try:
         return render(tool)
     except LimitHit:

@@ -272,10 +272,11 @@ class _Words:
 
 
 def split_text(text: str, role: str, tested: Collection[str], prefill: str) -> tuple[list[str], int]:
-    """The text cut at what the template looks for, which is at the odd indexes, and the index after its reasoning.
+    """Split the text at the tested strings (odd indexes). Return the parts and the index after the reasoning.
 
-    Only an assistant text has reasoning. Either it begins with the start marker, or the generation prompt does: then
-    the first marker in the text is the end marker, at the end of a line and outside code. Any other marker is text.
+    Only an assistant text has reasoning. Either the text begins with the start marker, or the generation prompt
+    contains it; then the first marker in the text is the end marker, at the end of a line and outside code. Any other
+    marker is text.
     """
     runs = _splitter(tuple(sorted(set(tested)))).split(text)
     if role != "assistant" or len(runs) < 3:
@@ -291,7 +292,7 @@ def split_text(text: str, role: str, tested: Collection[str], prefill: str) -> t
 
 
 def marks_reasoning(text: str) -> bool:
-    """Whether the text is a start or end marker of reasoning in any format."""
+    """Return whether the text is a start or end marker of reasoning in any format."""
     return any(text in pair for pair in _reasoning_pairs())
 
 

@@ -1,4 +1,4 @@
-"""Waiting for another process by the CPU time that it uses, not by the clock: a busy machine ends nothing."""
+"""Wait for another process. CPU time counts, not the time on the clock, so load never ends a job."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _STEP = 0.2
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Return the CPU time that a running process has used, with all its threads, or None where the system has no
-    `/proc/PID/stat` (only Linux has it)."""
+    """Return the seconds of CPU time of all threads of a running process, or None if the system does not show them.
+
+    Only Linux has `/proc/PID/stat`.
+    """
     if sys.platform != "linux":
         return None
     with suppress(OSError, ValueError):
@@ -25,15 +27,14 @@ def cpu_seconds(pid: int) -> float | None:
 
 
 def ends_in_time(pid: int, ended: Callable[[float], bool], idle: float, busy: float = math.inf) -> bool:
-    """Wait until `ended` returns true. Return False if the process has used no CPU time for `idle` seconds before that,
-    or more than `busy` seconds of CPU time.
+    """Wait until `ended` returns true. Return False if the process uses no CPU time for `idle` seconds before that, or
+    more than `busy` seconds of CPU time.
 
-    `ended` waits for at most the number of seconds that it is given. Only these waits count as idle time, so that a
-    suspended machine or a stopped process group does not end anything. Where the CPU time cannot be read, all time
-    counts as idle.
+    `ended(seconds)` waits for at most `seconds`. Only these waits count as idle time: a suspended machine or a stopped
+    process group ends no job. If the CPU time cannot be read, all time counts as idle.
     """
     waited = min(_STEP, idle)
-    if ended(waited):  # most do, and then nothing is read
+    if ended(waited):  # fast path: most jobs end here
         return True
     start = used = cpu_seconds(pid)
     while waited < idle:

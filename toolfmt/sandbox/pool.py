@@ -7,9 +7,9 @@ it, whatever it says. Each request carries a number drawn for it alone, which th
 job left in the pipe, or writes there later without knowing the next number, is no answer to the next one.
 
 The operating system limits memory and CPU time (`RLIMIT_AS`, `RLIMIT_CPU`): Linux has both limits, macOS does not
-limit memory, Windows has neither. These limits are properties of the template and raise `LimitHit`. What depends on the
-machine raises `WorkerUnavailable`, so that it never becomes a verdict: a worker that cannot start, that another process
-or the system kills, or that uses no CPU time for `Limits.time_limit` seconds.
+limit memory, Windows has neither. A template that exceeds one of these limits raises `LimitHit`. A worker that cannot
+start, that another process or the system kills, or that uses no CPU time for `Limits.time_limit` seconds depends on the
+machine. It raises `WorkerUnavailable`, which never becomes a verdict.
 
 The process is given no environment but what Python needs, opens nothing once it is ready, and ends with this one
 (`confinement.py` says how, where not, and what that does not keep away).
@@ -37,7 +37,7 @@ from weakref import WeakSet
 
 from toolfmt import errors
 from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError, ToolfmtError, WorkerUnavailable
-from toolfmt.sandbox.cpu_time import ends_in_time
+from toolfmt.sandbox.cpu_time import cpu_seconds, ends_in_time
 from toolfmt.typed_json import Unreadable, unpacked
 
 _T = TypeVar("_T")
@@ -45,16 +45,17 @@ _T = TypeVar("_T")
 _NONCE = 16
 """Bytes of the number that a request and its answer have in common."""
 STARTED = bytes(_NONCE)
-"""The number of the message that a process sends when it has started."""
+"""The number of the message that a process sends once, when it has started."""
 _HEADER = struct.Struct(f"!{_NONCE}sQ")
 _TOOK = "rendering the template and reading what it renders took"
 """The time of a job is that of the template and of what toolfmt does with it, which cannot be told apart here."""
+_LESS_BUSY = "try again when the machine is less busy, or raise the time limit (toolfmt inspect --time-limit SECONDS)"
 _FOR_THE_END = 1.0
 """Seconds after which nothing more comes through the pipe of a process that has ended."""
 _FOR_THE_STATUS = 60.0
-"""Seconds until a process that closed its pipe is killed. A busy machine needs some time to end a process."""
+"""Seconds until a process that closed its pipe is killed. Ending a process takes time on a busy machine."""
 _CRASHES = {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"}
-"""Signals that a process gets for what it does itself. Any other comes from the system or from another process."""
+"""Signals caused by the process itself. Any other signal comes from the system or from another process."""
 _STATUSES = 256
 """How many statuses a process ends with by itself; what is above says on Windows what ended it."""
 _NEEDED = (
@@ -76,10 +77,10 @@ _PLACE = re.compile(r"toolfmt((?:/[a-z0-9_]{1,60}){1,6}\.py):[0-9]{1,6} [\w<>]{1
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may take: seconds without any CPU time, seconds of CPU time, bytes of memory beyond what the worker
-    has when it is idle, bytes of its answer. An inspection of a real template takes some tenths of a second.
+    """Limits of one job: seconds without any CPU time, seconds of CPU time, bytes of memory beyond those of an idle
+    worker, and bytes of the result. Inspecting a real template takes some tenths of a second.
 
-    Only Linux shows the CPU time of another process. Elsewhere `time_limit` counts from the start of the job.
+    Only Linux shows the CPU time of another process. On other systems, `time_limit` counts from the start of the job.
     """
 
     time_limit: float = 600.0
@@ -123,7 +124,8 @@ class Worker:
         self._lifeline: BinaryIO | None = None
         self._exchange: _Exchange | None = None
         self._ready = False
-        """Whether the process has started: it sends one empty message then. What ends it before that is the machine."""
+        """Whether the process has started, which it reports with one empty message. If it ends earlier, the machine is
+        the cause."""
         self._stopped = False
 
     def start(self) -> None:
@@ -165,7 +167,7 @@ class Worker:
         try:
             exchange = self._exchange = _Exchange(process, request, self.limits.answer, wait_for_start=not self._ready)
             in_time = ends_in_time(process.pid, exchange.ended, self.limits.time_limit)
-        except RuntimeError as error:  # the system has no memory or number left for a thread
+        except RuntimeError as error:  # the system cannot start another thread
             self._end()
             raise _cannot_start(str(error)) from None
         except BaseException:
@@ -173,10 +175,13 @@ class Worker:
             raise
         self._ready = exchange.ready
         if not in_time:
+            seconds = f"{self.limits.time_limit:g} seconds"
+            shows_cpu_time = cpu_seconds(process.pid) is not None
             self._end()
             raise WorkerUnavailable(
-                f"the worker process reached the time limit of {self.limits.time_limit:g} seconds; "
-                "try again when the machine is less busy, or raise the limit (toolfmt inspect --time-limit SECONDS)"
+                f"the worker process used no CPU time for {seconds}; {_LESS_BUSY}"
+                if shows_cpu_time
+                else f"the job did not finish within {seconds}; {_LESS_BUSY}"
             )
         if exchange.too_long:
             self._end()
@@ -229,7 +234,7 @@ class Worker:
                     stream.close()
 
     def _death(self, process: subprocess.Popen[bytes]) -> ToolfmtError:
-        """The error for a process that ended without a result: `LimitHit` only if the template's own work ended it."""
+        """Return the error for a process that ended without a result: `LimitHit` only if the template caused it."""
         try:
             status = process.wait(_FOR_THE_STATUS)
         except subprocess.TimeoutExpired:  # one that only closed its end of the pipe
@@ -246,10 +251,10 @@ class Worker:
                 "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
             )
         if status < 0 and (name := _signal_name(-status)) not in _CRASHES:
-            return WorkerUnavailable(
-                f"{name} ended the worker process, as the system does when memory runs out; "
-                "try again when the machine has more free memory"
-            )
+            hint = "try again"
+            if name == "SIGKILL":
+                hint = "the system does this when memory runs out; try again when the machine has more free memory"
+            return WorkerUnavailable(f"the worker process was killed by {name}; {hint}")
         how = f"by signal {-status}" if status < 0 else f"with {status:#x}"
         return LimitHit(f"the process that ran the template ended {how}, which memory running out can do", "crash")
 
@@ -273,7 +278,7 @@ class _Exchange(threading.Thread):
         self.start()
 
     def ended(self, seconds: float) -> bool:
-        """Wait for at most so many seconds. Return whether the exchange has ended."""
+        """Wait for at most `seconds`. Return whether the exchange has ended."""
         self.join(seconds)
         return not self.is_alive()
 

@@ -13,7 +13,7 @@ from toolfmt.templates.environment import lexed
 from toolfmt.templates.model_files import JINJA as CHAT_TEMPLATE_FILE
 from toolfmt.templates.model_files import MORE as MORE_TEMPLATES
 from toolfmt.templates.model_files import ModelFiles, TemplateSource
-from toolfmt.templates.places import file_of_model, load_files, model_place, model_places, place_name
+from toolfmt.templates.places import NoTemplateHere, file_of_model, load_files, model_place, model_places, place_name
 from toolfmt.templates.repository import cached_name
 from toolfmt.templates.template_file import is_template, template_alone
 
@@ -25,9 +25,10 @@ __all__ = [
     "MORE_TEMPLATES",
     "ChatTemplate",
     "ModelFiles",
+    "NoTemplateHere",
     "TemplateSource",
-    "file_of_model",
     "cached_name",
+    "file_of_model",
     "is_template",
     "lexed",
     "load_files",

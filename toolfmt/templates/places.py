@@ -25,6 +25,17 @@ _DEEPEST = 3
 """Levels below a folder; a repository's folder in the hub cache is one, and below its snapshot there is one more."""
 
 
+class NoTemplateHere(BadModelDirectory):
+    """A model directory has no chat template, but models below it, which `model_places` lists too."""
+
+    def __init__(self, path: Path, count: int, listed: str) -> None:
+        below = "1 model" if count == 1 else f"{count} models"
+        super().__init__(f"{path}: no chat template here, but {below} below it; pass one of them: {listed}")
+        is_listed = "its model is listed" if count == 1 else f"its {count} models are listed"
+        self.in_table = f"{path}: a model configuration but no chat template; {is_listed} separately"
+        """The message for a table that lists these models as well."""
+
+
 def load_files(path: str | Path) -> ModelFiles:
     """What a model says about its chat: only the files that say so are read, no weights and no code.
 
@@ -44,10 +55,10 @@ def load_files(path: str | Path) -> ModelFiles:
         return own
     if inside := model_places(path):
         names = [str(place.relative_to(path)) for place in inside if place != path]
-        what = f"a folder of {len(names)} models, not one"
+        listed = listed_first(names, NAMED_AT_MOST)
         if path in inside:
-            what = f"no chat template of its own, but {len(names)} models in it"
-        raise BadModelDirectory(f"{path}: {what}; name one of them: {listed_first(names, NAMED_AT_MOST)}")
+            raise NoTemplateHere(path, len(names), listed)
+        raise BadModelDirectory(f"{path}: a folder of {len(names)} models, not one; name one of them: {listed}")
     if os.path.lexists(path):
         return load_path(path)
     wanted = repository(path.as_posix())
@@ -72,8 +83,8 @@ def place_name(path: str | Path) -> str:
     return cached_name(path) or (name if name not in ("", "..") else Path(path).resolve().name) or os.fspath(path)
 
 
-def alone(place: str) -> str:
-    """The path that names the model of a directory without those below it: a file of it."""
+def file_of_model(place: str) -> str:
+    """Return a path that selects only the model in this directory: one of its files."""
     names = [name for name in FILES if os.path.isfile(os.path.join(place, name))] if model_places(place) else []
     return os.path.join(place, names[0]) if names else place
 
@@ -93,14 +104,13 @@ def model_places(folder: str | Path) -> list[Path]:
     """The models in a folder and below it; empty if the folder is one model and nothing else, or holds none.
 
     A model is a model directory, a GGUF file or a .jinja file, in the folder or in a directory up to three levels below
-    it. In a model directory (a folder is one too, if it holds configuration) only what has a chat template of its own
-    is another model; the rest is a part of it, as onnx/ and 1_Pooling/ are. A model directory without a template that
-    holds models is listed first, so that it is named; `load_files` raises for it. If those are its own GGUF files, its
-    configuration belongs to them.
+    it. A directory with configuration is a model directory. Inside it, only entries with their own chat template count
+    as separate models; the others (onnx/, 1_Pooling/) are parts of it. If it has models but no template, it is listed
+    first, and `load_files` raises for it. If these models are its own GGUF files, its configuration belongs to them.
 
     Hidden directories are not searched. A link in the folder itself may lead to a model, and is not searched; a link
-    further down is not followed: whoever gave the folder need not know of it. Of a repository in the hub cache it is
-    one snapshot, the one in force. What cannot be listed or read is listed, so that the reason is shown.
+    further down is not followed, because the user need not know of it. A repository in the hub cache counts as its
+    current snapshot. Unreadable paths are listed, so that the report shows the reason.
     """
     if not os.fspath(folder):
         return []
@@ -114,8 +124,10 @@ def model_places(folder: str | Path) -> list[Path]:
 
 
 def _models(directory: Path, levels: int, seen: set[str]) -> list[Path]:
-    """The models in a directory and so many levels of directories below it, each directory once; only the directory
-    itself if it is one model."""
+    """Return the models in a directory and `levels` levels below it, or the directory itself if it is one model.
+
+    `seen` holds the directories that are not to be searched again.
+    """
     seen.add(os.path.realpath(directory))
     ggufs, jinjas, below = gguf_files(directory), list[Path](), list[Path]()
     for path in sorted(directory.iterdir()):
@@ -124,12 +136,12 @@ def _models(directory: Path, levels: int, seen: set[str]) -> list[Path]:
         elif levels and not path.name.startswith(".") and path.is_dir() and os.path.realpath(path) not in seen:
             try:
                 below += _in_subdirectory(path, levels, seen)
-            except OSError:  # it may not be listed; reading it shows why
+            except OSError:  # it cannot be listed; the report on it shows why
                 below.append(path)
     if not is_configured(directory):
         return [directory] if len(ggufs) == 1 and not below else sorted([*ggufs, *jinjas, *below])
     models = sorted(path for path in (*ggufs, *below) if not is_template(path) and _has_template(path))
-    if models and _has_template(directory, alone=True):
+    if models and _has_template(directory, ggufs=False):
         return [directory, *models]
     if not models or (models == ggufs and len(ggufs) == 1):
         return [directory]
@@ -148,16 +160,16 @@ def _in_subdirectory(path: Path, levels: int, seen: set[str]) -> list[Path]:
 
 
 def _configured(path: Path) -> ModelFiles | None:
-    """What a model directory's configuration holds; None for any other path. Raises `BadModelDirectory`."""
+    """Return the files of a model directory, or None for any other path. Raises `BadModelDirectory`."""
     try:
         return load_directory(path) if path.is_dir() and is_configured(path) else None
     except OSError:  # it may not be listed
         return None
 
 
-def _has_template(path: Path, *, alone: bool = False) -> bool:
-    """Whether a model has a chat template, or cannot be read. `alone`: in its directory, not in a GGUF file there."""
+def _has_template(path: Path, *, ggufs: bool = True) -> bool:
+    """Return whether a model has a chat template or cannot be read. `ggufs`: whether its GGUF file counts."""
     try:
-        return bool((load_directory(path) if alone else load_path(path)).templates)
+        return bool((load_path(path) if ggufs else load_directory(path)).templates)
     except BadModelDirectory:
         return True

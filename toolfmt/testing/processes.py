@@ -29,7 +29,7 @@ _LAST_WORDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a process ended. `status` is None if it was stopped for its time; `too_much`: for what it printed."""
+    """How a process ended. `status` is None if it reached its time limit. `too_much`: whether it printed too much."""
 
     status: int | None
     printed: bytes
@@ -50,9 +50,9 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 def run(words: Sequence[str], given: bytes, timeout: float, environment: Mapping[str, str]) -> Done:
-    """Run a command with this standard input. `timeout` is in seconds, of CPU time or without any.
+    """Run a command with this standard input.
 
-    Raises `OSError` if it cannot be started.
+    `timeout`: maximum seconds of CPU time, and maximum seconds without any. Raises `OSError` if it cannot be started.
     """
     pipe = subprocess.PIPE
     process = subprocess.Popen(
@@ -117,9 +117,9 @@ class Lines:
         Thread(target=self._read, daemon=True).start()
 
     def next(self, timeout: float, most: int = MOST_PRINTED) -> bytes | None:
-        """The next line, or None if the process has ended, or was ended for a line of more bytes than `most`.
+        """Return the next line, or None if the process has ended. A line of more than `most` bytes ends it.
 
-        Raises `TimeoutError` if the process uses more CPU time than `timeout` seconds, or none for so long.
+        `timeout`: maximum seconds of CPU time, and maximum seconds without any. Raises `TimeoutError`.
         """
         self._most = most
         line: bytes | None = None

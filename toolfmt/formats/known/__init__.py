@@ -86,7 +86,7 @@ def _format(module: str) -> ToolCallFormat:
     except Exception as error:  # the module of a new format is code that its author is still writing
         what = " ".join(f"{type(error).__name__}: {error}".split())
         raise BadFormat(
-            f"toolfmt/formats/known/{module}.py cannot be imported ({what}); correct this module"
+            f"toolfmt/formats/known/{module}.py: loading the format failed: {what}; correct this module"
         ) from error
     return format
 

@@ -58,7 +58,7 @@ _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
-_ANSWER = "an answer of the model"
+_ANSWER = "an assistant message"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
@@ -182,18 +182,18 @@ class _Change:
     tools: list[Message] | None
     tested: TestedText
     lost: bool = False
-    """Whether a part of a text that holds one marker is not in the prompt."""
+    """Whether the prompt lacks a part of a text that contains one marker."""
 
     @property
     def harm(self) -> int:
-        """The less, the worse: refused, changed, only something else with it, or an answer refused or cut."""
+        """Lower is worse: rejected, changed, only something else changed, or an assistant text rejected or cut."""
         if self.answer.outcome in ("answer-refused", "assistant-text-cut"):
             return 3
         return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "changes-other-text" else 1
 
 
 def _of_answer(change: _Change) -> _Change | None:
-    """The change of an assistant text; None if only markers are missing, which a template may take out."""
+    """Return the change of an assistant text, or None if only markers are missing: a template may remove those."""
     outcome: Outcome = "answer-refused" if change.answer.error is not None else "assistant-text-cut"
     if outcome == "assistant-text-cut" and not change.lost:
         return None
@@ -239,13 +239,13 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     once = f"{_BEGIN} {first.text} {_END}"
     if last is None and (made_once := renders.render(made(once), tools)) != without.replace(neutral, once):
         text, prompt = once, made_once  # what is lost tells on which side of it
-    what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} with '{{}}' in it"
+    what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} that contains '{{}}'"
     tested = tuple(quote(one.text, 60) for one in texts if one)
     expected = without.replace(neutral, text)
     if prompt == expected:
         return None
     answer = _told(what, tested, prompt, text, expected)
-    # Between a start and an end marker there may be reasoning.
+    # Text between both markers may be reasoning, which a template may drop.
     lost = last is None and isinstance(prompt, str) and not (_BEGIN in prompt and _END in prompt)
     return _Change(answer, made(text), tools, first, lost)
 
@@ -266,8 +266,8 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
     shown = excerpt(prompt, begin - 20, begin + 60)
     lost = _BEGIN not in prompt or _END not in prompt
     if lost and text.startswith(_BEGIN):
-        side = "before" if _BEGIN not in prompt else "behind"
-        return Answer("no", f"{what} loses what stands {side} it", excerpts=held)
+        side = "before" if _BEGIN not in prompt else "after"
+        return Answer("no", f"{what} loses the text {side} it", excerpts=held)
     how = "loses a part" if lost else "is changed"
     return Answer("no", f"{what} {how}: '{{}}'", excerpts=(*held, shown))
 

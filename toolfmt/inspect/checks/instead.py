@@ -8,6 +8,9 @@ from toolfmt.inspect.report import HealedBy
 _DOES_IT = "toolfmt's render does it for you"
 
 
+SEND_TEXT_PARTS = 'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt render` does this.'
+
+
 def describe_tools(facts: Facts) -> str:
     """Where to describe tools that the template does not show."""
     if facts.refuses_questions:
@@ -26,7 +29,10 @@ def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, HealedB
     """
     if facts.takes_prose:
         return f"{change}{otherwise}.", "prose"
-    return f"{change}: in words they cannot be told, since the template takes no question without tools.", "request"
+    no_prompt = (
+        "The tools cannot be described in the system prompt, because the template takes no request without tools."
+    )
+    return f"{change}. {no_prompt}", "request"
 
 
 def give_instructions(facts: Facts) -> str:

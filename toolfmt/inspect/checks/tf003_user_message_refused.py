@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
 from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
@@ -28,7 +29,6 @@ from toolfmt.listing import listed
 
 SEVERITY: Severity = "error"
 
-_AS_PARTS = "Give its content as a list of text parts; toolfmt's render does it for you."
 _INSTRUCT = "Give a system message with every request."
 
 
@@ -54,7 +54,7 @@ def check(facts: Facts) -> Iterator[Found]:
         asked = f"Give {listed(along)} with every request" if along else "Give the template what its message asks for"
         yield Found(
             f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
-            _AS_PARTS if takes_parts else _INSTRUCT if instructed else f"{asked}, or use another template.",
+            SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else f"{asked}, or use another template.",
             prompt.line,
             severity,
             healed_by,
@@ -63,7 +63,7 @@ def check(facts: Facts) -> Iterator[Found]:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
         yield Found(
             f"The text of a single user message, given as a string, is not in the prompt: {shown}.",
-            _AS_PARTS if takes_parts else "Use another template for plain chat.",
+            SEND_TEXT_PARTS if takes_parts else "Use another template for plain chat.",
             facts.renders.template.line_of(r"\bcontent\b"),
             severity,
             healed_by,

@@ -9,10 +9,11 @@ Where the call is nearly that of a known format, the finding says which, and wha
 lost brace, a template that was escaped for HTML. Where none is near, and the files declare no parser that is known, a
 format is derived from the calls and proven on others (TF092); the finding says what kept that from being done.
 
-What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser that the
-model card names. Without one, write a format file (docs/own_formats.md) from the call that is quoted, starting from the
-format that the finding names: `toolfmt derive` writes such a file if the calls allow it. Or describe the tools in the
-system prompt (`toolfmt render MODEL --strategy prose`): the model then writes calls in a format that toolfmt reads.
+What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in the
+model card. If the card names none, write a format file (docs/own_formats.md): start from the format that the finding
+names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls allow it. Or describe the tools
+in the system prompt (`toolfmt render MODEL --strategy prose`): the model then writes calls in a format that toolfmt
+reads.
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 """
@@ -34,7 +35,7 @@ from toolfmt.inspect.wording import quote
 SEVERITY: Severity = "error"
 
 
-_PARSER = "Set the parser that the model card names by hand."
+_PARSER = "Set the parser named in the model card."
 _DERIVE = "Or run `toolfmt derive MODEL`: it writes a format file if the calls allow it."
 _LONGEST_CALL = 200
 
@@ -57,7 +58,7 @@ def check(facts: Facts) -> Iterator[Found]:
 
 
 def _unread(facts: Facts) -> Found:
-    """A call that no format reads: where it is nearly one that a format reads, the first difference from that."""
+    """Return the finding for a call that no format reads, with its first difference from a similar known format."""
     line = facts.capabilities["tool_calls"].line
     message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
     other = facts.decided.unclaimed
@@ -74,22 +75,23 @@ def _unread(facts: Facts) -> Found:
     offset = len(region.before) + near.offset
     return Found(
         f"{message}. It is what {near.format.name} writes, {near.differs}.",
-        f"Correct the template there if the model writes {near.format.name}; else set the parser that its card names.",
+        f"Correct the template there if the model writes {near.format.name}. "
+        "Otherwise set the parser named in the model card.",
         facts.renders.line_at(conversation(shape, SINGLE), tools, offset) or line,
     )
 
 
 def _format_file(call: str | None) -> str:
-    """How to write a format file for this call, with the most similar known format."""
+    """Return the step that writes a format file for this call, with the closest known format."""
     near = nearest_sibling(call, SINGLE, ALL_TOOLS)
     written = quote(write(near, SINGLE, ALL_TOOLS), _LONGEST_CALL)
     return (
-        f"Or write a format file (docs/own_formats.md), starting from the most similar known format, {near.name}. "
-        f"It writes this call as {written}."
+        f"Or write a format file (docs/own_formats.md). The closest known format is {near.name}; "
+        f"it would write the same call as {written}."
     )
 
 
 def _without_parser(facts: Facts, *steps: str) -> str:
-    """What to do about a format that no parser is known for; of the steps those that are not empty."""
-    in_words = "Or describe the tools in the system prompt: `toolfmt render MODEL --strategy prose`."
-    return " ".join(filter(None, (_PARSER, *steps, in_words if facts.takes_prose else "")))
+    """Return what to do about a format that no known parser reads. Empty steps are left out."""
+    system_prompt_step = "Or describe the tools in the system prompt: `toolfmt render MODEL --strategy prose`."
+    return " ".join(filter(None, (_PARSER, *steps, system_prompt_step if facts.takes_prose else "")))

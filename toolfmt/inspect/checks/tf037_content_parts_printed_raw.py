@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Severity
 
@@ -22,8 +23,9 @@ SEVERITY: Severity = "note"
 
 def check(facts: Facts) -> Iterator[Found]:
     answer = facts.detail("content_parts")
-    form = "a list of one part" if facts.question_form == "parts" else "a string"
-    fix = f"Send content as {form}; toolfmt's render does it for you where all parts are text."
+    fix = "Send content as a string; `toolfmt render` does this if all parts are text."
+    if facts.question_form == "parts":
+        fix = SEND_TEXT_PARTS
     what = answer.words or "content given as a list of parts is refused"
     if answer.outcome == "threw":
         yield Found(

@@ -4,8 +4,8 @@ The template looks for certain words in the text of messages: it cuts a text at 
 message for another kind. Text that quotes these words (a question about the template itself, a page that a tool has
 fetched) then loses a part, or decides what else the model reads.
 
-Or it rejects an assistant message that holds them: one that is sent back as it was generated, markers included. Or it
-takes a part of an assistant message for reasoning, because a reasoning marker is quoted there, and drops that part.
+Or it rejects an assistant message that contains them: one that is sent back as it was generated, markers included. Or
+it treats part of an assistant message as reasoning because the message quotes a reasoning marker, and drops that part.
 
 What to do: break such words in text of others before it is rendered (a blank behind the first character); a template
 that tests the answers of the model only is better. Send answers back as they were parsed.
@@ -21,6 +21,11 @@ from toolfmt.inspect.checks.found import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
 
+_BREAK_MARKER = (
+    "Put a space after the first character of the marker (`< /think>`). `toolfmt render` delivers the text, if "
+    "necessary with a dot in the marker."
+)
+
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "request"
 
@@ -33,7 +38,7 @@ def check(facts: Facts) -> Iterator[Found]:
         evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"
         fix = "Send answers back as they were parsed, without the marks."
         if answer.outcome == "assistant-text-cut":
-            fix = "Put a space after the first character of these markers; toolfmt's render keeps the text."
+            fix = _BREAK_MARKER
         yield Found(f"{evidence}.", fix, answer.line, "note")
         return
     yield Found(

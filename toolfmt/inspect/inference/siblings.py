@@ -1,4 +1,4 @@
-"""The known format whose calls are most similar to a rendered one: a new format starts from it."""
+"""The known format whose calls are closest to a rendered one: a new format starts from it."""
 
 from __future__ import annotations
 

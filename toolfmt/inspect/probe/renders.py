@@ -105,7 +105,7 @@ class Renders:
         return self._alike(self._tokens)
 
     def unchanged_content(self) -> Renders:
-        """Renders of the same template that is given each content as it is."""
+        """Return renders of the same template that pass each content unchanged."""
         if not self.content_as_parts:
             return self
         new = self.anew()
@@ -227,7 +227,7 @@ class Renders:
 
 
 def with_text_parts(messages: Sequence[Message]) -> list[Message]:
-    """The messages with each content that is a string, except that of results, as a list of one text part."""
+    """Return the messages with each string content, except that of results, as a list of one text part."""
     return [
         message | {"content": text_part(message["content"])}
         if isinstance(message.get("content"), str) and message["role"] != "tool"

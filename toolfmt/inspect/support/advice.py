@@ -53,7 +53,7 @@ _PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call
 _REFUSES = "the template refuses a plain question"
 _NOT_SHOWN = "the template shows no tools"
 _GUESSED = "nothing tells the format"
-_NOT_COVERED = "not covered by a .gguf file: inspect the model directory that it loads"
+_NOT_COVERED = "a .gguf file does not apply to this runtime; inspect the model directory that the runtime loads"
 
 
 def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
