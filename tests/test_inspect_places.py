@@ -198,7 +198,14 @@ def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path
         (f"{folder}/json-frames", "template"),
     ]
     shutil.rmtree(folder / "in-conflict")
-    assert (status, run("--trusted", str(folder)).exit_code) == (1, 2)  # no error, but not everything was inspected
+    result = run("--trusted", str(folder))
+    assert (status, result.exit_code) == (1, 2)  # no error, but not everything was inspected
+    assert result.stderr.endswith("a model configuration but no chat template; its model is listed separately\n")
+    (folder / "config.json").unlink()
+    (folder / "tokenizer_config.json").write_text("{", "utf-8")
+    assert (
+        "tokenizer_config.json, line 1, column 2: not JSON" in run("--trusted", str(folder)).stderr
+    )  # another reason stays
 
 
 def test_a_model_and_those_in_its_directory_are_a_table(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ except WorkerUnavailable as error:
     done = subprocess.run(
         command, env={**os.environ, **windows}, capture_output=True, text=True, check=False, timeout=300
     )
-    assert (done.stdout, done.stderr[-400:]) == ("42\nthe worker process reached the time limit of 3 seconds\n", "")
+    assert (done.stdout, done.stderr[-400:]) == ("42\nthe job did not finish within 3 seconds\n", "")
 
 
 def test_line_ends_of_an_answer_are_its_own(windows: dict[str, str]) -> None:

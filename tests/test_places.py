@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -263,6 +264,8 @@ def test_a_model_directory_without_a_template_is_not_one_of_the_models_in_it(tmp
     assert failure(load_files, tmp_path) == (
         f"{tmp_path}: no chat template here, but 2 models below it; pass one of them: a, b"
     )
+    shutil.rmtree(tmp_path / "b")
+    assert failure(load_files, tmp_path).endswith("no chat template here, but 1 model below it; pass one of them: a")
     with_templates(tmp_path, ".")
     assert load_files(tmp_path).directory == tmp_path
     with_templates(tmp_path, "only/model.gguf", "only/one")

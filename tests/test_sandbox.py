@@ -556,7 +556,7 @@ def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
     # As if what runs there had started another process, which nobody knows of and which holds the same pipe.
     holder = os.open(f"/proc/{first.pid}/fd/{_pipe_of_answers(first.pid)}", os.O_WRONLY)
     os.kill(first.pid, signal.SIGSTOP)
-    with pytest.raises(WorkerUnavailable, match=r"time limit of 0\.5 seconds"):
+    with pytest.raises(WorkerUnavailable, match=r"no CPU time for 0\.5 seconds"):
         worker.run(INSPECT, files(HONEST), NO_OPTIONS)
     worker.limits = SMALL
     assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
@@ -576,7 +576,7 @@ def test_a_request_that_is_not_read_is_given_up() -> None:
     assert worker._process is not None
     os.kill(worker._process.pid, signal.SIGSTOP)
     large = replace(files(HONEST), config={"text": "x" * 1_000_000})
-    with pytest.raises(WorkerUnavailable, match=r"time limit of 0\.5 seconds"):
+    with pytest.raises(WorkerUnavailable, match=r"no CPU time for 0\.5 seconds"):
         worker.run(INSPECT, large, NO_OPTIONS)
     worker.limits = SMALL
     assert worker.run(INSPECT, files(HONEST), NO_OPTIONS) == honest_report()
