@@ -124,6 +124,7 @@ def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 2)
     assert finding.message == "An assistant message that contains '</think>' loses the text before it."
+    assert finding.fix.startswith("Put a space after the first character of the marker, for example `< /think>`.")
     assert report.sections.safety["content_kept"].outcome == "assistant-text-cut"
 
 

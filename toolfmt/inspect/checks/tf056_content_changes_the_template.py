@@ -22,8 +22,8 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
 
 _BREAK_MARKER = (
-    "Put a space after the first character of the marker (`< /think>`). `toolfmt render` delivers the text, if "
-    "necessary with a dot in the marker."
+    "Put a space after the first character of the marker, for example `< /think>`. `toolfmt render` delivers the text, "
+    "if necessary with a dot in the marker."
 )
 
 SEVERITY: Severity = "warning"
