@@ -161,9 +161,11 @@ def test_the_places_below_a_folder(tmp_path: Path) -> None:
         "d-00001-of-00002.gguf",
         "models--org--cached/snapshots/0123",
         "org/model",
-        "org/one",
+        "org/one/b.gguf",
+        "org/one/too/deep",
         "org/quantised/a-Q4.gguf",
         "org/quantised/a-Q8.gguf",
+        "org/too/far/down/below",
         "qwen",
         "templates/chat.j2",
         "templates/x.jinja",
@@ -195,6 +197,30 @@ def test_what_cannot_be_listed_is_named_and_links_in_a_circle_are_left_out(
     assert failure(load_files, tmp_path / "locked").startswith(
         f"{tmp_path}/locked: cannot be read (Permission denied); "
     )
+
+
+def test_a_model_that_leads_nowhere_is_listed(tmp_path: Path) -> None:
+    with_templates(tmp_path, "one")
+    for name in ("gone", "gone.gguf", "below/gone.gguf", "below/gone"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).symlink_to("nowhere")
+    made(tmp_path, "part-00002-of-00002.gguf", "whole-00001-of-00002.gguf", "whole-00002-of-00002.gguf")
+    found = [str(path.relative_to(tmp_path)) for path in model_places(tmp_path)]
+    assert found == [
+        "below/gone.gguf",
+        "gone",
+        "gone.gguf",
+        "one",
+        "part-00002-of-00002.gguf",
+        "whole-00001-of-00002.gguf",
+    ]
+
+
+def test_a_directory_below_the_deepest_level_is_listed(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*"d" * 600)
+    deep.mkdir(parents=True)
+    with_templates(tmp_path, "one")
+    assert [len(path.relative_to(tmp_path).parts) for path in model_places(tmp_path)] == [33, 1]
 
 
 def test_a_folder_of_models_is_not_one(tmp_path: Path) -> None:
@@ -229,10 +255,12 @@ def with_templates(folder: Path, *names: str) -> None:
         ([], ["config.json", "1_Pooling/config.json", "other.jinja"], []),
         (["model.gguf"], ["config.json", "mmproj-model.gguf", "README.md"], []),
         (["model.gguf"], ["config.json", "onnx/config.json"], []),
-        (["model.gguf"], ["override.jinja"], []),
         # More than one.
         ([".", "checkpoint-500"], ["config.json", "onnx/config.json"], [".", "checkpoint-500"]),
-        ([".", "a/b/c", "a/b/c/d"], ["a/b/config.json"], [".", "a/b/c"]),
+        ([".", "a/b/c", "a/b/c/d"], ["a/b/config.json"], [".", "a/b/c", "a/b/c/d"]),
+        ([".", "a/b/c/d/e/f/g"], [], [".", "a/b/c/d/e/f/g"]),
+        (["model.gguf", "override.jinja"], [], ["model.gguf", "override.jinja"]),
+        (["chat_template.jinja", "a.jinja"], [], ["a.jinja", "chat_template.jinja"]),
         ([".", "model.gguf"], ["config.json"], [".", "model.gguf"]),
         ([".", "a-Q4.gguf", "a-Q8.gguf"], ["mmproj-a.gguf"], [".", "a-Q4.gguf", "a-Q8.gguf"]),
         (["a-Q4.gguf", "a-Q8.gguf"], ["config.json"], ["a-Q4.gguf", "a-Q8.gguf"]),

@@ -7,6 +7,7 @@ as absent; a file that is no GGUF file, or whose metadata are damaged, raises `B
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,7 @@ _ENDING_IDS = ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id")
 _NO_TOKEN = 0xFFFF_FFFF
 _CONTROL, _USER_DEFINED = 3, 4
 _MOST_ADDED_TOKENS = 50_000
-_LATER_PART = re.compile(r"-(?!00001)\d{5}-of-\d{5}\.gguf\Z", re.IGNORECASE)
+_LATER_PART = re.compile(r"-((?!00001)\d{5})-of-\d{5}\.gguf\Z", re.IGNORECASE)
 
 
 def gguf_files(directory: Path) -> list[Path]:
@@ -48,6 +49,15 @@ def gguf_files(directory: Path) -> list[Path]:
     """
     paths = sorted(path for path in directory.iterdir() if is_gguf(path) and path.is_file())
     return [path for path in paths if not path.name.lower().startswith("mmproj") and not _LATER_PART.search(path.name)]
+
+
+def is_orphaned_part(path: Path) -> bool:
+    """Whether a file is a later part of a split GGUF file whose first part is not in the same directory."""
+    part = _LATER_PART.search(path.name)
+    if part is None or not path.is_file():
+        return False
+    first = path.name[: part.start(1)] + "1".zfill(len(part[1])) + path.name[part.end(1) :]
+    return not os.path.lexists(path.with_name(first))
 
 
 def is_gguf(path: Path) -> bool:

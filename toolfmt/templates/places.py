@@ -13,16 +13,16 @@ from pathlib import Path
 from toolfmt.errors import BadModelDirectory
 from toolfmt.listing import listed_first
 from toolfmt.templates.directory import FILES, load_directory
-from toolfmt.templates.gguf_file import gguf_files
+from toolfmt.templates.gguf_file import gguf_files, is_gguf, is_orphaned_part
 from toolfmt.templates.hub import load_repository
 from toolfmt.templates.local import NAMED_AT_MOST, WANTED, directory_of, holds_model, is_configured, load_path
-from toolfmt.templates.model_files import ModelFiles
+from toolfmt.templates.model_files import JINJA, ModelFiles
 from toolfmt.templates.repository import cached_name, repository, snapshots
 from toolfmt.templates.template_file import is_template
 
 _ADDRESS = re.compile(r"https?://[^/\s]+/(?P<id>[\w.-]+/[\w.-]+)", re.ASCII)
-_DEEPEST = 3
-"""Levels below a folder; a repository's folder in the hub cache is one, and below its snapshot there is one more."""
+_DEEPEST = 32
+"""Levels of directories that are searched. A directory below them is listed, so that it is not skipped silently."""
 
 
 class NoTemplateHere(BadModelDirectory):
@@ -93,7 +93,7 @@ def _in_force(folder: Path) -> Path | None:
     """The snapshot that a repository's folder in the hub cache stands for: the first that holds anything of a model."""
     for directory in snapshots(folder):
         try:
-            if _models(directory, 1, set()):
+            if _models(directory, set()):
                 return directory
         except OSError:  # it may not be listed
             continue
@@ -103,60 +103,77 @@ def _in_force(folder: Path) -> Path | None:
 def model_places(folder: str | Path) -> list[Path]:
     """The models in a folder and below it; empty if the folder is one model and nothing else, or holds none.
 
-    A model is a model directory, a GGUF file or a .jinja file, in the folder or in a directory up to three levels below
-    it. A directory with configuration is a model directory. Inside it, only entries with their own chat template count
-    as separate models; the others (onnx/, 1_Pooling/) are parts of it. If it has models but no template, it is listed
+    A model is a model directory, a GGUF file or a .jinja file, in the folder or in any directory below it. A
+    directory with configuration is a model directory. Inside it, only entries with their own chat template count as
+    separate models; the others (onnx/, 1_Pooling/) are parts of it. If it has models but no template, it is listed
     first, and `load_files` raises for it. If these models are its own GGUF files, its configuration belongs to them.
 
-    Hidden directories are not searched. A link in the folder itself may lead to a model, and is not searched; a link
-    further down is not followed, because the user need not know of it. A repository in the hub cache counts as its
-    current snapshot. Unreadable paths are listed, so that the report shows the reason.
+    Hidden directories are not searched. A link in the folder itself may lead to a model, and is not searched. A link to
+    a directory further down is not followed, because the user need not know of it. A repository in the hub cache counts
+    as its current snapshot. Unreadable paths are listed, so that the report shows the reason: also broken links, and
+    later parts of a split GGUF file without the first part.
     """
     if not os.fspath(folder):
         return []
     folder = Path(folder)
     folder = _in_force(folder) or folder
     try:
-        found = _models(folder, _DEEPEST, set()) if folder.is_dir() else []
+        found = _models(folder, set(), 0) if folder.is_dir() else []
     except OSError:
         return []
     return [] if found == [folder] else found
 
 
-def _models(directory: Path, levels: int, seen: set[str]) -> list[Path]:
-    """Return the models in a directory and `levels` levels below it, or the directory itself if it is one model.
+def _models(directory: Path, seen: set[str], level: int = 1) -> list[Path]:
+    """Return the models in a directory and below it, or the directory itself if it is one model.
 
-    `seen` holds the directories that are not to be searched again.
+    `seen` holds the directories that are not to be searched again, `level` is 0 for the folder that was given.
     """
+    if level > _DEEPEST:
+        return [directory]
     seen.add(os.path.realpath(directory))
-    ggufs, jinjas, below = gguf_files(directory), list[Path](), list[Path]()
+    ggufs, jinjas, below, unreadable = gguf_files(directory), list[Path](), list[Path](), list[Path]()
     for path in sorted(directory.iterdir()):
         if is_template(path) and path.is_file():
             jinjas.append(path)
-        elif levels and not path.name.startswith(".") and path.is_dir() and os.path.realpath(path) not in seen:
+        elif _is_unreadable(path, level):
+            unreadable.append(path)
+        elif not path.name.startswith(".") and path.is_dir() and os.path.realpath(path) not in seen:
             try:
-                below += _in_subdirectory(path, levels, seen)
+                below += _in_subdirectory(path, seen, level)
             except OSError:  # it cannot be listed; the report on it shows why
                 below.append(path)
-    if not is_configured(directory):
-        return [directory] if len(ggufs) == 1 and not below else sorted([*ggufs, *jinjas, *below])
+    if not is_configured(directory) or _holds_templates_only(directory, jinjas):
+        models = sorted([*ggufs, *jinjas, *below, *unreadable])
+        return [directory] if models == ggufs and len(ggufs) == 1 else models
     models = sorted(path for path in (*ggufs, *below) if not is_template(path) and _has_template(path))
     if models and _has_template(directory, ggufs=False):
         return [directory, *models]
     if not models or (models == ggufs and len(ggufs) == 1):
         return [directory]
-    return [*([] if ggufs else [directory]), *sorted([*ggufs, *jinjas, *below])]
+    return [*([] if ggufs else [directory]), *sorted([*ggufs, *jinjas, *below, *unreadable])]
 
 
-def _in_subdirectory(path: Path, levels: int, seen: set[str]) -> list[Path]:
-    kept = _in_force(path)
-    inside = kept or path
+def _in_subdirectory(path: Path, seen: set[str], level: int) -> list[Path]:
+    inside = _in_force(path) or path
     if not path.is_symlink():
-        return _models(inside, 1 if kept else levels - 1, seen)
-    if levels < _DEEPEST or not holds_model(inside):  # a link may lead to all of a machine
+        return _models(inside, seen, level + 1)
+    if level or not holds_model(inside):  # a link may lead to all of a machine
         return []
     seen.add(os.path.realpath(inside))
     return [inside]
+
+
+def _is_unreadable(path: Path, level: int) -> bool:
+    """Whether the path is of a model, but leads nowhere or lacks the part with the metadata. Reading it shows why."""
+    if path.is_symlink() and not path.exists():
+        return level == 0 or is_gguf(path) or is_template(path)
+    return is_orphaned_part(path)
+
+
+def _holds_templates_only(directory: Path, jinjas: list[Path]) -> bool:
+    """Whether a folder is a collection of templates, one of which has the name that a model directory's has."""
+    return len(jinjas) > 1 and set(os.listdir(directory)).isdisjoint({*FILES} - {JINJA})
 
 
 def _configured(path: Path) -> ModelFiles | None:
