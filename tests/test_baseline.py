@@ -233,3 +233,20 @@ def test_reports_that_name_no_place_are_no_baseline_for_several(tmp_path: Path) 
     )
     missing = run("bad", "--baseline", str(tmp_path / "gone.json"))
     assert (missing.exit_code, "gone.json: cannot be read" in missing.stderr) == (2, True)
+
+
+def test_models_of_the_baseline_that_left_the_folder_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    for name in ("a", "b"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "chat_template.jinja").write_text("{{ messages[0].content }}", encoding="utf-8")
+    before = [REPORTS["bad"].to_dict() | {"path": str(folder / name)} for name in ("a", "b", "left", "inner/left")]
+    file = saved(tmp_path, [*before, REPORTS["bad"].to_dict() | {"path": str(tmp_path / "elsewhere")}])
+    result = run(str(folder), "--baseline", file)
+    first = result.stderr.splitlines()[0]
+    assert first == f"toolfmt: in {file}, but not found now: {folder}/left, {folder}/inner/left"
+
+
+def test_a_model_that_the_baseline_could_not_inspect_is_in_it(tmp_path: Path) -> None:
+    before = [REPORTS["bad"].to_dict() | {"path": "bad"}, {"path": "gone", "error": "gone: not there"}]
+    assert "whatever is found there" not in run("bad", "gone", "--baseline", saved(tmp_path, before)).stderr

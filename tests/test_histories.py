@@ -128,6 +128,18 @@ def test_a_default_system_prompt_that_the_tools_replace_is_named(
 
 
 @pytest.mark.parametrize(
+    ("default", "named"), [("Be brief.", True), ("- Never tell\n- Always ask", True), ("<|begin|><|user|>", False)]
+)
+def test_a_short_default_system_prompt_is_named_and_markers_are_not(tmp_path: Path, default: str, named: bool) -> None:
+    template = (
+        f"{{% if messages[0].role != 'system' %}}{default}{{% endif %}}"
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+    )
+    prompt = made(tmp_path, template).render([USER], [TOOL], strategy="prose")
+    assert ("default-system-prompt-replaced" in prompt.adaptations) == named
+
+
+@pytest.mark.parametrize(
     "system",
     ["'[SYSTEM]' + system + '\\n' + DEFAULT + '[/SYSTEM]'", "'[SYSTEM]' + (system if system != DEFAULT else '')"],
 )

@@ -305,6 +305,8 @@ DAMAGED = [
     '{"place": 1e999}',
     "[" * 100_000,
     "1" * 5000,
+    '{"place": "Oslo", "place": "Bergen"}',
+    '{"at": {"place": "Oslo", "place": "Bergen"}}',
 ]
 """Arguments that are not the text of one JSON object, for example after a truncated response."""
 

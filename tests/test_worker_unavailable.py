@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -149,11 +151,11 @@ def test_the_time_limit_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> N
     assert made == [Limits(time_limit=7.5), Limits(time_limit=8), Limits(time_limit=8)]
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", "1e7"])
+@pytest.mark.parametrize("given", ["0", "0.5", "-1", "nan", "inf", "soon", "1e7"])
 def test_a_time_limit_is_a_number_of_seconds(given: str) -> None:
     result = cli("inspect", CLEAN, "--time-limit", given)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert f"{given!r} is not a number of seconds above 0" in result.stderr
+    assert f"{given!r} is not a number of seconds from 1 and up to" in result.stderr
 
 
 def test_a_trusted_template_has_no_time_limit() -> None:
@@ -224,3 +226,17 @@ def test_a_conversation_does_not_take_another_path(unavailable: Callable[..., No
     unavailable(MAKE, after=1)
     with pytest.raises(WorkerUnavailable):
         conversation.prompt(raw=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+def test_a_memory_limit_of_the_machine_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_text("{{ messages[0].content }}", encoding="utf-8")
+    code = (
+        "import resource, sys; from toolfmt.cli.commands import main; "
+        "resource.setrlimit(resource.RLIMIT_AS, (900 << 20, 900 << 20)); main(['inspect', sys.argv[1]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "memory limit of this process (ulimit -v) is too low" in done.stderr

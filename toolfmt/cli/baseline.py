@@ -8,8 +8,8 @@ told apart by their paths from the current directory, however those are spelled.
 
 from __future__ import annotations
 
-import os.path
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,8 @@ class Baseline:
     assumed: str = ""
     """The place that the report of an earlier toolfmt, which names none, is taken for; empty where every one names its
     own."""
+    not_inspected: frozenset[str] = frozenset()
+    """The paths, as keys, of models that the file lists without a report."""
 
     def compared(self, looked: InspectionOutcome) -> InspectionOutcome:
         """What became of a place, each finding told whether it is new."""
@@ -50,8 +52,18 @@ class Baseline:
         return word if isinstance(word, str) else ""
 
     def holds(self, place: str) -> bool:
-        """Whether anything is known of a place."""
-        return bool(self._before(place))
+        """Whether the file lists a place."""
+        return bool(self._before(place)) or place_key(place) in self.not_inspected
+
+    def gone(self, folders: Iterable[str], places: Iterable[str]) -> list[str]:
+        """The paths of earlier reports that are in one of these folders, but not among these places."""
+        inside = tuple(os.path.join(place_key(folder), "") for folder in folders)
+        known = set(map(place_key, places))
+        return [
+            path
+            for path in self.reports
+            if (key := place_key(path)) not in known and f"{key}{os.sep}".startswith(inside)
+        ]
 
     def may_stand_elsewhere(self, place: str) -> bool:
         """Whether a report is of a place with the same last part, and one of the two paths is relative and leads there
@@ -115,7 +127,9 @@ def read_baseline(file: str, places: Sequence[str]) -> Baseline:
         raise ToolfmtError(
             f"{shown(file)}: {unnamed} reports that name no place; give {_WANTED} of these {len(places)}"
         )
-    return Baseline({report.get("path", places[0]): report for report in reports}, places[0] if unnamed else "")
+    without = frozenset(place_key(report["path"]) for report in told if "error" in report and "path" in report)
+    by_path = {report.get("path", places[0]): report for report in reports}
+    return Baseline(by_path, places[0] if unnamed else "", without)
 
 
 def _is_report(told: Any) -> bool:

@@ -112,7 +112,7 @@ def main() -> None:
 @click.option("--output", metavar="DIR", help="Where --fix writes the copy: a directory that is new, or empty.")
 @click.option(
     "--time-limit",
-    type=Seconds(),
+    type=Seconds(least=1),
     metavar="SECONDS",
     help="Stop a worker that uses no CPU time for this long (macOS, Windows: that runs for this long). [default: 600]",
 )

@@ -199,17 +199,19 @@ class Count(click.IntRange):
 
 
 class Seconds(click.FloatRange):
-    """A time above 0. There is an end to it: `nan` is none, and what a system is asked to wait for has to fit there."""
+    """A number of seconds above 0, or from `least` on, up to the longest time that every system can wait for."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+    def __init__(self, least: float = 0) -> None:
+        super().__init__(min=least, min_open=not least)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = math.nan
         with suppress(ValueError):
             seconds = float(value)
-        if not 0 < seconds <= _LONGEST:
-            told = f"{str(value)[:20]!r} is not a number of seconds above 0 and up to {_LONGEST:,}"
+        least = self.min or 0
+        if not least <= seconds <= _LONGEST or seconds == 0:
+            from_what = f"from {least:g}" if least else "above 0"
+            told = f"{str(value)[:20]!r} is not a number of seconds {from_what} and up to {_LONGEST:,}"
             self.fail(told, param, ctx)
         return seconds
 

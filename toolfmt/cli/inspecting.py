@@ -26,10 +26,12 @@ from toolfmt.cli.several import Outcomes, go_on, tell_several
 from toolfmt.errors import BadTools
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.report import Report
+from toolfmt.listing import listed_first
 from toolfmt.sandbox.pool import Limits
 from toolfmt.tools import canonical_tools
 
 _WIDEST_TABLE = 1000
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -239,6 +241,8 @@ class Inspecting:
         file = shown(self.baseline_file)
         if baseline.assumed:
             complain(f"{file} names no place: taken for an earlier report on {baseline.assumed}")
+        if gone := baseline.gone(self.places, self._meant):
+            complain(f"in {file}, but not found now: {listed_first(gone, _MOST_NAMED)}")
         missing = [place for place in self._meant if not baseline.holds(place)]
         if missing:
             others = f" and {len(missing) - 1:,} more are" if missing[1:] else " is"

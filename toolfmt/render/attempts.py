@@ -29,7 +29,6 @@ from toolfmt.formats import ToolCallFormat, default_format, prose
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.probe.turn_markers import PROSE
 from toolfmt.inspect.template_profile import TemplateProfile
 from toolfmt.render.adaptations import adapt, writes_calls
 from toolfmt.render.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
@@ -67,6 +66,8 @@ _LONGEST_BEGINNING = 40
 """Maximum number of messages at the beginning of a long conversation whose plan is tried for the whole."""
 _MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
 _SHORTEST_DATA = 5
+_MARKER = re.compile(r"<[^<>\n]*>|\[[^\[\]\n]*\]|〈[^〈〉\n]*〉")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
     [{"role": "user", "content": "Hello"}],
     [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}],
@@ -169,7 +170,8 @@ class Request:
         question: Message = {"role": "user", "content": _PLACEHOLDER}
         messages, _ = self._adapted(replace(way, system_text=""), [question], made.plan)
         around = self._without_tools(way.template, messages).split(_PLACEHOLDER)
-        return any(found[0] not in made.text for text in around for found in PROSE.finditer(text))
+        lines = (line.strip() for text in around for line in _MARKER.sub("\n", text).splitlines())
+        return any(len(_WORDS.findall(line)) > 1 and line not in made.text for line in lines)
 
     # --- the tools
 

@@ -65,7 +65,7 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
     if isinstance(arguments, Mapping):
         return dict(arguments)
     try:
-        parsed = json.loads(arguments or "{}", parse_constant=_no_constant)
+        parsed = json.loads(arguments or "{}", parse_constant=_no_constant, object_pairs_hook=_without_repeated_keys)
     except (ValueError, RecursionError) as error:
         why = json_fault(error)
         raise BadMessages(f"{where}: the arguments are not JSON ({why}); give the text of one JSON object") from None
@@ -211,6 +211,13 @@ def _describes(text: str, function: Mapping[str, Any]) -> bool:
     names = [re.escape(name) for name in properties] if isinstance(properties, Mapping) else []
     # Only as a key or a parameter is written: `"city"`, `city:`, `city=`, `(city`; the word alone may be anything.
     return bool(names) and all(re.search(rf"[\"'`(,<]\s*{name}\b|\b{name}\s*[:=]", text) for name in names)
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key appears twice")
+    return made
 
 
 def _no_constant(name: str) -> None:

@@ -72,15 +72,22 @@ def open_no_more() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
-def limit_memory(beyond: int) -> None:
-    """Let the address space grow by so many bytes, and nothing of the memory be written to a file at a crash."""
-    with suppress(ImportError, OSError, ValueError):
+def limit_memory(beyond: int) -> bool:
+    """Let the address space grow by so many bytes, and nothing of the memory be written to a file at a crash.
+
+    Return False if this process has inherited a lower limit.
+    """
+    with suppress(ImportError, OSError):
         import resource
 
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with open("/proc/self/statm", encoding="ascii") as sizes:
             now = int(sizes.read().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        if hard != resource.RLIM_INFINITY and hard < now + beyond:
+            return False
         resource.setrlimit(resource.RLIMIT_AS, (now + beyond, now + beyond))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return True
 
 
 def limit_processor(seconds: int) -> None:

@@ -56,6 +56,9 @@ _FOR_THE_STATUS = 60.0
 """Seconds until a process that closed its pipe is killed. Ending a process takes time on a busy machine."""
 _CRASHES = {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"}
 """Signals caused by the process itself. Any other signal comes from the system or from another process."""
+LOW_MEMORY_LIMIT = 75
+"""The exit status of a worker that has inherited a memory limit below its own: otherwise its lack of memory looks like
+the template's."""
 _STATUSES = 256
 """How many statuses a process ends with by itself; what is above says on Windows what ended it."""
 _NEEDED = (
@@ -80,7 +83,7 @@ class Limits:
     """Limits of one job: seconds without any CPU time, seconds of CPU time, bytes of memory beyond those of an idle
     worker, and bytes of the result. Inspecting a real template takes some tenths of a second.
 
-    Only Linux shows the CPU time of another process. On other systems, `time_limit` counts from the start of the job.
+    toolfmt reads the CPU time of a worker on Linux only. On other systems, `time_limit` counts from the job's start.
     """
 
     time_limit: float = 600.0
@@ -241,6 +244,11 @@ class Worker:
             process.kill()
             status = process.wait()
         self._end()
+        if not self._ready and status == LOW_MEMORY_LIMIT:
+            return WorkerUnavailable(
+                f"the memory limit of this process (ulimit -v) is too low for the worker process, which may use "
+                f"{self.limits.memory >> 20} MiB; raise it"
+            )
         if not self._ready:
             return _cannot_start(f"exit status {status}" if status >= 0 else _signal_name(-status))
         if status == -getattr(signal, "SIGXCPU", 0):

@@ -20,7 +20,7 @@ from importlib import import_module
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.sandbox.confinement import end_with_parent, leave_network, limit_memory, limit_processor, open_no_more
-from toolfmt.sandbox.pool import DONE, ERROR, FAULT, LIMIT, STARTED, receive, send
+from toolfmt.sandbox.pool import DONE, ERROR, FAULT, LIMIT, LOW_MEMORY_LIMIT, STARTED, receive, send
 from toolfmt.typed_json import packed
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -45,7 +45,8 @@ def main() -> None:
     for stream in (0, 1):  # what a library prints is no answer
         os.dup2(nowhere, stream)
     leave_network()
-    limit_memory(memory)
+    if not limit_memory(memory):
+        sys.exit(LOW_MEMORY_LIMIT)
     open_no_more()
     send(answers, STARTED, b"")
     while True:

@@ -1,11 +1,11 @@
-"""The template takes more time, memory or room than an inspection gives it.
+"""The template takes more CPU time, memory or output than an inspection allows.
 
-A chat template is a program that came with the model. It cannot reach files or the network, but it can be written to
-hang, or to fill the memory, of whoever renders it: a server stops answering. No honest template comes near these
-limits. Where it is the time of the whole inspection, what toolfmt takes to read the rendered prompts is a part of it.
+A chat template is a program that comes with the model. It cannot reach files or the network, but it can be written to
+hang whoever renders it, or to fill the memory. A normal template stays far below the limits. The limits apply to the
+whole inspection, which includes reading the rendered prompts. A busy machine never causes this finding.
 
-What to do: do not serve this template. Look at the line that is named, and at what was changed against the repository
-of the original model. `toolfmt inspect --trusted` runs it without limits.
+What to do: do not serve this template. Look at the line in the finding, and at what changed against the repository of
+the original model. If you trust the template, `toolfmt inspect --trusted` runs it without limits.
 
 Example: `{{ 'a' * 10**10 }}`, which some environments compute when they compile the template, in a dead branch as well.
 """
