@@ -111,6 +111,8 @@ def test_the_parts_of_a_definition_are_listed_at_every_depth() -> None:
         "the type null of the parameter times",
         "the value 1 of the parameter times",
         "the value 2.5 of the parameter times",
+        "the value null of the parameter times",
+        "the value true of the parameter times",
         "the parameter kind",
         'the value "it" of the parameter kind',
         "the parameter place",
@@ -200,6 +202,31 @@ LOSSES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         lines(PARAMETER + "{{ p.enum | tojson if p.type == 'string' and p.enum }}"),
         LEVEL,
         ["the value 1 of the parameter level", "the value 2 of the parameter level"],
+    ),
+    "choices that are neither text nor numbers": (
+        lines(PARAMETER),
+        tool({"size": {"type": "string", "enum": ["", None, True, ["a"], {"b": 1}]}}),
+        [f"the value {one} of the parameter size" for one in ('""', "null", "true", '["a"]', '{"b": 1}')],
+    ),
+    "an empty choice that nothing shows": (
+        lines(PARAMETER + " {{ p.enum | join }}"),
+        tool({"size": {"type": "string", "enum": ["", "small"]}}),
+        ['the value "" of the parameter size'],
+    ),
+    "only the last choice": (
+        lines(PARAMETER + "{{ ' ' ~ p.enum[-1] }}"),
+        tool({"size": {"type": "string", "enum": [["a"], True, None]}}),
+        ['the value ["a"] of the parameter size', "the value true of the parameter size"],
+    ),
+    "a constant": (
+        lines(PARAMETER + ENUM),
+        tool({"one": {"type": "object", "const": {"a": 1}}, "two": {"type": "null", "const": None}}),
+        ['the value {"a": 1} of the parameter one', "the value null of the parameter two"],
+    ),
+    "a constant shown": (
+        lines(PARAMETER + "{{ ' ' ~ p.const if 'const' in p }}"),
+        tool({"one": {"type": "object", "const": {"a": 1}}, "two": {"type": "null", "const": None}}),
+        [],
     ),
     "no choices, but a description with the word": (
         lines(PARAMETER),
@@ -340,8 +367,8 @@ SCHEMAS = st.recursive(
         {"type": st.sampled_from(["string", "integer", "null", ["string", "null"]])},
         optional={
             "description": st.sampled_from(["About it.", "Two\nlines."]),
-            "enum": st.lists(st.sampled_from(["a", "b c", 1, 2.5, None]), min_size=1, unique=True),
-            "const": st.sampled_from(["x", 7]),
+            "enum": st.lists(st.sampled_from(["a", "b c", "", 1, 2.5, None, True, ["a", 1], {"b": []}]), min_size=1),
+            "const": st.sampled_from(["x", 7, None, False, [], {"a": None}]),
         },
     ),
     lambda inner: st.one_of(
@@ -433,6 +460,13 @@ def test_the_description_in_the_system_prompt_loses_nothing(properties: dict[str
             ("parameters-in-description",),
             "create_ticket: Does it.\n\nParameters:\n- level (1 | 2): How bad. level: integer How bad.;",
             id="integers to choose from",
+        ),
+        pytest.param(
+            deep(),
+            tool({"on": {"type": "boolean", "enum": [True]}, "pair": {"enum": [["a", "b"]]}, "no": {"const": None}}),
+            ("parameters-in-description",),
+            'Parameters:\n- on (true)\n- pair (["a","b"])\n- no (any, const null)',
+            id="values that are neither text nor numbers",
         ),
         pytest.param(
             showing(lines(properties=DESCRIPTION_FILTERED)),

@@ -1,13 +1,14 @@
 """Find the parts of a tool definition that a rendering does not show.
 
 The parts that count are the tool's name and description, and in its schema at every depth: parameter names,
-descriptions, types, enum and const values (strings and numbers), `required` entries, branches of `anyOf`, `oneOf` and
-`allOf`, and `$ref`s. Other keywords (`default`, `minimum`, `pattern`, …) do not count.
+descriptions, types, enum and const values, `required` entries, branches of `anyOf`, `oneOf` and `allOf`, and `$ref`s.
+Other keywords (`default`, `minimum`, `pattern`, …) do not count.
 
 A rendering that holds the definition as JSON shows every part. For any other, names, descriptions and values are
 replaced by sentinel words, and the two renderings must match except for these words. A template that shows the word
-but leaves out the real name (`description`, `type`) breaks the match. Types, `required` entries, branches and
-references have no sentinel: the rendering must change if one of them is changed or removed.
+but leaves out the real name (`description`, `type`) breaks the match. Types, `required` entries, branches, references
+and values that are neither text nor a number have no sentinel: the rendering must change if one of them is changed or
+removed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 Render: TypeAlias = Callable[[Message], str]
 """Renders one tool. Raises `TemplateError` if the template rejects it."""
 _Path: TypeAlias = tuple[str | int, ...]
-_Kind = Literal["tool", "parameter", "description", "value", "type", "required", "branch", "reference"]
+_Kind = Literal["tool", "parameter", "description", "value", "constant", "type", "required", "branch", "reference"]
 
 PARAMETERS = ("parameters",)
 _WORDED = ("tool", "parameter", "description", "value")
@@ -142,13 +143,18 @@ def _type_parts(schema: Mapping[str, Any], at: _Path, parameter: str, of: str) -
 
 
 def _value_parts(value: Any, at: _Path, parameter: str, of: str) -> Iterator[ToolPart]:
+    """Yield the values of an enum or a const. One that no sentinel can replace (null, a list, …) is a constant."""
     listed = at[-1] == "enum"
     for index, one in enumerate(value if listed and isinstance(value, list) else () if listed else [value]):
-        number = isinstance(one, (int, float)) and not isinstance(one, bool)
-        if number or (isinstance(one, str) and one.strip()):
-            text = json.dumps(one) if number else one
-            label = f"the value {json.dumps(one, ensure_ascii=False)}{of}"
-            yield ToolPart("value", (*at, index) if listed else at, text, parameter, label, number)
+        path = (*at, index) if listed else at
+        written = json.dumps(one, ensure_ascii=False)
+        label = f"the value {written}{of}"
+        if isinstance(one, str) and one.strip():
+            yield ToolPart("value", path, one, parameter, label)
+        elif isinstance(one, (int, float)) and not isinstance(one, bool):
+            yield ToolPart("value", path, written, parameter, label, number=True)
+        else:
+            yield ToolPart("constant", path, written, parameter, label)
 
 
 def _named(called: str, name: str) -> str:
