@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from test_delivery import model_of
+from test_tool_parts import text, tool
 
+from toolfmt.errors import NotDelivered
 from toolfmt.inspect.chapters.definitions import PARTS
 from toolfmt.inspect.chapters.escaping import QUOTED, how_quoted
 from toolfmt.inspect.inspection import inspect_template
@@ -60,6 +63,46 @@ def test_what_matters_of_the_parts_that_are_dropped_is_one_finding() -> None:
         "required, the allowed values (`enum`), the properties of objects, the types of list items, the "
         "types in `anyOf` and what `$ref` points to."
     )
+
+
+NAMES_ONLY = EACH + "{{ f.name }} {{ f.parameters.properties | join(' ') }}\n{% endfor %}" + PLAIN
+NO_QUESTIONS = "tools"
+"""What a template loops over that takes no request without tools."""
+
+
+@pytest.mark.parametrize(
+    ("template", "fix", "healed_by", "strategy"),
+    [
+        (SIGNATURE, "State it in the tool's description; toolfmt's render does this.", "render", "template"),
+        # Command R+, tool_use
+        (
+            SIGNATURE.replace("tools or []", NO_QUESTIONS),
+            "State it in the tool's description; toolfmt's render does this.",
+            "render",
+            "template",
+        ),
+        (NAMES_ONLY, "Describe the tools in a system message; toolfmt's render does it for you.", "render", "prose"),
+        (
+            NAMES_ONLY.replace("tools or []", NO_QUESTIONS),
+            "State it in a message: the template shows no descriptions of tools, and it takes no question without "
+            "tools.",
+            "request",
+            "",
+        ),
+    ],
+)
+def test_what_to_do_about_dropped_parts_is_what_render_does(
+    template: str, fix: str, healed_by: str, strategy: str
+) -> None:
+    (told,) = (finding for finding in inspect_template(template).findings if finding.code == "TF040")
+    assert (told.fix, told.healed_by) == (fix, healed_by)
+    definition = tool({"city": text("The city.", enum=["Oslo"])})
+    if strategy:
+        prompt = model_of(template).render([{"role": "user", "content": "Hello"}], [definition])
+        assert (prompt.strategy, prompt.lost) == (strategy, ())
+    else:
+        with pytest.raises(NotDelivered, match="does not show its description"):
+            model_of(template).render([{"role": "user", "content": "Hello"}], [definition])
 
 
 def test_a_template_that_shows_no_tools_has_nothing_to_look_at() -> None:
@@ -177,7 +220,7 @@ def test_what_to_do_is_to_give_what_was_left_out(each: str, left_out: str, fix: 
         for found in report.findings
         if found.code == "TF041" and found.message.startswith(f"The template fails on {left_out}: ")
     )
-    assert told.fix == f"{fix}toolfmt's render describes such tools in words."
+    assert told.fix == f"{fix}toolfmt's render adapts the definition or describes the tools in the system prompt."
 
 
 def test_several_tools_have_to_be_there_in_order_and_as_often_as_one() -> None:

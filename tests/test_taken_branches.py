@@ -4,7 +4,8 @@ in `toolfmt/inspect/branches`.
 
 from __future__ import annotations
 
-from lying_templates import ARGUMENTS, CALLS, HONEST
+import pytest
+from lying_templates import ARGUMENTS, CALLS, HONEST, ONE_TOOL
 from test_lies import messages_of, told
 
 from toolfmt.inspect.inspection import inspect_template
@@ -50,3 +51,33 @@ def test_the_line_that_is_told_is_of_the_condition_that_decides() -> None:
     asks = "{%- endmacro %}\n{%- if strftime_now('%A') == 'Friday' %}{{ more() }}{%- endif %}\n"
     (clock,) = [one for one in told(inspect_template(shows + asks + HONEST)) if one.code == "TF087"]
     assert clock.line == 6
+
+
+PARAMETERS = "{% for name, p in f.parameters.properties.items() EACH %} {{ name }}: {{ p.type }} ABOUT;{% endfor %}"
+EVERY = PARAMETERS.replace("EACH", "").replace("ABOUT", "{{ p.description }}")
+ALL_BUT_TYPE = PARAMETERS.replace("EACH", "if name != 'type'").replace("ABOUT", "{{ p.description }}")
+TYPE_DESCRIBED = PARAMETERS.replace("EACH", "").replace("ABOUT", "{{ p.description if name == 'type' }}")
+NO_TYPE = f"({ARGUMENTS} if 'type' not in call.function.arguments else '{{}}')"
+
+
+@pytest.mark.parametrize(
+    ("shown", "arguments", "stated"),
+    [
+        ("{{ f.description }}" + ALL_BUT_TYPE, ARGUMENTS, True),
+        # `render` states nothing in a description that is not shown.
+        (ALL_BUT_TYPE, ARGUMENTS, False),
+        # Here a tool's name takes parameters out as well.
+        ("{{ f.description }}" + ALL_BUT_TYPE.replace("'type'", "'type' and f.name != 'stat'"), ARGUMENTS, False),
+        # This name shows more than any other, and this one takes an argument of a call out of the prompt.
+        ("{{ f.description }}" + TYPE_DESCRIBED, ARGUMENTS, False),
+        ("{{ f.description }}" + EVERY, NO_TYPE, False),
+    ],
+)
+def test_render_is_named_if_it_states_the_parameter_that_a_name_takes_out(
+    shown: str, arguments: str, stated: bool
+) -> None:
+    tools = "{%- for tool in tools %}{% set f = tool.function %}{{ '\\n' ~ f.name }}: " + shown + "{% endfor %}"
+    template = HONEST.replace(ONE_TOOL, tools).replace(ARGUMENTS, arguments)
+    (finding,) = [one for one in told(inspect_template(template)) if one.code == "TF086"]
+    fix = "Give it another name; toolfmt's render states such a parameter in the tool's description."
+    assert (finding.fix == fix, finding.healed_by) == (stated, "render" if stated else "request")

@@ -569,6 +569,8 @@ class Branch:
     excerpts: tuple[str, ...] = ()
     grave: bool = True
     """Whether it hides something, or nobody would expect it: a name, a length, a day."""
+    parameter_left_out: bool = False
+    """Whether all that it changes is that the template leaves out a parameter of this name."""
 
     def __post_init__(self) -> None:
         check_excerpts(self.words, self.excerpts)

@@ -186,4 +186,5 @@ def _as_expected(control: Made, texts: Mapping[str, str], made: Made) -> bool:
 def _branch(slot: str, text: str, effect: Effect, line: int, *, whole: bool = False) -> Branch:
     grave = bool(effect.moved) or effect.refused or slot not in _SWITCHES or says_probe_word(text)
     by: Literal["name", "text", "whole-text"] = "name" if slot in _NAMES else "whole-text" if whole else "text"
-    return Branch(by, line, SLOTS[slot][1], quote(text, 60), effect.words, effect.excerpts, grave)
+    left_out = slot == "parameter" and effect.gone and {*effect.moved} <= {"parameter", "about"}
+    return Branch(by, line, SLOTS[slot][1], quote(text, 60), effect.words, effect.excerpts, grave, left_out)

@@ -25,13 +25,14 @@ _BLANKS = re.compile(r"\s+")
 @dataclass(frozen=True)
 class Effect:
     """What changed: in words of toolfmt's own with a place for each excerpt. `moved` are the slots whose text is in one
-    of the prompts only, `refused` whether the template threw.
+    of the prompts only (`gone`: the usual one), `refused` whether the template threw.
     """
 
     words: str
     excerpts: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     refused: bool = False
+    gone: bool = False
 
 
 def of_text(
@@ -118,7 +119,7 @@ def of_whole(one: str, other: str | TemplateError, bare: Callable[[int], str]) -
 def _gone(slots: Sequence[str], own: str = "") -> Effect:
     named = _called(slots, own)
     are = "is" if len(named) == 1 and named != ["the tools"] else "are"
-    return Effect(f"{listed(named)} {are} no longer in the prompt", (), tuple(slots))
+    return Effect(f"{listed(named)} {are} no longer in the prompt", (), tuple(slots), gone=True)
 
 
 def _called(slots: Sequence[str], own: str = "") -> list[str]:

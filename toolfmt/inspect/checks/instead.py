@@ -35,6 +35,12 @@ def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, HealedB
     return f"{change}. {no_prompt}", "request"
 
 
+def shows_descriptions(facts: Facts) -> bool:
+    """Whether the template shows the descriptions of tools: toolfmt's render states there what it leaves out."""
+    shown = facts.sections.definitions.get("description")
+    return shown is not None and shown.answer == "yes"
+
+
 def give_instructions(facts: Facts) -> str:
     """Where to give the instructions that stand in a message of a role that the template does not take."""
     if facts.question_form == "nothing":

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import or_in_words
+from toolfmt.inspect.checks.instead import describe_tools, shows_descriptions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import HealedBy, Severity
 from toolfmt.listing import listed
@@ -46,10 +46,22 @@ def check(facts: Facts) -> Iterator[Found]:
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
     if lost:
-        fix, healed_by = or_in_words(facts, "State it in the tool's description", "; toolfmt's render does this")
+        fix, healed_by = _fix(facts)
         yield Found(
             f"Of a tool's definition the prompt does not show {listed(lost)}",
             fix,
             facts.capabilities["tools"].line,
-            healed_by=None if healed_by == "prose" else healed_by,
+            healed_by=healed_by,
         )
+
+
+def _fix(facts: Facts) -> tuple[str, HealedBy]:
+    """Where to state what is lost, and what fixes the finding then."""
+    if shows_descriptions(facts):
+        return "State it in the tool's description; toolfmt's render does this.", "render"
+    if facts.takes_prose:
+        return describe_tools(facts), "render"
+    return (
+        "State it in a message: the template shows no descriptions of tools, and it takes no question without tools.",
+        "request",
+    )

@@ -4,7 +4,8 @@ The template takes simple tools, and fails on an ordinary part of another one. W
 whether it succeeds: it works in the test and fails on the day a tool with that part is added.
 
 What to do: change the definition as told, leave that part out, or describe the tools in a system message. toolfmt's
-`render` does so where the template fails on the tools that it is given.
+`render` first adapts a definition that the template rejects (`refs-inlined`, `nullable-types-rewritten`) and lists what
+is then lost in the tool's description. If that does not help, it describes the tools in the system prompt.
 
 Example: a template that joins a parameter's `type` to text, and fails where that is `["string", "null"]`.
 """
@@ -71,7 +72,9 @@ def check(facts: Facts) -> Iterator[Found]:
         error = first[alike].error
         assert error is not None
         change = _GIVE.get(first[alike].words, "Change the definition so that it does not")
-        fix, healed_by = or_in_words(facts, change, "; toolfmt's render describes such tools in words")
+        fix, healed_by = or_in_words(
+            facts, change, "; toolfmt's render adapts the definition or describes the tools in the system prompt"
+        )
         yield Found(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
             fix,

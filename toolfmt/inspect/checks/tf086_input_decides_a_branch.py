@@ -5,7 +5,8 @@ tool, a message or an argument is missing, or stands there in another way. No er
 purpose (`/no_think` in a system message); a tool or a parameter that happens to be called so is treated alike.
 
 What to do: keep to texts, names and lengths that do not change the prompt: rename the tool or the parameter, shorten
-the conversation; or take the condition out of the template.
+the conversation; or take the condition out of the template. `toolfmt render` states a parameter that the template
+leaves out in the tool's description, if the template shows that.
 
 Example: `{% if key not in ['type', 'description'] %}` around the parameters of a tool leaves out one called `type`.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.instead import shows_descriptions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report import Branch, HealedBy, Severity
 from toolfmt.listing import listed
@@ -31,6 +33,7 @@ _FIXES = {
     "role": "Send no message of this role, or take the condition out of the template.",
     "number": "Send another number of them, or take the condition out of the template.",
 }
+_STATED = "Give it another name; toolfmt's render states such a parameter in the tool's description."
 
 
 def check(facts: Facts) -> Iterator[Found]:
@@ -41,7 +44,10 @@ def check(facts: Facts) -> Iterator[Found]:
     for branches in alike.values():
         branches.sort(key=lambda branch: not branch.grave)
         first = branches[0]
-        yield Found(f"{_told(branches)}.", _FIXES[first.by], first.line, "warning" if first.grave else "note")
+        severity: Severity = "warning" if first.grave else "note"
+        stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
+        fix = _STATED if stated else _FIXES[first.by]
+        yield Found(f"{_told(branches)}.", fix, first.line, severity, "render" if stated else None)
 
 
 def _told(branches: Sequence[Branch]) -> str:
