@@ -184,7 +184,7 @@ _MEANS = {
     "template": "tools work through the template as it is",
     "adapted": "through the template, with what render adapts",
     "prose": "the template shows no tools: they go in as words",
-    "broken": "an error stands: nothing heals it",
+    "broken": "an error: tool calling is not reliable",
 }
 
 

@@ -14,7 +14,7 @@ from toolfmt.inspect.report import Severity
 
 _MODELS = Path(__file__).parents[1] / "corpus" / "models"
 _MEANS: dict[str, str] = {
-    "error": "nothing heals it: no template, a plain message refused, calls that do not read back",
+    "error": "tool calling is not reliable, and `render` does not fix it by itself",
     "warning": "a plain client goes wrong, and what is named heals it",
     "note": "cost and taste",
 }
@@ -49,8 +49,8 @@ def _overview() -> str:
     means = table(("severity", "means"), [(span(name), _MEANS[name]) for name in get_args(Severity)])
     return (
         "# Findings\n\nWhat `toolfmt inspect` may find, each with a page: what it is, why it matters, what to do. "
-        "`toolfmt explain CODE` prints the same. How bad a finding is, is the harm that remains when one follows the "
-        f"report; a check may say less or more of a single thing that it found.\n\n{means}\n"
+        "`toolfmt explain CODE` prints the same. The severity shows how reliable tool calling is with the model as "
+        f"it is; a check may say less or more of a single thing that it found.\n\n{means}\n"
     ) + table(("finding", "severity", "what it says"), rows)
 
 

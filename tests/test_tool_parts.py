@@ -362,7 +362,7 @@ def test_a_tool_that_the_template_rejects_raises() -> None:
         lost("{{ raise_exception('no tools') }}", PLAIN)
 
 
-SCHEMAS = st.recursive(
+SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.recursive(
     st.fixed_dictionaries(
         {"type": st.sampled_from(["string", "integer", "null", ["string", "null"]])},
         optional={

@@ -46,8 +46,9 @@ Outcome: TypeAlias = Literal[
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default", "none"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
-"""The harm that remains when one follows the report. `error`: nothing heals it; `warning`: a plain client goes wrong,
-and what the finding names heals it (`Finding.healed_by`); `note`: cost and taste."""
+"""How reliable tool calling is with the model as it is. `error`: it is not reliable, and `render` does not fix it by
+itself; `warning`: a plain client goes wrong, and what the finding names heals it (`Finding.healed_by`); `note`: cost
+and taste."""
 HealedBy: TypeAlias = Literal["", "render", "prose", "setting", "request", "template"]
 """What heals a finding: toolfmt's `render`, by itself; its strategy `prose`, where it is asked for; a setting of the
 model's files or of the runtime; what the caller sends; an edit of the template that the finding spells out. Empty where

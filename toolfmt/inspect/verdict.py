@@ -54,7 +54,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
 
 
 def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
-    """What nothing heals; where no template renders, nothing else matters."""
+    """The errors, by name; if no template renders, nothing else matters."""
     if not renders:
         return f"Nothing turns messages and tools into a prompt: {_named(errors)}. Put a template there that does."
     if all(finding.code in _OF_READING for finding in errors):

@@ -23,7 +23,7 @@ from toolfmt.printing.verdict import counts
 
 _MEANINGS = {
     "unread": (NOT_INSPECTED.capitalize(), "These have no verdict. The reason is next to each name."),
-    "broken": ("Broken", "Something goes wrong that nothing heals: look at the errors first."),
+    "broken": ("Broken", "Tool calling is not reliable with the model as it is: look at the errors first."),
     "prose": ("Prose", "The template shows no tools; described in words, they work."),
     "adapted": ("Adapted", "Tools work through the template, with what toolfmt's render adapts for it."),
     "template": ("Template", "Tools work through the template as it is."),

@@ -33,8 +33,9 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, user
 from toolfmt.inspect.report import Severity
 
-# TO FILL: the harm that remains. "error": nothing heals it; "warning": what HEALED_BY names does, in a line below,
-# HEALED_BY: HealedBy = "render", "prose", "setting", "request" or "template"; "note": cost and taste.
+# TO FILL: how reliable tool calling is. "error": it is not reliable, and render does not fix it by itself; "warning": a
+# plain client goes wrong, and what HEALED_BY names fixes it, in a line below, HEALED_BY: HealedBy = "render", "prose",
+# "setting", "request" or "template"; "note": cost and taste.
 SEVERITY: Severity = "note"
 
 
