@@ -1,10 +1,12 @@
 """Content given as a list of parts is printed as it is written in the program, dropped, or refused.
 
-OpenAI's interface allows `"content": [{"type": "text", "text": "…"}]`. This template takes content for a string: the
-model reads brackets, quotes and the word type around the text, or nothing, or the request fails. vLLM, SGLang and
-llama.cpp join the parts to text beforehand where they see that the template does not; transformers does not.
+OpenAI's interface allows `"content": [{"type": "text", "text": "…"}]`. This template takes content for a string, or
+reads one part only: the model reads brackets, quotes and the word type around the text, or nothing, or the request
+fails. vLLM, SGLang and llama.cpp join the parts to text beforehand where they see that the template does not;
+transformers does not.
 
-What to do: send content as a string; toolfmt's `render` joins the texts where the template needs it.
+What to do: send content as a string, or as a list of one part if the template takes only lists (TF003). toolfmt's
+`render` joins the texts where the template needs it.
 
 Example: `{{ message.content }}` with a list.
 """
