@@ -172,6 +172,8 @@ JSON_CALL = {"open": "<x>", "close": "</x>", "content": "json"}
 DEEP = {"function": {"name": "{content.a.b.name}", "arguments": "{content.a.b.arguments}"}}
 SAME = {"function": {"name": "{content.a}", "arguments": "{content.a}"}}
 TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content": "xml-inline", "transform": NAMED}
+OPENED, CLOSED = r"<call (?P<name>\w+)>", r"</(?P<name>\w+)>"
+CLOSED_BY_NAME = "what closes its tool_calls has a named group"
 
 
 @pytest.mark.parametrize(
@@ -199,6 +201,11 @@ TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content":
         (
             declared({**JSON_CALL, "transform": {"function": {"name": "{content.a}"}}}),
             "where name and arguments of a call",
+        ),
+        (declared({**JSON_CALL, "close": None, "close_pattern": CLOSED, "transform": NAMED}), CLOSED_BY_NAME),
+        (
+            declared({"open_pattern": OPENED, "close_pattern": CLOSED, "content": "json", "transform": NAMED}),
+            CLOSED_BY_NAME,
         ),
         (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a notation of its own"),
         (declared({**JSON_CALL, "open": ["<tool_call>", "<other>"]}), "more than literals, blanks and a name"),

@@ -122,6 +122,8 @@ def _markers(pattern: Pattern, what: str) -> tuple[list[str], list[str] | None]:
     names = [at for at, piece in enumerate(pieces) if piece.startswith("\0")]
     if not names:
         return pieces, None
+    if "close" in what:
+        raise refused("what closes its tool_calls has a named group, as transformers 5.24 allows")
     if len(names) > 1 or pieces[names[0]] != "\0name":
         raise refused("what opens its tool_calls tells something else than a name")
     return pieces[: names[0]], pieces[names[0] + 1 :]
