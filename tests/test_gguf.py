@@ -83,16 +83,16 @@ def failure(path: Path) -> str:
 # What is read
 
 
-def test_runtimes_that_load_no_gguf_file_are_listed_with_a_hint(tmp_path: Path) -> None:
+def test_the_runtimes_that_are_not_checked_for_a_gguf_file_are_listed(tmp_path: Path) -> None:
     template = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     path = written(tmp_path / "model.gguf", template=template)
     advice = {one.runtime: one for one in toolfmt.load(path).inspect().sections.advice}
-    not_covered = "a .gguf file does not apply to this runtime; inspect the model directory that the runtime loads"
+    not_checked = "not checked for .gguf files: inspect the model directory instead"
     for runtime in ("vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"):
-        assert (advice[runtime].text, advice[runtime].supported) == (not_covered, False)
+        assert (advice[runtime].text, advice[runtime].supported) == (not_checked, False)
     assert advice["llama.cpp"].supported
-    told = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "120"}).stdout
-    assert told.count(f"    + {not_covered}\n") == 4
+    told = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "100"}).stdout
+    assert told.count(f"    + {not_checked}\n") == 4
 
 
 def test_everything_about_the_chat_is_read_under_the_names_of_a_directory(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ _PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call
 _REFUSES = "the template refuses a plain question"
 _NOT_SHOWN = "the template shows no tools"
 _GUESSED = "nothing tells the format"
-_NOT_COVERED = "a .gguf file does not apply to this runtime; inspect the model directory that the runtime loads"
+_NOT_CHECKED = "not checked for .gguf files: inspect the model directory instead"
 
 
 def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
@@ -198,7 +198,7 @@ def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice
         for support, choice in both
     ]
     covered = {advice.runtime for advice in each}
-    return [*each, *(Advice(runtime, _NOT_COVERED, False) for runtime in RUNTIMES if runtime not in covered)]
+    return [*each, *(Advice(runtime, _NOT_CHECKED, False) for runtime in RUNTIMES if runtime not in covered)]
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
