@@ -44,7 +44,8 @@ of those above:
     assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
                                    tried last
 
-Applied if the template does not show every part of a tool definition (`toolfmt.render.tool_adaptations`):
+Applied if the template does not show every part of a tool definition (`toolfmt.render.tool_adaptations`), each one that
+helps, in this order:
 
     refs-inlined                   each `$ref` replaced by its target, unless the target refers to itself
     nullable-types-rewritten       a type that may be null replaced by the type, with "May be null." in its description

@@ -1,7 +1,7 @@
 """transformers: a model's answer as events while `generate` writes it, and formats as its `response_template`.
 
 `generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
-as in transformers 5.23: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
+as in transformers 5.23 and 5.24: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
 `generation/logits_process.py`. Templates are made and proven in
 `toolfmt.runtimes.proven_templates`, those that models declare are read in `toolfmt.formats.declared`.
 """

@@ -10,10 +10,10 @@ lost brace, a template that was escaped for HTML. Where none is near, and the fi
 format is derived from the calls and proven on others (TF092); the finding says what kept that from being done.
 
 What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in the
-model card. If the card names none, write a format file (docs/own_formats.md): start from the format that the finding
-names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls allow it. Or describe the tools
-in the system prompt (`toolfmt render MODEL --strategy prose`): the model then writes calls in a format that toolfmt
-reads.
+model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls, start from
+the format that the finding names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls
+allow it. Or describe the tools in the system prompt (`toolfmt render MODEL --strategy prose`): the model then writes
+calls in a format that toolfmt reads.
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 """
