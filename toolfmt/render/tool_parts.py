@@ -238,11 +238,15 @@ def _same_characters(one: str, other: str, part: ToolPart) -> bool:
 
 def _twin(parts: Iterable[ToolPart], begin: int) -> Twin:
     """Return the twin of `parts` (`toolfmt.render.twin`). Its words are in a tool; there are no messages."""
-    pieces = [
-        Piece("definition" if part.kind == "description" else "name", -1, _bare(part), number=part.number)
-        for part in parts
-    ]
-    return Twin([], None, pieces, begin=begin)
+    return Twin([], None, [_piece(part) for part in parts], begin=begin)
+
+
+def _piece(part: ToolPart) -> Piece:
+    if part.kind == "description":
+        return Piece("definition", -1, _bare(part))
+    # `tool_lines` prints an unusual name as a JSON string, but not the word in its place.
+    quoted = json.dumps(part.text, ensure_ascii=False) if part.kind in ("tool", "parameter") else ""
+    return Piece("name", -1, _bare(part), number=part.number, written=quoted)
 
 
 def _with_words(tool: Message, parts: Iterable[ToolPart], begin: int) -> Message:
