@@ -130,14 +130,18 @@ def test_members_of_objects_and_of_the_objects_in_a_list_stand_below() -> None:
         ({"enum": ["a", None], "type": ["string", "null"]}, 'string | null, enum ["a",null]'),
         ({"type": ["string", "null"]}, "string | null"),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None}, "integer | null, default null"),
-        ({"anyOf": [{"type": "integer"}, {"$ref": "#"}]}, 'any, anyOf [{"type":"integer"},{"$ref":"#"}]'),
+        ({"anyOf": [{"type": "integer"}, {"$ref": "#"}]}, 'anyOf [{"type":"integer"},{"$ref":"#"}]'),
+        ({"oneOf": [{"type": "integer"}]}, 'oneOf [{"type":"integer"}]'),
+        ({"allOf": [{"type": "integer"}]}, 'allOf [{"type":"integer"}]'),
+        ({"$ref": "#/$defs/A", "default": 1}, '$ref "#/$defs/A", default 1'),
+        ({"type": "array", "items": {"$ref": "#"}}, 'array, items {"$ref":"#"}'),
         ({"type": "array", "items": {"type": "string"}}, "array of string"),
         ({"type": "array", "items": {"enum": ["a", "b"]}}, 'array of ("a" | "b")'),
         ({"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
          'array, items {"type":"array","items":{"type":"number"}}'),
         ({"type": "object", "additionalProperties": {"type": "number"}},
          'object, additionalProperties {"type":"number"}'),
-        ({"const": "é"}, 'any, const "é"'),
+        ({"const": "é"}, 'const "é"'),
         ({}, "any"),
         (True, "true"),
     ],
@@ -155,6 +159,14 @@ def test_what_is_required_but_no_property_is_told_all_the_same() -> None:
         "- f",
         '  All parameters: required ["b"]',
         "  - a (any, required)",
+    ]
+
+
+def test_a_type_in_another_keyword_is_not_any() -> None:
+    either = {"anyOf": [{"type": "string", "description": "A."}, {"type": "integer"}]}
+    assert lines({"properties": {"a": either}, "required": ["a"]}) == [
+        "- f",
+        '  - a (required, anyOf [{"type":"string","description":"A."},{"type":"integer"}])',
     ]
 
 

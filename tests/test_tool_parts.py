@@ -524,7 +524,7 @@ def test_a_tool_with_an_unusual_name_is_delivered_in_the_system_prompt(name: str
             LIST,
             ("parameters-in-description",),
             'Parameters:\nAll parameters: $defs {"Node":{"type":"object","properties":'
-            '{"next":{"$ref":"#/$defs/Node"}}}}\n- first (any, $ref "#/$defs/Node"): The first.',
+            '{"next":{"$ref":"#/$defs/Node"}}}}\n- first ($ref "#/$defs/Node"): The first.',
             id="a reference to itself",
         ),
         pytest.param(

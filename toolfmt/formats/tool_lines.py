@@ -20,6 +20,8 @@ from toolfmt.formats.typed import type_of
 
 _PLAIN = re.compile(r"[\w.$/@+-]+")
 _INDENT = "  "
+_TYPE_ELSEWHERE = ("anyOf", "oneOf", "allOf", "$ref", "const")
+"""Keywords that specify the type of a value if there is no `type`."""
 
 
 def tool_lines(tool: Mapping[str, Any]) -> list[str]:
@@ -54,7 +56,8 @@ def _members(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
             yield f"{indent}- {_name(name)} ({', '.join([*wanted, _json(declared)])})"
             continue
         kind, *others = _head(declared)
-        yield f"{indent}- {_name(name)} ({', '.join([kind, *wanted, *others])}){_description(declared)}"
+        facts = ", ".join(filter(None, [kind, *wanted, *others]))
+        yield f"{indent}- {_name(name)} ({facts}){_description(declared)}"
         items = declared.get("items")
         inner = items if _opens(declared) and isinstance(items, Mapping) else declared
         yield from _members(inner, indent + _INDENT)
@@ -77,7 +80,7 @@ def _head(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _type(rest: dict[str, Any]) -> str:
-    """The type in words; what it says is taken out of the schema."""
+    """Return the type and remove it from the schema; an empty string if other keywords specify it."""
     declared, choices, parts = rest.get("type"), rest.get("enum"), rest.get("anyOf")
     if isinstance(choices, list) and choices and (declared is None or [declared] == [*_kinds(choices)]):
         rest.pop("type", None)
@@ -89,7 +92,7 @@ def _type(rest: dict[str, Any]) -> str:
     if declared is None and isinstance(parts, list) and parts and all(map(_alone, parts)):
         rest.pop("anyOf")
         return _either([_alone(part) for part in parts])
-    return "any"
+    return "" if any(key in rest for key in _TYPE_ELSEWHERE) else "any"
 
 
 def _kinds(choices: list[Any]) -> set[str]:
