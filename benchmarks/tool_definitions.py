@@ -1,4 +1,4 @@
-"""Check that prompts contain every part of a tool definition: 30 definitions, every real template that takes tools.
+"""Check that prompts contain every part of a tool definition: 36 definitions, every real template that takes tools.
 
     python -m benchmarks.tool_definitions [--templates DIR]… [--every K] [--part N/M] [--json FILE]
 
@@ -104,6 +104,21 @@ def definitions() -> dict[str, Schema]:
         "a reference": tool(
             object_of(a={"$ref": "#/$defs/Place"}) | {"$defs": {"Place": object_of("city", city=text())}}
         ),
+        "a reference with a description": tool(
+            object_of(a=about(**{"$ref": "#/$defs/Place"}))
+            | {"$defs": {"Place": about(**object_of("city", city=text()))}}
+        ),
+        "a reference with values to choose from": tool(
+            object_of(a=text(**{"$ref": "#/$defs/Unit"}, enum=[word()]))
+            | {"$defs": {"Unit": text(enum=[word(), word()])}}
+        ),
+        "a reference or null, both with a description": tool(
+            object_of(a=about(anyOf=[about(**{"$ref": "#/$defs/Unit"}), {"type": "null"}]))
+            | {"$defs": {"Unit": text(enum=[word(), word()])}}
+        ),
+        "names with a space": tool(object_of("first name", a=text(), **{"first name": text(), f"a {word()}": text()})),
+        "a name with brackets": tool(object_of(**{f"{word()}[{word()}]": about(type="integer", enum=[number()])})),
+        "an object inside an object": tool(object_of(a=object_of(a=object_of("city", city={"type": "string"})))),
         "a reference to itself": tool(object_of(a={"$ref": "#/$defs/Node"}) | {"$defs": {"Node": node}}),
     }
 

@@ -453,7 +453,7 @@ def test_a_tool_with_an_unusual_name_is_delivered_in_the_system_prompt(name: str
             deep(),
             tool({"place": {"$ref": "#/$defs/Place", "description": "Where."}}, defs={"Place": text("A place.")}),
             ("refs-inlined",),
-            " place: string Where.;\n",
+            " place: string Where. A place.;\n",
             id="a reference with a description",
         ),
         pytest.param(
@@ -543,6 +543,50 @@ def test_a_definition_is_adapted_by_the_smallest_change_that_helps(
     prompt = model_of(template).render(QUESTION, [definition], "template")
     assert (prompt.strategy, prompt.adaptations, prompt.lost) == ("template", adaptations, ())
     assert shown in prompt.text
+
+
+KEYWORDS_IN_JSON = showing(lines("{{ name }}: {{ p | tojson }} {{ name in required }}"))
+"""A template that shows all of each parameter, but no definitions that references point to."""
+
+
+@pytest.mark.parametrize(
+    ("reference", "target", "shown"),
+    [
+        ({"description": "Own."}, text("Other."), '{"type": "string", "description": "Own. Other."}'),
+        ({"description": "Same."}, text("Same."), '{"type": "string", "description": "Same."}'),
+        ({"description": ""}, text("Other."), '{"type": "string", "description": "Other."}'),
+        ({"type": "string"}, text(enum=["a"]), '{"type": "string", "enum": ["a"]}'),
+        ({"enum": ["a"]}, text(enum=["a", "b"]), '{"enum": ["a"], "allOf": [{"type": "string", "enum": ["a", "b"]}]}'),
+        (
+            {"type": "string", "description": "Own."},
+            {"type": "integer", "description": "Other."},
+            '{"type": "string", "description": "Own. Other.", "allOf": [{"type": "integer"}]}',
+        ),
+        (
+            {"default": 1, "allOf": [{"minimum": 1}]},
+            {"default": 2, "description": "Other."},
+            '{"allOf": [{"default": 1, "allOf": [{"minimum": 1}], "description": "Other."}, {"default": 2}]}',
+        ),
+        ({"description": "Own."}, {"$ref": "#/$defs/Y"}, '{"type": "string", "description": "Own. Y."}'),
+        ({"type": "integer"}, {"$ref": "#/$defs/Y", "type": "number"},
+         '{"type": "integer", "allOf": [{"type": "number", "description": "Y.", "allOf": [{"type": "string"}]}]}'),
+    ],
+)  # fmt: skip
+def test_nothing_of_a_reference_or_its_target_is_left_out(
+    reference: dict[str, Any], target: dict[str, Any], shown: str
+) -> None:
+    definition = tool({"a": {"$ref": "#/$defs/X", **reference}}, defs={"X": target, "Y": text("Y.")})
+    prompt = model_of(KEYWORDS_IN_JSON).render(QUESTION, [definition])
+    assert (prompt.strategy, prompt.adaptations) == ("template", ("refs-inlined",))
+    given = prompt.text.split("a: ")[1].split(" False;")[0]
+    assert json.loads(given) == json.loads(shown)
+
+
+def test_both_descriptions_of_a_parameter_that_may_be_null_are_delivered() -> None:
+    note = {"anyOf": [text("Inner."), {"type": "null"}], "description": "Outer."}
+    prompt = model_of(deep()).render(QUESTION, [tool({"note": note})])
+    assert prompt.adaptations == ("nullable-types-rewritten",)
+    assert " note: string Outer. Inner. May be null.;" in prompt.text
 
 
 def test_a_tool_without_a_description_gets_one_that_describes_its_parameters() -> None:

@@ -153,7 +153,7 @@ def _refs_inlined(root: Mapping[str, Any]) -> Any:
         target = referred(root, reference)
         if not isinstance(target, Mapping) or reference in _reached(root, target):
             return _each_schema(schema, inlined)
-        return inlined({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
+        return inlined(_both({key: value for key, value in schema.items() if key != "$ref"}, target))
 
     made = {key: value for key, value in root.items() if key not in _DEFINITIONS}
     made = inlined(made)
@@ -204,7 +204,7 @@ def _nullable_rewritten(schema: Any) -> Any:
         if isinstance(branches, list) and len(branches) == 2 and {"type": "null"} in branches:
             other = next((branch for branch in branches if branch != {"type": "null"}), None)
             if isinstance(other, Mapping):
-                return _with_nullable_note({**other, **{name: value for name, value in made.items() if name != key}})
+                return _with_nullable_note(_both({name: value for name, value in made.items() if name != key}, other))
     return made
 
 
@@ -214,6 +214,18 @@ def _with_nullable_note(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 # --- schemas
+
+
+def _both(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one schema for a value to which both apply. It has both descriptions and every keyword of both."""
+    ours, theirs = own.get("description", ""), other.get("description", "")
+    if isinstance(ours, str) and isinstance(theirs, str) and (ours or theirs):
+        joined = " ".join(dict.fromkeys(filter(None, (ours, theirs))))
+        own = {**own, "description": joined}
+        other = {key: value for key, value in other.items() if key != "description"}
+    if all(own.get(key, value) == value for key, value in other.items()):
+        return {**other, **own}
+    return {"allOf": [own, other]} if "allOf" in own else {**own, "allOf": [other]}
 
 
 def _each_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
