@@ -31,7 +31,13 @@ Schema: TypeAlias = dict[str, Any]
 MESSAGES = [{"role": "user", "content": "Hello"}]
 _FACT = re.compile(r"fact\d{3}x|7\d{3}3")
 _count = itertools.count(101)
-_ADAPTATIONS = ("refs-inlined", "nullable-types-rewritten", "parameters-in-description")
+_ADAPTATIONS = (
+    "parameters-added",
+    "descriptions-added",
+    "refs-inlined",
+    "nullable-types-rewritten",
+    "parameters-in-description",
+)
 
 
 def word() -> str:

@@ -32,7 +32,7 @@ from benchmarks.template_models import NOW, distinct, model_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report import Report, ToolsWord
-from toolfmt.render.making import DESCRIPTIONS_ADDED, SWITCH_TAKEN_OUT, SYSTEM_MOVED
+from toolfmt.render.making import SWITCH_TAKEN_OUT, SYSTEM_MOVED
 
 Message: TypeAlias = dict[str, Any]
 
@@ -173,7 +173,7 @@ def proof(name: str, source: str, report: Report | None = None) -> Proof:
             if word != "broken":
                 contradictions.append(f"{what} is refused: {error}")
             continue
-        changes = [name for name in prompt.adaptations if name not in _NO_CHANGE or name == DESCRIPTIONS_ADDED]
+        changes = [name for name in prompt.adaptations if name not in _NO_CHANGE]
         adapted |= set(changes)
         if word == "template" and (changes or prompt.strategy != "template"):
             contradictions.append(f"{what} is adapted: {prompt.strategy}, {', '.join(changes)}")

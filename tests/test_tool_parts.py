@@ -545,6 +545,104 @@ def test_a_definition_is_adapted_by_the_smallest_change_that_helps(
     assert shown in prompt.text
 
 
+STRICT = showing(
+    lines("{{ name + ': ' + p.description }} {{ p.type }}{{ ' required' if name in required }}").replace(
+        "{{ f.name }}: {{ f.description }}", "{{ f.name + ': ' + f.description }}"
+    )
+)
+"""A template that fails without properties and without descriptions of the tool and its parameters."""
+
+
+@pytest.mark.parametrize(
+    ("definition", "adaptations", "shown"),
+    [
+        (PLAIN, ("descriptions-added",), "create_ticket: Does it. city: The city. string required; city_id:  integer;"),
+        (tool({"city": text("The city.")}), (), "create_ticket: Does it. city: The city. string;"),
+        (tool({"city": text("The city.")}, None), ("descriptions-added",), "create_ticket:  city: The city. string;"),
+        (tool({"city": text()}, None), ("descriptions-added",), "create_ticket:  city:  string;"),
+        (tool({"a": {"description": None}}), ("descriptions-added",), "create_ticket: Does it. a:  ;"),
+        (tool(), ("parameters-added",), "create_ticket: Does it.<user>"),
+        (tool(description=None), ("parameters-added", "descriptions-added"), "create_ticket: <user>"),
+        (
+            tool({"level": {"type": "integer", "enum": [1, 2]}}),
+            ("descriptions-added", "parameters-in-description"),
+            "create_ticket: Does it.\n\nParameters:\n- level (1 | 2) level:  integer;",
+        ),
+    ],
+)
+def test_what_a_template_fails_without_is_added(
+    definition: dict[str, Any], adaptations: tuple[str, ...], shown: str
+) -> None:
+    for strategy in ("auto", "template"):
+        prompt = model_of(STRICT).render(QUESTION, [definition], strategy)
+        assert (prompt.strategy, prompt.adaptations, prompt.lost) == ("template", adaptations, ())
+        assert prompt.text.startswith(shown)
+    assert prompt.tools == [definition]
+
+
+def test_empty_parameters_become_an_object_if_the_template_fails() -> None:
+    for parameters in ({}, {"type": "object"}, {"additionalProperties": False}):
+        definition = {"type": "function", "function": tool()["function"] | {"parameters": parameters}}
+        prompt = model_of(STRICT).render(QUESTION, [definition])
+        assert prompt.adaptations == ("parameters-added",)
+        assert prompt.template_tools is not None
+        added = {"type": "object", "properties": {}} | parameters
+        assert prompt.template_tools[0]["function"]["parameters"] == added
+
+
+def test_only_the_tool_gets_a_description_if_that_is_enough() -> None:
+    source = showing("{{ f.name + ': ' + f.description }} {{ f.parameters | tojson }}")
+    prompt = model_of(source).render(QUESTION, [tool({"city": text()}, None), TWO])
+    assert prompt.adaptations == ("descriptions-added",)
+    assert prompt.template_tools is not None
+    assert prompt.template_tools[0]["function"] == {"description": "", **tool({"city": text()}, None)["function"]}
+    assert prompt.template_tools[1] == TWO
+
+
+def test_parameters_at_every_depth_get_a_description() -> None:
+    lists = "{{ f.parameters.properties.list['items'].properties.city.description + '' if f.name == 'create_ticket' }}"
+    inner = {"type": "object", "properties": {"city": text(), "any": True}}
+    definition = tool({"place": inner | {"description": "Where."}, "list": {"type": "array", "items": inner}})
+    prompt = model_of(showing("{{ tool | tojson }}" + lists)).render(QUESTION, [definition])
+    assert prompt.adaptations == ("descriptions-added",)
+    assert prompt.template_tools is not None
+    shown = prompt.template_tools[0]["function"]["parameters"]["properties"]
+    described = {"type": "object", "properties": {"city": {"description": "", "type": "string"}, "any": True}}
+    assert shown["place"] == described | {"description": "Where."}
+    assert shown["list"] == {"description": "", "type": "array", "items": described}
+
+
+REJECTS = "{% if tools is not defined or not tools %}{{ raise_exception('no tools') }}{% endif %}" + showing(
+    lines("{{ name }}: {{ p.type if p.type != 'object' else raise_exception('no objects') }} {{ p.description }}")
+)
+
+
+@pytest.mark.parametrize("lossy", [False, True])
+def test_a_tool_that_no_adaptation_makes_acceptable_is_named(lossy: bool) -> None:
+    place = {"type": "object", "properties": {"street": text()}}
+    definition = tool({"city": text(), "place": place})
+    with pytest.raises(TemplateError) as raised:
+        model_of(REJECTS).render(QUESTION, [TWO, definition], lossy=lossy)
+    told = str(raised.value)
+    assert told.startswith("tools[1] (create_ticket), the parameter place: small/chat_template.jinja, line 1: ")
+    assert told.endswith(": no objects; change the definition, or leave the tool out")
+
+
+def test_a_tool_that_is_rejected_for_two_parameters_is_named_without_one() -> None:
+    two = "{{ raise_exception('two') if f.parameters.properties | length > 1 }}"
+    with pytest.raises(
+        TemplateError, match=r"^tools\[0\] \(create_ticket\): small/chat_template.jinja, line 1: .* two; "
+    ):
+        model_of(REJECTS.replace("{{ f.name }}", two + "{{ f.name }}")).render(QUESTION, [PLAIN], "template")
+
+
+def test_an_error_that_has_nothing_to_do_with_a_tool_names_none() -> None:
+    source = "{{ raise_exception('never') if messages | length == 1 }}" + showing(lines())
+    with pytest.raises(TemplateError) as raised:
+        model_of(source).render(QUESTION, [PLAIN], "template")
+    assert "tools[" not in str(raised.value)
+
+
 KEYWORDS_IN_JSON = showing(lines("{{ name }}: {{ p | tojson }} {{ name in required }}"))
 """A template that shows all of each parameter, but no definitions that references point to."""
 

@@ -44,9 +44,11 @@ of those above:
     assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
                                    tried last
 
-Applied if the template does not show every part of a tool definition (`toolfmt.render.tool_adaptations`), each one that
-helps, in this order:
+Applied if the template rejects a tool definition or does not show every part of it
+(`toolfmt.render.tool_adaptations`), each one that helps, in this order:
 
+    parameters-added               an object without properties as parameters, for a template that fails without them
+    descriptions-added             empty descriptions of the tool or its parameters, for a template that fails without
     refs-inlined                   each `$ref` replaced by its target, unless the target refers to itself
     nullable-types-rewritten       a type that may be null replaced by the type, with "May be null." in its description
     parameters-in-description      the parameters that the template does not show completely listed in the description

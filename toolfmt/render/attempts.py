@@ -248,7 +248,7 @@ class Request:
             return best
         if refused is not None:
             self._check_media(way)
-            raise _with_missing_variable(way, self._placed(way, refused)) from None
+            raise _with_missing_variable(way, self._of_tool(way, refused) or self._placed(way, refused)) from None
         assert best is not None
         if best.delivery.lost[0] == _PROSE:
             raise TemplateError(
@@ -420,6 +420,27 @@ class Request:
         where = f"messages[{not_taken - 1}] ({self.messages[not_taken - 1]['role']})"
         return TemplateError(f"{where}: {refused}", refused.line, refused.kind, refused.own_words)
 
+    def _of_tool(self, way: _Way, refused: TemplateError) -> TemplateError | None:
+        """Return the error with the tool, and if known the parameter, that the template rejects; None if it is no tool.
+
+        The template rejects this tool alone, but not one of the same name with nothing in it.
+        """
+
+        def rejected(tool: Message) -> bool:
+            return self._refuses(replace(way, tools=[tool]), self.messages, refused)
+
+        for position, tool in enumerate(way.tools or ()):
+            name, schema = tool["function"]["name"], tool["function"].get("parameters") or {}
+            if not rejected(tool) or rejected(_bare_tool(name, {})):
+                continue
+            properties = schema.get("properties")
+            listed = properties.items() if isinstance(properties, Mapping) else ()
+            parameter = next((key for key, inner in listed if rejected(_bare_tool(name, {key: inner}))), None)
+            where = f"tools[{position}] ({name})" + (f", the parameter {parameter}" if parameter else "")
+            told = f"{where}: {refused}; change the definition, or leave the tool out"
+            return TemplateError(told, refused.line, refused.kind, refused.own_words)
+        return None
+
     def _refuses(self, way: _Way, messages: Sequence[Message], refused: TemplateError) -> bool:
         try:
             part, _ = self._adapted(way, messages, frozenset())
@@ -551,6 +572,12 @@ def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str
         for position, (tool, lost) in enumerate(zip(tools, parts, strict=True))
         for part in lost
     )
+
+
+def _bare_tool(name: str, properties: Message) -> Message:
+    """A tool with these parameters and nothing else."""
+    parameters = {"type": "object", "properties": properties}
+    return {"type": "function", "function": {"name": name, "description": "", "parameters": parameters}}
 
 
 def _texts_of(content: Any) -> list[str]:

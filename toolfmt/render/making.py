@@ -36,8 +36,6 @@ TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
 """The template takes tools, but did not put them into this conversation's prompt; they went in as prose."""
 TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
 """Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
-DESCRIPTIONS_ADDED = "descriptions-added"
-"""The template fails on a tool without a description; those that have none were given an empty one."""
 REASONING_LEFT_OUT = "reasoning-left-out"
 """Reasoning of the conversation is not in the prompt: the template leaves it out."""
 SWITCH_TAKEN_OUT = "switch-taken-out"
@@ -180,10 +178,6 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
     except (NotDelivered, TemplateError) as error:
         if isinstance(error, LimitHit) or not request.tools:
             raise
-        described = _with_descriptions(request)
-        with suppress(NotDelivered, TemplateError):
-            if described is not request and not (made := described.through_template()).dropped:
-                return way, replace(made, adaptations=(*made.adaptations, DESCRIPTIONS_ADDED))
         if strategy == "template":
             raise
         with suppress(ToolfmtError):
@@ -213,12 +207,6 @@ def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) 
             f"{other}change the definition, or pass --lossy (lossy=True)"
         )
     return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost))) if lost else made
-
-
-def _with_descriptions(request: Request) -> Request:
-    """The request with an empty description for each tool that has none; the same one where all have."""
-    tools = [tool | {"function": {"description": "", **tool["function"]}} for tool in request.tools]
-    return request if tools == request.tools else replace(request, tools=tools)
 
 
 def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[str]:

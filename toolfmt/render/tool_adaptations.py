@@ -1,4 +1,4 @@
-"""Adapt a tool definition if a template does not show every part of it.
+"""Adapt a tool definition if a template rejects it or does not show every part of it.
 
 `toolfmt.render.attempts` calls `shown_tool`, which tries the adaptations in order, the smallest change first.
 `toolfmt.render.adaptations` lists their names. `lost_parts` verifies each result.
@@ -21,6 +21,8 @@ from toolfmt.render.tool_parts import Render, ToolPart, lost_parts, tool_parts
 from toolfmt.templates import ChatTemplate
 from toolfmt.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
+PARAMETERS_ADDED = "parameters-added"
+DESCRIPTIONS_ADDED = "descriptions-added"
 REFS_INLINED = "refs-inlined"
 NULLABLE_REWRITTEN = "nullable-types-rewritten"
 PARAMETERS_IN_DESCRIPTION = "parameters-in-description"
@@ -81,8 +83,7 @@ def _lines(tool: Message) -> str:
 
 
 def _adapted(render: Render, tool: Message) -> ShownTool:
-    lost = _lost(render, tool)
-    adapted, named = tool, list[str]()
+    adapted, named, lost = _accepted(render, tool)
     for name, change in _CHANGES.items():
         if not lost:
             break
@@ -100,6 +101,26 @@ def _adapted(render: Render, tool: Message) -> ShownTool:
         named += [PARAMETERS_IN_DESCRIPTION] if described != adapted else []
         adapted = described
     return ShownTool(adapted, tuple(named)) if named else ShownTool()
+
+
+def _accepted(render: Render, tool: Message) -> tuple[Message, list[str], tuple[ToolPart, ...]]:
+    """Return the tool with the fewest additions that the template renders it with, their names, and the lost parts.
+
+    If no additions help, return the tool as it is.
+    """
+    lost = _lost(render, tool)
+    for names, change in _ADDITIONS:
+        if not _name_lost(lost):  # it is lost if the template rejects the tool
+            break
+        added = {**tool, "function": change(tool["function"])}
+        still_lost = lost if added == tool else _lost(render, added)
+        if not _name_lost(still_lost):
+            return added, [*names], still_lost
+    return tool, [], lost
+
+
+def _name_lost(lost: tuple[ToolPart, ...]) -> bool:
+    return any(part.kind == "tool" for part in lost)
 
 
 def _parameters(parts: tuple[ToolPart, ...]) -> set[str | None]:
@@ -135,6 +156,33 @@ def _lost(render: Render, tool: Message) -> tuple[ToolPart, ...]:
         raise
     except TemplateError:
         return tuple(tool_parts(tool["function"]))
+
+
+# --- what a template may need
+
+
+def _with_schema(function: Mapping[str, Any]) -> dict[str, Any]:
+    """The function with an object schema that has `properties`."""
+    return {**function, "parameters": {"type": "object", "properties": {}} | (function.get("parameters") or {})}
+
+
+def _with_description(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"description": "", **schema} | {"description": schema.get("description") or ""}
+
+
+def _with_descriptions(function: Mapping[str, Any]) -> dict[str, Any]:
+    """The function with a description of itself and of each parameter at every depth, empty if it has none."""
+
+    def described(schema: Any) -> Any:
+        made = _each_schema(schema, described)
+        properties = made.get("properties") if isinstance(made, Mapping) else None
+        if not isinstance(properties, Mapping):
+            return made
+        named = {name: _with_description(one) if isinstance(one, Mapping) else one for name, one in properties.items()}
+        return {**made, "properties": named}
+
+    made = _with_description(function)
+    return {**made, "parameters": described(made["parameters"])} if "parameters" in made else made
 
 
 # --- references
@@ -241,6 +289,13 @@ def _each_schema(schema: Any, change: Callable[[Any], Any]) -> Any:
     return made
 
 
+_ADDITIONS: Sequence[tuple[tuple[str, ...], Callable[[Mapping[str, Any]], dict[str, Any]]]] = (
+    ((PARAMETERS_ADDED,), _with_schema),
+    ((DESCRIPTIONS_ADDED,), _with_description),
+    ((DESCRIPTIONS_ADDED,), _with_descriptions),
+    ((PARAMETERS_ADDED, DESCRIPTIONS_ADDED), lambda function: _with_descriptions(_with_schema(function))),
+)
+"""What to add to a function that a template rejects, the least first."""
 _DEFINITIONS = ("$defs", "definitions")
 _CHANGES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     REFS_INLINED: _refs_inlined,
