@@ -345,10 +345,31 @@ def test_what_is_taken_out_at_the_edge_of_a_text_is_lost(text: str) -> None:
         messages = [{"role": role, "content": text}, user("two")]
         with pytest.raises(NotDelivered) as refused:
             model_of(TAKES_OUT).render(messages)
-        assert str(refused.value).startswith(f"messages[0] ({role}): its text (changed inside) is lost")
+        assert str(refused.value).startswith(f'messages[0] ({role}): "</think>" in its text is lost')
         prompt = model_of(TAKES_OUT).render(messages, lossy=True)
-        assert prompt.lost == (f"messages[0] ({role}): its text (changed inside)",)
+        assert prompt.lost == (f'messages[0] ({role}): "</think>" in its text',)
         assert prompt.text.startswith(f"<|{role}|>{text.replace('</think>', '')}<|end|>")
+
+
+ONLY_FIRST = template("(m.content or '').replace('</think>', '', 1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "removed"),
+    [
+        ("what does /no_think do in a path like a/no_think/b?", SWITCHES, ["/no_think"]),
+        ("a/think/b and a/no_think/b", SWITCHES, ["/think", "/no_think"]),
+        ("think</think>think", TAKES_OUT, ["</think>"]),
+        ("</think> a </think>", TAKES_OUT, ["</think>"]),
+        ("a </think> b <think> c", TAKES_OUT, ["</think>"]),
+        ("a </think> b </think> c", ONLY_FIRST, ["</think>"]),
+        ("a </think> </think> b", ONLY_FIRST, []),
+    ],
+)
+def test_what_is_taken_out_of_a_text_is_named(text: str, source: str, removed: list[str]) -> None:
+    prompt = model_of(source).render([user(text)], lossy=True)
+    told = [f'messages[0] (user): "{one}" in its text' for one in removed]
+    assert prompt.lost == tuple(told or ["messages[0] (user): its text (changed inside)"])
 
 
 @pytest.mark.parametrize("text", ["</think>", " </think>\n</think> "])

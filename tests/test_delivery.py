@@ -562,7 +562,7 @@ UNDELIVERED: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
     "what is looked for in a text is taken out of it": (
         REPLACES,
         [user("What is </think> for?")],
-        "messages[0] (user): its text (changed inside)",
+        'messages[0] (user): "</think>" in its text',
         turns("user: What is  for?"),
     ),
     "what stands before it is taken out with it": (

@@ -18,7 +18,7 @@ import toolfmt
 from toolfmt.errors import ToolfmtError
 
 SHARED = Path(__file__).parents[2] / "shared"
-RAISED = {"11": "'eos_token' is undefined", "46": "its text (changed inside) is lost", "51": "'eos_token' is undefined"}
+RAISED = {"11": "'eos_token' is undefined", "46": '"/no_think" in its text is lost', "51": "'eos_token' is undefined"}
 """The cases that raise: templates without their tokenizer's tokens, and a `/no_think` inside a path."""
 
 

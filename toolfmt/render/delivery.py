@@ -12,6 +12,7 @@ blanks at the edges of a text are the template's to keep or to trim, as they are
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from toolfmt.formats.prose import result_heading
 from toolfmt.render.messages import Message, calls_of, first_turn, function_of
 from toolfmt.render.tools_held import changed_tools, unnamed_tools
-from toolfmt.render.twin import Piece, Twin, aligned, in_order, spellings, words_in
+from toolfmt.render.twin import CutText, Piece, Twin, aligned, in_order, spellings, words_in
 from toolfmt.render.written_around import around, entries_of, lost_in, otherwise, said_again, stands_alone, truths
 
 _JUDGED = ("text", "argument", "call")
@@ -117,7 +118,7 @@ def proved(
         taken_out, switches = _taken_out(prompt, twin, spans)
         told = _once(
             [*(_told(request, piece) for piece in taken_out)]
-            + [f"{_told(request, piece)} (changed inside)" for piece in changed]
+            + [told for text in changed for told in _told_changes(request, prompt, twin, text, spans)]
         )
         shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
         return Delivery(missing=told, switch_taken_out=switched or switches, spans=shown)
@@ -145,7 +146,7 @@ def _beside_twin(request: Sequence[Message], twin: Twin, twin_prompt: str, promp
     )
 
 
-def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
+def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[CutText], bool]:
     """The texts of which the template changes what it looks for in them (that is no word in the twin); and whether it
     takes nothing but switches such as `/no_think` out of any.
     """
@@ -163,8 +164,26 @@ def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int
         if "".join(_SWITCH.sub("", text.whole).split()) in "".join(_SWITCH.sub("", shown).split()):
             switched = True
         else:
-            changed.append(twin.pieces[text.first])
+            changed.append(text)
     return changed, switched
+
+
+def _told_changes(
+    request: Sequence[Message], prompt: str, twin: Twin, text: CutText, spans: Sequence[tuple[int, int, int]]
+) -> list[str]:
+    """The marks of the text that the prompt does not show next to its words, or the text if it shows all of them."""
+    told = _told(request, twin.pieces[text.first])
+    begins = {number: begin for begin, _, number in spans}
+    ends = {number: end for _, end, number in spans}
+    start = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
+    end = ends[text.last] + _LONGEST_SPELLING * len(text.behind)
+    removed = []
+    for mark, number in text.marks:
+        before = ends.get(number - 1, start) if number > text.first else start
+        behind = begins.get(number, end) if number <= text.last else end
+        if not any(written in prompt[before:behind] for written in spellings(mark)):
+            removed.append(json.dumps(mark, ensure_ascii=False))
+    return [told.replace("its text", f"{mark} in its text") for mark in removed] or [f"{told} (changed inside)"]
 
 
 def _taken_out(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:

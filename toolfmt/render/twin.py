@@ -52,7 +52,8 @@ class Piece:
 @dataclass(frozen=True)
 class CutText:
     """A text that holds others that the template looks for: the numbers of the first and the last word made of it, what
-    stands before and behind these, and the whole.
+    stands before and behind these, and the whole. `marks` are the texts that the template looks for, each with the
+    number of the first word after it.
     """
 
     first: int
@@ -60,6 +61,7 @@ class CutText:
     before: str
     behind: str
     whole: str
+    marks: Sequence[tuple[str, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -167,17 +169,20 @@ class _Words:
         """The text with words between the texts that the template looks for."""
         runs, after = split_text(text, role, self._tested, self._prefill)
         told: list[str] = []
+        marks: list[tuple[str, int]] = []
         before = len(self.pieces)
         for at, run in enumerate(runs):
             if at == after:
                 before = len(self.pieces)
+            if at >= after and at % 2:
+                marks.append((run, len(self.pieces)))
             kind: Kind = "reasoning" if at < after else "text"
             told.append(run if at % 2 else self._run(run, Piece(kind, position, run)))
         rest = "".join(runs[after:])
         worded = [at for at in range(after, len(runs), 2) if runs[at].strip()]
         if worded and len(runs) > after + 1:
             around = "".join(runs[after : worded[0]]).strip(), "".join(runs[worded[-1] + 1 :]).strip()
-            self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, rest.strip()))
+            self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, rest.strip(), marks))
         elif rest.strip() and not worded:
             self.mark_texts.append(MarkText(before, position, rest.strip()))
         return "".join(told)
