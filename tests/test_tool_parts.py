@@ -880,3 +880,44 @@ def test_gemma_4_loses_no_parameter_of_any_name(name: str) -> None:
     assert f"- {name} (string, required): What happened.<" in prompt.text
     plain = model_of(source).render(QUESTION, [PLAIN])
     assert (plain.strategy, plain.adaptations) == ("template", ())
+
+
+AS_JSON_IF = "{{% if {0} %}}{{{{ tool | tojson }}}}{{% else %}}{{{{ f.name }}}}: {{{{ f.description }}}}{{% endif %}}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "before"),
+    [
+        ("loop.first", []),
+        ("messages[0].role != 'system'", [{"role": "system", "content": "Be brief."}]),
+        ("messages | length < 3", [*QUESTION, {"role": "assistant", "content": "Yes?"}]),
+    ],
+)
+def test_a_tool_is_checked_among_the_others_and_in_its_conversation(
+    condition: str, before: list[dict[str, Any]]
+) -> None:
+    model = model_of(showing(AS_JSON_IF.format(condition)))
+    prompt = model.render([*before, *QUESTION], [PLAIN, TWO])
+    assert (prompt.strategy, prompt.adaptations, prompt.lost) == ("template", ("parameters-in-description",), ())
+    after = prompt.text[prompt.text.index("two") :]
+    assert all(fact in after for fact in ("city (string, required)", "The city.", "city_id (integer)"))
+
+
+def test_a_large_definition_is_checked_with_few_renderings() -> None:
+    """The first and the last part of a kind stand for all, so that no part is reported as lost that was not checked."""
+    compiled = ChatTemplate(showing(lines()))
+    nullable: dict[str, Any] = {"type": ["string", "null"], "description": "It."}
+    parameters = {f"p{number:04}": nullable for number in range(600)}
+    names = list(parameters)
+    parameters["p0300"] = {"type": "integer", "description": "It.", "enum": [1]}
+    rendered: list[str] = []
+
+    def render(one: dict[str, Any]) -> str:
+        rendered.append(compiled.render(QUESTION, tools=[one]))
+        return rendered[-1]
+
+    assert lost_parts(render, tool(parameters, required=names)) == ()
+    assert len(rendered) < 20
+    without = ChatTemplate(showing(lines(PARAMETER.replace("{{ p.type }}", "{{ p.type if p.type is string }}"))))
+    lost_types = lost_parts(lambda one: without.render(QUESTION, tools=[one]), tool(parameters))
+    assert [part.text for part in lost_types] == ["string", "null"] * 300 + ["1"] + ["string", "null"] * 299

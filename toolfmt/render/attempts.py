@@ -43,7 +43,7 @@ from toolfmt.render.remedies import (
     tried_in_adapt,
     with_marked_parts,
 )
-from toolfmt.render.tool_adaptations import ShownTool, lost_in_lines, shown_tool
+from toolfmt.render.tool_adaptations import ShownTool, adapted_tool, lost_in_lines, other_tool, shown_tool
 from toolfmt.render.twin import Twin, twin_of
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
@@ -188,11 +188,30 @@ class Request:
             made = self._found(replace(way, tools=tools, named=(*way.named, *named)))
             before, shown = shown, shown if made.plan == plan else self._shown_tools(way, made.plan)
             if shown == before:
+                shown = self._shown_in_prompt(made, shown)
+            if shown == before:
                 lost = _lost(self.tools, (one.lost for one in shown))
                 return replace(made, tools_lost=lost) if lost else made
             plan = made.plan
             self._twins.clear()  # they contain the tools of this attempt
         return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
+
+    def _shown_in_prompt(self, made: Attempt, shown: Sequence[ShownTool]) -> list[ShownTool]:
+        """How the template shows each tool in this prompt.
+
+        A tool is checked again, among the other tools and in this conversation, if the prompt does not hold the text
+        that the short conversation has for it: a template may write another text for the second tool or a later turn.
+        """
+
+        def render(at: int, tool: Message) -> str:
+            tools = list(map(other_tool, range(len(self.tools))))  # those of the request may have the same parameters
+            tools[at] = tool
+            return self._render(made.template, made.messages, tools)
+
+        return [
+            one if one.text in made.text else replace(adapted_tool(partial(render, at), self.tools[at]), text="")
+            for at, one in enumerate(shown)
+        ]
 
     def _shown_tools(self, way: _Way, plan: frozenset[str]) -> list[ShownTool]:
         """Return how the template shows each tool in a short conversation adapted by this plan."""

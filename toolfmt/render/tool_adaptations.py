@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.tool_lines import parameter_lines, tool_lines
 from toolfmt.formats.typed import referred
+from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.render.messages import Message
 from toolfmt.render.tool_parts import Render, ToolPart, lost_parts, tool_parts
 from toolfmt.templates import ChatTemplate
@@ -27,7 +28,7 @@ REFS_INLINED = "refs-inlined"
 NULLABLE_REWRITTEN = "nullable-types-rewritten"
 PARAMETERS_IN_DESCRIPTION = "parameters-in-description"
 
-_MOST_KEPT = 512
+_MOST_KEPT = 4096
 """Maximum number of cached results per template."""
 _MOST_SCHEMAS = 5_000
 """Maximum number of schemas after inlining; stops exponential growth."""
@@ -41,6 +42,8 @@ class ShownTool:
     adapted: Message | None = None
     adaptations: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    text: str = field(default="", compare=False, repr=False)
+    """What the template writes for this tool and not for another one; empty if that is not known."""
 
 
 _shown: WeakKeyDictionary[ChatTemplate, dict[str, ShownTool]] = WeakKeyDictionary()
@@ -58,14 +61,40 @@ def shown_tool(template: ChatTemplate, given: str, tool: Message, renders: Seque
     found = known.get(key)
     if found is None:
         tool = json.loads(text)  # the caller may change its definition later
-        found = _adapted(renders[0], tool)
+        found = _in_conversation(renders[0], tool)
         for render in renders[1:]:
             if found.lost:
-                found = min(found, _adapted(render, tool), key=lambda one: len(one.lost))
+                found = min(found, _in_conversation(render, tool), key=lambda one: len(one.lost))
         if len(known) >= _MOST_KEPT:
             known.clear()
         known[key] = found
     return found
+
+
+def other_tool(number: int) -> Message:
+    """Return a tool that has nothing in common with the tools of a request."""
+    parameter = {"type": "string", "description": "Zq other parameter"}
+    parameters = {"type": "object", "properties": {"zq_other": parameter}, "required": ["zq_other"]}
+    function = {"name": f"zq_other_tool_{number}", "description": "Zq other description", "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def _in_conversation(render: Render, tool: Message) -> ShownTool:
+    found = adapted_tool(render, tool)
+    return replace(found, text=_own_text(render, found.adapted or tool))
+
+
+def _own_text(render: Render, tool: Message) -> str:
+    """Return what the template writes for this tool and not for another one, or "" if it rejects one of them."""
+    try:
+        prompt, other = render(tool), render(other_tool(0))
+    except LimitHit:
+        raise
+    except TemplateError:
+        return ""
+    begin = common_prefix(prompt, other)
+    end = common_prefix(prompt[begin:][::-1], other[begin:][::-1])
+    return prompt[begin : len(prompt) - end]
 
 
 def lost_in_lines(tool: Message) -> tuple[str, ...]:
@@ -82,7 +111,8 @@ def _lines(tool: Message) -> str:
     return "\n".join(tool_lines(tool))
 
 
-def _adapted(render: Render, tool: Message) -> ShownTool:
+def adapted_tool(render: Render, tool: Message) -> ShownTool:
+    """Return how `render` shows every part of the tool, or which parts no adaptation shows."""
     adapted, named, lost = _accepted(render, tool)
     for name, change in _CHANGES.items():
         if not lost:

@@ -35,6 +35,8 @@ PARAMETERS = ("parameters",)
 _WORDED = ("tool", "parameter", "description", "value")
 """The kinds that a sentinel word can replace."""
 _BRANCHES = ("anyOf", "oneOf", "allOf")
+_MOST_BY_EFFECT = 40
+"""Parts that are checked one at a time. In a larger definition, the first and last of similar parts are checked."""
 _MOST_ALONE = 400
 """Maximum number of parts that are checked one at a time, with a rendering for each. Further parts count as lost."""
 _DEEPEST = 64
@@ -72,7 +74,7 @@ def lost_parts(render: Render, tool: Message) -> tuple[ToolPart, ...]:
         parts = [part for part in parts if part.path[:1] != PARAMETERS]
     shown = _shown_as_words(render, tool, prompt, [part for part in parts if part.kind in _WORDED])
     others = [part for part in parts if part.kind not in _WORDED]
-    shown |= {part for part in others[:_MOST_ALONE] if _changes(render, tool, prompt, part)}
+    shown |= _shown_by_effect(render, tool, prompt, others)
     return tuple(part for part in parts if part not in shown)
 
 
@@ -273,6 +275,35 @@ def _bare(part: ToolPart) -> str:
 
 
 # --- parts without a word
+
+
+def _shown_by_effect(render: Render, tool: Message, prompt: str, parts: Sequence[ToolPart]) -> set[ToolPart]:
+    """Return the parts whose change changes the rendering.
+
+    Templates write the parameters in a loop. In a large definition, the first and the last of the parts that look the
+    same to the template therefore stand for all of them.
+    """
+    groups: dict[object, list[ToolPart]] = {}
+    for number, part in enumerate(parts):
+        alone = len(parts) <= _MOST_BY_EFFECT
+        groups.setdefault(number if alone else _kind_of_part(tool["function"], part), []).append(part)
+    shown: set[ToolPart] = set()
+    for group in list(groups.values())[:_MOST_ALONE]:
+        if all(_changes(render, tool, prompt, part) for part in dict.fromkeys((group[0], group[-1]))):
+            shown.update(group)
+    return shown
+
+
+def _kind_of_part(function: Mapping[str, Any], part: ToolPart) -> object:
+    """Return what parts have in common that a template treats in the same way: all but names and positions."""
+    inside: Any = function
+    path: list[str] = []
+    for step in part.path[:-1]:
+        path.append(step if isinstance(step, str) and path[-1:] != ["properties"] else "")
+        inside = inside[step]
+    keys = tuple(inside) if isinstance(inside, Mapping) else len(inside)
+    text = "" if part.kind == "required" else part.text
+    return part.kind, tuple(path), keys if part.kind != "required" else 0, text
 
 
 def _changes(render: Render, tool: Message, prompt: str, part: ToolPart) -> bool:
