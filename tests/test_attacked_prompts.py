@@ -351,6 +351,9 @@ def test_what_is_taken_out_at_the_edge_of_a_text_is_lost(text: str) -> None:
         assert prompt.text.startswith(f"<|{role}|>{text.replace('</think>', '')}<|end|>")
 
 
+ONLY_LAST = template("(m.content or '').rpartition('</think>')[0] + (m.content or '').rpartition('</think>')[2]")
+MARKED = template("60 * '-' + '</think>' + 60 * '-' + (m.content or '').replace('</think>', '') + 60 * '-'")
+"""Writes the text that it removes far from each message."""
 ONLY_FIRST = template("(m.content or '').replace('</think>', '', 1)")
 
 
@@ -364,12 +367,22 @@ ONLY_FIRST = template("(m.content or '').replace('</think>', '', 1)")
         ("a </think> b <think> c", TAKES_OUT, ["</think>"]),
         ("a </think> b </think> c", ONLY_FIRST, ["</think>"]),
         ("a </think> </think> b", ONLY_FIRST, []),
+        ("a </think> b </think> c", ONLY_LAST, ["</think>"]),
+        ("a </think>", MARKED, ["</think>"]),
+        ("</think> a", MARKED, ["</think>"]),
     ],
 )
 def test_what_is_taken_out_of_a_text_is_named(text: str, source: str, removed: list[str]) -> None:
-    prompt = model_of(source).render([user(text)], lossy=True)
-    told = [f'messages[0] (user): "{one}" in its text' for one in removed]
-    assert prompt.lost == tuple(told or ["messages[0] (user): its text (changed inside)"])
+    prompt = model_of(source).render([user("two"), said(), user(text), said(), user("more")], lossy=True)
+    labels = [f'messages[2] (user): "{one}" in its text' for one in removed]
+    assert prompt.lost == tuple(labels or ["messages[2] (user): its text (changed inside)"])
+
+
+def test_the_markers_of_reasoning_are_not_named_as_lost_text() -> None:
+    source = template("(m.content or '').replace('·', '').replace('</think>', '')")
+    messages = [user("two"), said("<think>I see.</think> a </think> b"), user("more")]
+    prompt = model_of(source).render(messages, lossy=True)
+    assert prompt.lost == ('messages[1] (assistant): "</think>" in its text',)
 
 
 @pytest.mark.parametrize("text", ["</think>", " </think>\n</think> "])

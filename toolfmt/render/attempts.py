@@ -456,8 +456,8 @@ class Request:
             listed = properties.items() if isinstance(properties, Mapping) else ()
             parameter = next((key for key, inner in listed if rejected(_bare_tool(name, {key: inner}))), None)
             where = f"tools[{position}] ({name})" + (f", the parameter {parameter}" if parameter else "")
-            told = f"{where}: {refused}; change the definition, or leave the tool out"
-            return TemplateError(told, refused.line, refused.kind, refused.own_words)
+            error = f"{where}: {refused}; change the definition, or leave the tool out"
+            return TemplateError(error, refused.line, refused.kind, refused.own_words)
         return None
 
     def _refuses(self, way: _Way, messages: Sequence[Message], refused: TemplateError) -> bool:

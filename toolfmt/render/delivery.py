@@ -118,7 +118,7 @@ def proved(
         taken_out, switches = _taken_out(prompt, twin, spans)
         told = _once(
             [*(_told(request, piece) for piece in taken_out)]
-            + [told for text in changed for told in _told_changes(request, prompt, twin, text, spans)]
+            + [label for text in changed for label in _changed_marks(request, prompt, twin, text, spans)]
         )
         shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
         return Delivery(missing=told, switch_taken_out=switched or switches, spans=shown)
@@ -168,22 +168,22 @@ def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int
     return changed, switched
 
 
-def _told_changes(
+def _changed_marks(
     request: Sequence[Message], prompt: str, twin: Twin, text: CutText, spans: Sequence[tuple[int, int, int]]
 ) -> list[str]:
     """The marks of the text that the prompt does not show next to its words, or the text if it shows all of them."""
-    told = _told(request, twin.pieces[text.first])
+    label = _told(request, twin.pieces[text.first])
     begins = {number: begin for begin, _, number in spans}
     ends = {number: end for _, end, number in spans}
     start = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
     end = ends[text.last] + _LONGEST_SPELLING * len(text.behind)
     removed = []
     for mark, number in text.marks:
-        before = ends.get(number - 1, start) if number > text.first else start
-        behind = begins.get(number, end) if number <= text.last else end
-        if not any(written in prompt[before:behind] for written in spellings(mark)):
+        gap_start = ends.get(number - 1, start) if number > text.first else start
+        gap_end = begins.get(number, end) if number <= text.last else end
+        if not any(written in prompt[gap_start:gap_end] for written in spellings(mark)):
             removed.append(json.dumps(mark, ensure_ascii=False))
-    return [told.replace("its text", f"{mark} in its text") for mark in removed] or [f"{told} (changed inside)"]
+    return [label.replace("its text", f"{mark} in its text") for mark in removed] or [f"{label} (changed inside)"]
 
 
 def _taken_out(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
