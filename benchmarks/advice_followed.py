@@ -28,7 +28,7 @@ from typing import Any
 
 import toolfmt
 from benchmarks.template_models import TOKENS, distinct, rendered_by_transformers
-from toolfmt.message import Message
+from toolfmt.messages.message import Message
 
 TOOLS: list[dict[str, Any]] = [
     {

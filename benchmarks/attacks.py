@@ -15,8 +15,8 @@ import threading
 import time
 from pathlib import Path
 
-from toolfmt.jobs import shared_worker
-from toolfmt.model import Model
+from toolfmt.model.jobs import shared_worker
+from toolfmt.model.model import Model
 from toolfmt.templates import ModelFiles, TemplateSource
 
 HONEST = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"

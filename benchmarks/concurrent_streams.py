@@ -34,8 +34,8 @@ from server import PROTOCOLS, Served  # noqa: E402  # likewise
 from token_sources import Piece, Source  # noqa: E402  # likewise
 
 import toolfmt  # noqa: E402  # stands behind those
-from toolfmt.events import Event  # noqa: E402  # likewise
-from toolfmt.shapes import Chat, Messages, Ollama, Responses, Shape, Usage  # noqa: E402  # likewise
+from toolfmt.integrations.protocols import Chat, Messages, Ollama, Responses, Shape, Usage  # noqa: E402  # likewise
+from toolfmt.messages.events import Event  # noqa: E402  # likewise
 
 Answer = tuple[str, list[tuple[str, Any]]]
 

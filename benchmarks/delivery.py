@@ -37,7 +37,7 @@ from benchmarks.delivered import Judgement, judge
 from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, TOKENS, distinct, model_of, rendered_by_transformers, without_nulls
 from toolfmt.errors import TemplateError, ToolfmtError
-from toolfmt.model import Model
+from toolfmt.model.model import Model
 from toolfmt.render.prompt import Prompt
 from toolfmt.templates import ChatTemplate
 

@@ -39,14 +39,13 @@ from benchmarks import held_back_calls
 from benchmarks.held_back_calls import HeldBack
 from benchmarks.real_templates import Template, templates
 from toolfmt.errors import CannotWrite, TemplateError
-from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.formats.stored import from_text, to_text
-from toolfmt.inspect.derivation.answers_read import AnswerRead, differing, read_answer
-from toolfmt.inspect.derivation.behaviour import WholeAnswers
-from toolfmt.inspect.derivation.derive import Derived, derive_from
-from toolfmt.inspect.inference.decision import decide
-from toolfmt.inspect.inference.read_back import opened
+from toolfmt.inspect.format.decision import decide
+from toolfmt.inspect.format.derive.derive import Derived, derive_from
+from toolfmt.inspect.format.derive.output_checks import WholeAnswers
+from toolfmt.inspect.format.derive.reading import AnswerRead, differing, read_answer
+from toolfmt.inspect.format.read_back import opened
 from toolfmt.inspect.probe.capabilities import find_shape, probe
 from toolfmt.inspect.probe.conversations import (
     REASONING,
@@ -60,6 +59,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
 from toolfmt.testing import corpus, damaging, judging, prose_pieces
 from toolfmt.testing.broken import LawBroken

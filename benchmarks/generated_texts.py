@@ -40,9 +40,9 @@ from laws import check_arguments, check_shape, check_tiling, cut, events_of, fra
 
 import toolfmt
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Event, ToolCallEnd, ToolCallRejected
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
-from toolfmt.message import Message
+from toolfmt.messages.events import Event, ToolCallEnd, ToolCallRejected
+from toolfmt.messages.message import Message
 
 SLOWEST = 25.0
 """µs of CPU a character."""

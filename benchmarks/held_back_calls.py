@@ -1,8 +1,8 @@
 """Calls and texts that no derived format was read off or proven by: what `derived_formats` counts false derivations on.
 
-Different in kind from those of `toolfmt.inspect.derivation.call_sets`: whole documents as values, words that notations
-mean something by, markers of other families, numbers at their ends, many calls at once. `excused` are words of the
-limits that tell a loss of this kind.
+Different in kind from those of `toolfmt.inspect.format.derive.call_sets`: whole documents as values, words that
+notations mean something by, markers of other families, numbers at their ends, many calls at once. `excused` are words
+of the limits that tell a loss of this kind.
 """
 
 from __future__ import annotations

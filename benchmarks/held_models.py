@@ -77,7 +77,7 @@ def calls_of(events: Iterable[Any]) -> int:
 
 
 def of_mlx(directory: Path) -> tuple[Answer, Any]:
-    from toolfmt.runtimes import for_mlx
+    from toolfmt.integrations import mlx as for_mlx
 
     mx: Any = importlib.import_module("mlx.core")
     sampler = importlib.import_module("mlx_lm.sample_utils").make_sampler(temp=1.0)
@@ -93,7 +93,7 @@ def of_mlx(directory: Path) -> tuple[Answer, Any]:
 
 
 def of_transformers(directory: Path) -> tuple[Answer, Any]:
-    from toolfmt.runtimes import for_transformers
+    from toolfmt.integrations import transformers as for_transformers
 
     transformers: Any = importlib.import_module("transformers")
     model = transformers.AutoModelForCausalLM.from_pretrained(directory)

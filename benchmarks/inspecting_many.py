@@ -18,12 +18,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report import Report
-from toolfmt.jobs import new_worker
-from toolfmt.model import Model
-from toolfmt.printing.report import report_text
-from toolfmt.sandbox.pool import Worker
+from toolfmt.inspect.report.report import Report
+from toolfmt.model.jobs import new_worker
+from toolfmt.model.model import Model
+from toolfmt.model.sandbox.pool import Worker
 from toolfmt.templates import load_files
 
 _COLUMNS = 100

@@ -29,7 +29,7 @@ import llama_cpp
 import toolfmt
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, ToolCallFormat, get
-from toolfmt.runtimes.for_llama_cpp import ChatHandler
+from toolfmt.integrations.llama_cpp import ChatHandler
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import tiny_gguf  # the tests' own

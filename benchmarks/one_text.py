@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import toolfmt.model
+import toolfmt.model.model
 from benchmarks.conversations import TOOLS, conversations
 from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, model_of
@@ -58,7 +58,7 @@ def child(seed: int) -> None:
         def now(cls, tz: datetime_module.tzinfo | None = None) -> Today:
             return cls(*NOW.timetuple()[:6]) + datetime_module.timedelta(days=40 * seed, hours=seed)
 
-    toolfmt.model.datetime = Today  # type: ignore[attr-defined]  # a day of another date
+    toolfmt.model.model.datetime = Today  # type: ignore[attr-defined]  # a day of another date
     digests: dict[str, str] = {}
     for name, source in json.load(sys.stdin):
         model = model_of(source)

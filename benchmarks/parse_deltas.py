@@ -26,8 +26,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks import peer_reading
-from toolfmt.events import Content
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.messages.events import Content
 
 SIZES = (256, 1024, 4096, 16384)
 DELTA = 4

@@ -26,10 +26,9 @@ from typing import Any, TypeAlias
 
 from benchmarks import mlx_lm_reading, peer_reading
 from toolfmt.errors import TemplateError
-from toolfmt.events import Event, merge
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.inspect.inference.decision import Decided, decide
-from toolfmt.inspect.inference.read_back import (
+from toolfmt.inspect.format.decision import Decided, decide
+from toolfmt.inspect.format.read_back import (
     NASTY,
     NASTY_STRINGS,
     call_sets,
@@ -42,7 +41,8 @@ from toolfmt.inspect.inference.read_back import (
 from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.wording import quote
+from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
 
 TWO = "two calls"

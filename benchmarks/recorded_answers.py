@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from recorded_cases import calls_of, cases, read, went
 
-from toolfmt.events import ToolCallEnd
 from toolfmt.formats import Parser
+from toolfmt.messages.events import ToolCallEnd
 
 
 def tolerated(case: Any) -> tuple[str, ...]:

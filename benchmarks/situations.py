@@ -23,9 +23,9 @@ from benchmarks import peer_reading
 from benchmarks.peer_reading import PeerParser, Told
 from benchmarks.runtime_parsers import TOOLS, Answer, answers_of
 from benchmarks.runtime_reading import Told as ClientTold
-from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat, formats, get
-from toolfmt.message import Message
+from toolfmt.messages.events import Event
+from toolfmt.messages.message import Message
 
 PIECE = 4
 Tried: TypeAlias = dict[str, str]

@@ -23,7 +23,7 @@ from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, model_of, rendered_by_transformers
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.model import Model
+from toolfmt.model.model import Model
 
 TURNS = 10
 

@@ -17,8 +17,8 @@ import toolfmt
 from benchmarks.real_templates import Template
 from benchmarks.real_templates import templates as found_templates
 from toolfmt.errors import BadProfile
-from toolfmt.model import Model
-from toolfmt.render.saved_profile import restored
+from toolfmt.model.model import Model
+from toolfmt.render.request.saved_profile import restored
 from toolfmt.templates import ModelFiles, TemplateSource
 
 NOW = datetime_module.datetime(2026, 7, 4, 9, 5, 3)

@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from benchmarks.template_models import NOW, distinct, model_of
 from toolfmt.errors import ToolfmtError
-from toolfmt.model import Model
+from toolfmt.model.model import Model
 
 Schema: TypeAlias = dict[str, Any]
 

@@ -25,10 +25,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from toolfmt import write
-from toolfmt.events import Event, ToolCallArguments, ToolCallEnd
 from toolfmt.formats import Parser
-from toolfmt.message import Message
-from toolfmt.runtimes.for_transformers import response_template, stream
+from toolfmt.integrations.transformers import response_template, stream
+from toolfmt.messages.events import Event, ToolCallArguments, ToolCallEnd
+from toolfmt.messages.message import Message
 
 END = "<|im_end|>"
 TEMPLATE = (

@@ -31,8 +31,8 @@ from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, distinct, model_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Report, ToolsWord
-from toolfmt.render.making import SWITCH_TAKEN_OUT, SYSTEM_MOVED
+from toolfmt.inspect.report.report import Report, ToolsWord
+from toolfmt.render.backend import SWITCH_TAKEN_OUT, SYSTEM_MOVED
 
 Message: TypeAlias = dict[str, Any]
 

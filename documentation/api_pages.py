@@ -14,8 +14,8 @@ _ROOT = Path(__file__).parents[1]
 _ROOMS = {
     "toolfmt": "Everything that a program needs first.",
     "toolfmt.formats": "Formats, their parser and their writer: standard library only.",
-    "toolfmt.shapes": "Events as the streams that clients read.",
-    "toolfmt.calling": "Tools that calls reach, and the turns between a model and them.",
+    "toolfmt.integrations.protocols": "Events as the streams that clients read.",
+    "toolfmt.agent": "Tools that calls reach, and the turns between a model and them.",
     "toolfmt.testing": "The fuzz kit, for anyone's parser.",
 }
 _RUNTIMES = "toolfmt/runtimes/for_*.py"
@@ -52,7 +52,9 @@ def adaptors() -> dict[str, list[str]]:
     for file in sorted(_ROOT.glob(_RUNTIMES)):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         defined = [node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
-        found[f"toolfmt.runtimes.{file.stem}"] = _listed(tree) or [name for name in defined if not name.startswith("_")]
+        found[f"toolfmt.integrations.{file.stem}"] = _listed(tree) or [
+            name for name in defined if not name.startswith("_")
+        ]
     return found
 
 
@@ -68,7 +70,7 @@ def _overview() -> str:
         for room, told in _ROOMS.items()
     ]
     runtimes = ", ".join(map(span, adaptors()))
-    rows.append((f"[{span('toolfmt.runtimes')}](toolfmt_runtimes.md)", "toolfmt in other runtimes.", runtimes))
+    rows.append((f"[{span('toolfmt.integrations')}](toolfmt_runtimes.md)", "toolfmt in other runtimes.", runtimes))
     return (
         "# API\n\nThe public names: what the packages list, and nothing else. Names are imported when they are first "
         "used, so that `import toolfmt` costs nothing.\n\n"
@@ -93,8 +95,8 @@ def _runtimes() -> str:
         docstring = prose(ast.get_docstring(_tree(module)) or "")
         parts.append(f"## {literal(module)}\n\n{docstring}\n\n")
         parts += [_filled(f"{module}.{name}", 3) for name in names]
-    head = "---\ntitle: API of toolfmt.runtimes\n---\n\n# toolfmt.runtimes\n\n"
-    return head + prose(ast.get_docstring(_tree("toolfmt.runtimes")) or "") + "\n\n" + "".join(parts)
+    head = "---\ntitle: API of toolfmt.integrations\n---\n\n# toolfmt.integrations\n\n"
+    return head + prose(ast.get_docstring(_tree("toolfmt.integrations")) or "") + "\n\n" + "".join(parts)
 
 
 def _filled(name: str, level: int) -> str:

@@ -31,9 +31,9 @@ from documentation.drawing import (
     cut,
     lines,
 )
-from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.formats import FORMATS
 from toolfmt.formats.choice import Choice
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from documentation.markdown import literal, prose, said, span, table
 from toolfmt.inspect import checks
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report.report import Severity
 
 _MODELS = Path(__file__).parents[1] / "corpus" / "models"
 _MEANS: dict[str, str] = {

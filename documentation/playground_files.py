@@ -39,8 +39,9 @@ _ROOT = Path(__file__).parents[1]
 _PAGE = _ROOT / "docs" / "playground.md"
 _OWN = _ROOT / "docs" / "playground"
 _MODELS = _ROOT / "corpus" / "models"
-_NOT_THERE = ("calling", "cli", "grammars", "measuring", "runtimes", "testing")
-"""Rooms of toolfmt that nothing on the page asks for."""
+_NOT_USED = ("agent", "cli", "grammars", "integrations", "testing")
+_BUT_USED = (("cli", "__init__.py"), ("cli", "printing"))
+"""The packages of toolfmt that the page does not use, and the parts of them that it does."""
 _PURE = ("jinja2", "markupsafe")
 _NO_CODE = (".jinja", ".css")
 """What of a package is read beside its modules."""
@@ -172,7 +173,8 @@ def _python() -> Iterator[tuple[str, Path]]:
     """The files by the names that they have in the archive."""
     for file in (_ROOT / "toolfmt").rglob("*"):
         parts = file.relative_to(_ROOT).parts
-        if (file.suffix == ".py" or file.name.endswith(_NO_CODE)) and parts[1] not in _NOT_THERE:
+        is_used = parts[1] not in _NOT_USED or parts[1:3] in _BUT_USED
+        if is_used and (file.suffix == ".py" or file.name.endswith(_NO_CODE)):
             yield "/".join(parts), file
     yield "playground_glue.py", _ROOT / "documentation" / "playground_glue.py"
     for name in _PURE:

@@ -19,20 +19,20 @@ from typing import Any
 
 from toolfmt import Message, Model, Parser, Prompt, ToolCallFormat, load
 from toolfmt import write as written
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.page import marked, markers_seen, report_page
+from toolfmt.cli.printing.settings import invented_result, special_markers, stops
+from toolfmt.cli.printing.severities import worst_first
+from toolfmt.cli.printing.verdict import LEVELS, counts, first_step
 from toolfmt.errors import CannotWrite, ToolfmtError
-from toolfmt.events import Event, ToolCallEnd, ToolCallStart
 from toolfmt.formats import FORMATS
 from toolfmt.formats.samples import sample, wanted
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.segments import Stretch, added, overlaid
-from toolfmt.inspect.report import Finding, Piece, PieceKind, Report
-from toolfmt.printing.control_characters import visible
-from toolfmt.printing.page import marked, markers_seen, report_page
-from toolfmt.printing.settings import invented_result, special_markers, stops
-from toolfmt.printing.severities import worst_first
-from toolfmt.printing.verdict import LEVELS, counts, first_step
+from toolfmt.inspect.report.report import Finding, Piece, PieceKind, Report
+from toolfmt.messages.events import Event, ToolCallEnd, ToolCallStart
+from toolfmt.messages.tools import canonical_tools
 from toolfmt.render import prompt as rendering
-from toolfmt.tools import canonical_tools
 
 TEMPLATE = "chat_template.jinja"
 _FILES = (TEMPLATE, "config.json", "generation_config.json", "tokenizer_config.json")

@@ -49,8 +49,8 @@ except ImportError as missing:
 from token_sources import Source, endpoint_source, mlx_lm_source, text_source, transformers_source
 
 import toolfmt
-from toolfmt.events import Event, ToolCallEnd
-from toolfmt.shapes import Chat, FinishReason, Messages, Ollama, RejectedCalls, Responses, Shape, Usage
+from toolfmt.integrations.protocols import Chat, FinishReason, Messages, Ollama, RejectedCalls, Responses, Shape, Usage
+from toolfmt.messages.events import Event, ToolCallEnd
 
 FAILED = "the answer failed; the server's log says why"
 """What a client is told: what failed may name files, addresses and keys."""
@@ -335,7 +335,7 @@ async def while_there(request: Request, work: asyncio.Task[dict[str, Any]]) -> d
 
 @dataclass(frozen=True)
 class Server:
-    """The models by their names, and what becomes of calls: see `toolfmt.shapes`."""
+    """The models by their names, and what becomes of calls: see `toolfmt.integrations.protocols`."""
 
     models: Mapping[str, Served]
     whole_calls: bool = True

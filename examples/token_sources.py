@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from toolfmt import Prompt
-from toolfmt.shapes import FinishReason, Usage
+from toolfmt.integrations.protocols import FinishReason, Usage
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from starlette.applications import Starlette  # noqa: TC002 - what runs, beside 
 from token_sources import Piece
 
 import toolfmt
-from toolfmt.shapes import FinishReason, RejectedCalls, Usage
+from toolfmt.integrations.protocols import FinishReason, RejectedCalls, Usage
 
 MODEL = Path(__file__).parent.parent / "corpus" / "models" / "json-frames"
 

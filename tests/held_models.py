@@ -13,9 +13,9 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 import toolfmt
-from toolfmt.events import Event
 from toolfmt.formats import Parser, ToolCallFormat, get
-from toolfmt.message import Message, ToolCall
+from toolfmt.messages.events import Event
+from toolfmt.messages.message import Message, ToolCall
 
 FORMATS = (
     "json", "glm4", "mistral", "gpt_oss", "lfm2", "gemma4", "kimi_k2", "xml_function", "minimax_m2", "deepseek_v31",

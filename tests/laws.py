@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from toolfmt.events import Event, merge
 from toolfmt.formats import Parser
+from toolfmt.messages.events import Event, merge
 from toolfmt.testing.judging import json_arguments as check_arguments
 from toolfmt.testing.judging import shape as check_shape
 from toolfmt.testing.judging import tiling as check_tiling

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolfmt.jobs import new_worker
-from toolfmt.sandbox.pool import Limits, Worker
+from toolfmt.model.jobs import new_worker
+from toolfmt.model.sandbox.pool import Limits, Worker
 
 _idle: list[Worker] = []
 

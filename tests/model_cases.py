@@ -15,9 +15,9 @@ from typing import Any
 
 import toolfmt
 from toolfmt.formats import prose
+from toolfmt.messages.tools import canonical_tools
 from toolfmt.render.prompt import DEFINITIONS_REORDERED
 from toolfmt.templates import ModelFiles, TemplateSource
-from toolfmt.tools import canonical_tools
 
 MODELS = Path(__file__).parent.parent / "corpus" / "models"
 SHARED = Path(__file__).parents[2] / "shared" / "templates"

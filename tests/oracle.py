@@ -24,12 +24,12 @@ from lark.exceptions import LarkError
 from loosened import Loosening, Spelling
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.formats.answer_grammar import answer_grammar
 from toolfmt.formats.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.nodes import RawText, Rules
 from toolfmt.grammars.lark import PlainLark, Terminal, plain_lark
+from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 
 Call = tuple[str, Any]
 

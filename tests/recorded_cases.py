@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import toolfmt
-from toolfmt.message import Message
+from toolfmt.messages.message import Message
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 

@@ -18,7 +18,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 import toolfmt
-from toolfmt.printing.report import report_text
+from toolfmt.cli.printing.report import report_text
 
 PICTURE = ROOT / "docs" / "pictures" / "report.svg"
 PLACE = "corpus/models/double-encoded"

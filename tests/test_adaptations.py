@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolfmt
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.adaptations import adapt, writes_calls
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.messages.tools import canonical_tools
+from toolfmt.render.adapt.adaptations import adapt, writes_calls
+from toolfmt.render.adapt.remedies import REMEDIES, ids_shortened, plans, results_named
 from toolfmt.render.attempts import spoken_format
-from toolfmt.render.remedies import REMEDIES, ids_shortened, plans, results_named
-from toolfmt.tools import canonical_tools
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
 TOOL = canonical_tools([{"name": "find", "parameters": {"properties": {"words": {"type": "string"}}}}])[0]

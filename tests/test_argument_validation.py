@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolfmt.calling.validation import invalid_arguments, invalid_schema
+from toolfmt.agent.validation import invalid_arguments, invalid_schema
 
 WEATHER: dict[str, Any] = {
     "type": "object",
@@ -236,7 +236,7 @@ def test_without_jsonschema_the_extra_is_named() -> None:
     code = (
         "import sys; sys.modules['jsonschema'] = None\n"
         "from toolfmt.errors import ToolfmtError\n"
-        "from toolfmt.calling.validation import invalid_arguments\n"
+        "from toolfmt.agent.validation import invalid_arguments\n"
         "try: invalid_arguments({}, {})\n"
         "except ToolfmtError as error: print(error)\n"
     )

@@ -23,15 +23,15 @@ from test_delivery import LOOP, PLAIN, calls, changed, model_of, refusing, resul
 from test_prompt import DROPS_TOOLS, TOOL
 from test_request import continued, through_transformers
 
-from toolfmt.conversation import Conversation
 from toolfmt.errors import BadMessages, BadTools, LimitHit, NotDelivered, TemplateError, ToolfmtError
-from toolfmt.model import Model
+from toolfmt.messages.tools import canonical_tools
+from toolfmt.model.conversation import Conversation
+from toolfmt.model.model import Model
 from toolfmt.render.attempts import compiled
-from toolfmt.render.delivery import delivered
 from toolfmt.render.prompt import render
-from toolfmt.render.twin import twin_of
+from toolfmt.render.verify.delivery import delivered
+from toolfmt.render.verify.sentinel_request import twin_of
 from toolfmt.templates import ChatTemplate
-from toolfmt.tools import canonical_tools
 
 TEXT = "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('+'))"
 END = "{%- if add_generation_prompt %}{{ '<|assistant|>' }}{%- endif %}"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from test_inspect_places import REPORTS, finding, invented, lines, report, run, told
 
-from toolfmt.batch import InspectionOutcome
 from toolfmt.cli.baseline import Baseline
-from toolfmt.inspect.report import Finding
+from toolfmt.inspect.report.report import Finding
+from toolfmt.model.batch import InspectionOutcome
 
 assert invented  # a fixture that the tests here use by name
 

@@ -18,12 +18,12 @@ from model_cases import MODELS
 from test_inspect_places import REPORTS, finding
 from test_page import BAD, FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, Page
 
-from toolfmt.batch import InspectionOutcome
-from toolfmt.cli.beside import Pages
 from toolfmt.cli.commands import main
-from toolfmt.inspect.report import Report, Verdict
-from toolfmt.printing.index_page import index_page
-from toolfmt.printing.summary import Summary
+from toolfmt.cli.output_files import Pages
+from toolfmt.cli.printing.index_page import index_page
+from toolfmt.cli.printing.summary import Summary
+from toolfmt.inspect.report.report import Report, Verdict
+from toolfmt.model.batch import InspectionOutcome
 
 CORPUS = sorted(path.name for path in MODELS.iterdir())
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from toolfmt.cli.commands import main
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Finding
+from toolfmt.inspect.report.report import Finding
 
 HOME = Path(__file__).resolve().parent.parent / "corpus" / "models" / "json-frames"
 SOUND = (HOME / "chat_template.jinja").read_text(encoding="utf-8")

@@ -11,10 +11,10 @@ from small_tokenizers import Plain, by_bytes
 
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.inspect.probe.token_costs import enough
+from toolfmt.messages.tools import canonical_tools
 from toolfmt.render.budget import Budget, ToolTokens, TurnTokens, budget, counter
-from toolfmt.render.narrowing import narrowed
+from toolfmt.render.request.tool_selection import narrowed
 from toolfmt.templates import load_files
-from toolfmt.tools import canonical_tools
 
 TALK = [
     ("system", "be brief"),

@@ -22,18 +22,19 @@ from hypothesis import strategies as st
 from model_cases import MODELS
 
 import toolfmt
-from toolfmt.bug_report import faults, gathering, versions
-from toolfmt.bug_report.answered import answered, masked_tool, names_in
-from toolfmt.bug_report.faults import fault, where
-from toolfmt.bug_report.gathering import GivenAnswer, Wanted, bug_report
-from toolfmt.bug_report.inspected import Told
-from toolfmt.bug_report.masking import WORDS, Masking, known_markers
-from toolfmt.bug_report.scrubbing import HOST, PATH, USER, scrubbed
+from toolfmt.cli.bug_report import errors as faults
+from toolfmt.cli.bug_report import gathering, versions
+from toolfmt.cli.bug_report.errors import fault, where
+from toolfmt.cli.bug_report.gathering import GivenAnswer, Wanted, bug_report
+from toolfmt.cli.bug_report.inspected import Told
+from toolfmt.cli.bug_report.masking import WORDS, Masking, known_markers
+from toolfmt.cli.bug_report.output import answered, masked_tool, names_in
+from toolfmt.cli.bug_report.scrubbing import HOST, PATH, USER, scrubbed
 from toolfmt.cli.commands import main
 from toolfmt.errors import BadFormat, FailedInProcess, ToolfmtError
 from toolfmt.formats import Parser, get
 from toolfmt.formats.stored import as_data, to_text
-from toolfmt.inspect.report import (
+from toolfmt.inspect.report.report import (
     CAPABILITIES,
     Advice,
     Answer,
@@ -58,7 +59,7 @@ from toolfmt.inspect.report import (
     Variable,
     Verdict,
 )
-from toolfmt.inspect.template_profile import TemplateProfile
+from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.testing.corpus import Case, cases
 
 JSON_FRAMES = str(MODELS / "json-frames")
@@ -453,11 +454,11 @@ def test_what_an_inspection_raises_is_told_with_its_place(monkeypatch: pytest.Mo
         home = f"/home/{SECRET}"
         raise KeyError(home)
 
-    monkeypatch.setattr("toolfmt.model.inspect_files", broken)
+    monkeypatch.setattr("toolfmt.model.model.inspect_files", broken)
     done = run(JSON_FRAMES, "--trusted")
     assert done.exit_code == 0
     told = blocks(done.stdout)["The inspection fails"]
-    assert "toolfmt/model.py:" in told
+    assert "toolfmt/model/model.py:" in told
     assert "KeyError: '/xxxx/Xxxxxxx'" in told
     assert SECRET not in done.stdout
     assert "chat_template.jinja" in done.stdout
@@ -465,11 +466,11 @@ def test_what_an_inspection_raises_is_told_with_its_place(monkeypatch: pytest.Mo
 
 def test_a_fault_in_the_process_for_templates_has_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*given: object) -> NoReturn:
-        raise FailedInProcess("KeyError", ("toolfmt/jobs.py:1 a", "toolfmt/inspect/inspection.py:2 b"))
+        raise FailedInProcess("KeyError", ("toolfmt/model/jobs.py:1 a", "toolfmt/inspect/inspection.py:2 b"))
 
-    monkeypatch.setattr("toolfmt.sandbox.pool.Worker.run", broken)
+    monkeypatch.setattr("toolfmt.model.sandbox.pool.Worker.run", broken)
     told = blocks(run(JSON_FRAMES).stdout)["The inspection fails"]
-    assert "in the process for templates:\ntoolfmt/jobs.py:1 a\ntoolfmt/inspect/inspection.py:2 b\n" in told
+    assert "in the process for templates:\ntoolfmt/model/jobs.py:1 a\ntoolfmt/inspect/inspection.py:2 b\n" in told
 
 
 def test_models_of_the_corpus_give_reports_that_an_issue_takes() -> None:
@@ -529,7 +530,7 @@ def test_an_exception_tells_class_places_and_the_words_of_the_interpreter() -> N
         toolfmt.load(f"/home/{SECRET}/model")
     told = fault(caught.value)
     assert told.kind == "toolfmt.errors.BadModelDirectory"
-    assert re.fullmatch(r"toolfmt/templates/places\.py:\d+ load_files", told.places[-1])
+    assert re.fullmatch(r"toolfmt/templates/files/locate\.py:\d+ load_files", told.places[-1])
     assert told.places[0] == "elsewhere"
     assert "no such file or directory" in told.message
     assert SECRET.lower() not in told.message.lower()
@@ -647,7 +648,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*given: Any, **also: Any) -> NoReturn:
         raise error
 
-    monkeypatch.setattr("toolfmt.printing.findings.findings_table", fail)
+    monkeypatch.setattr("toolfmt.cli.printing.findings.findings_table", fail)
 
 
 def test_a_fault_of_toolfmts_is_one_line_that_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,12 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS, expected, json_text, made, request
 
 import toolfmt
-from toolfmt.batch import Inspector
 from toolfmt.cli.commands import main
 from toolfmt.cli.input import pieces
 from toolfmt.formats import FORMATS
 from toolfmt.inspect import checks
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report.report import Report
+from toolfmt.model.batch import Inspector
 
 JSON_FRAMES = str(MODELS / "json-frames")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"place": "Oslo"}}\n</tool_call>'

@@ -14,8 +14,8 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 import toolfmt
 from toolfmt.errors import BadMessages, ToolfmtError
-from toolfmt.message import Message, Rejected, ToolCall
-from toolfmt.render.messages import arguments_of, calls_of, checked_messages, flattened
+from toolfmt.messages.message import Message, Rejected, ToolCall
+from toolfmt.render.request.messages import arguments_of, calls_of, checked_messages, flattened
 
 USER = {"role": "user", "content": "Will it rain?"}
 ARGUMENTS = '{"place": "Oslo"}'

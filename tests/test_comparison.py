@@ -16,12 +16,12 @@ from test_gguf import written as gguf_of
 from test_inspect_places import finding, report
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.differences import DifferenceSelection
-from toolfmt.inspect.chapters.sample_prompts import LONGEST
+from toolfmt.cli.diff_command import DifferenceSelection
+from toolfmt.cli.printing.diff import comparison_text
 from toolfmt.inspect.checks import UnknownCode, about_files
 from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange, _is_setting, compare
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import (
+from toolfmt.inspect.report.report import (
     Advice,
     Answer,
     Effect,
@@ -34,8 +34,8 @@ from toolfmt.inspect.report import (
     ToolCost,
     Variable,
 )
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.printing.diff import comparison_text
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.sections.sample_prompts import LONGEST
 
 TEMPLATE = """\
 {% if tools %}Tools: {{ tools | tojson }}

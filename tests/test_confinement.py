@@ -18,9 +18,9 @@ import pytest
 
 import toolfmt
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.jobs import new_worker
-from toolfmt.sandbox import pool
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.jobs import new_worker
+from toolfmt.model.sandbox import pool
+from toolfmt.model.sandbox.pool import Job, Worker
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="what a process has is read in /proc")
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on descriptors")
@@ -116,8 +116,8 @@ def test_it_runs_beside_closed_standard_files(closed: list[int], tmp_path: Path)
     told = tmp_path / "told"
     program = f"""
 from pathlib import Path
-from toolfmt.jobs import new_worker
-from toolfmt.sandbox.pool import Job
+from toolfmt.model.jobs import new_worker
+from toolfmt.model.sandbox.pool import Job
 worker = new_worker()
 said = [worker.run(Job(eval, str, lambda answer: None), "'here'") for _ in range(2)]
 Path({str(told)!r}).write_text(" ".join(said))
@@ -193,7 +193,7 @@ HANGS = {
 def test_it_ends_with_its_parent_however_that_ends(what: str) -> None:
     program = f"""
 import sys, threading, time
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.sandbox.pool import Job, Worker
 worker = Worker()
 worker.run(Job(eval, int, lambda answer: None), "1")
 print(worker._process.pid, flush=True)
@@ -216,7 +216,7 @@ time.sleep(60)
 def test_it_ends_with_its_parent_whose_forked_child_lives_on() -> None:
     program = """
 import os, time
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.sandbox.pool import Job, Worker
 worker = Worker()
 worker.run(Job(eval, int, lambda answer: None), "1")
 if (child := os.fork()) == 0:
@@ -245,8 +245,8 @@ time.sleep(60)
 def test_a_forked_child_has_a_process_of_its_own() -> None:
     program = """
 import os
-from toolfmt.jobs import shared_worker
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.jobs import shared_worker
+from toolfmt.model.sandbox.pool import Job, Worker
 asking = Job(eval, int, lambda answer: None), "__import__('os').getpid()"
 given = Worker()
 for worker in (lambda: given, shared_worker):
@@ -275,7 +275,7 @@ def test_it_ends_with_a_parent_that_wants_no_signals(before: str) -> None:
     """What a process ignores and blocks, those that it starts do, too."""
     program = f"""
 import signal, time
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.sandbox.pool import Job, Worker
 {before}
 worker = Worker()
 worker.run(Job(eval, int, lambda answer: None), "1")
@@ -307,7 +307,7 @@ def test_a_user_without_rights_leaves_the_network_where_the_system_allows_that()
     may = subprocess.run(ask, user=65534, group=65534, extra_groups=[], capture_output=True, check=False, timeout=300)
     program = """
 import ctypes, os
-from toolfmt.sandbox.confinement import leave_network
+from toolfmt.model.sandbox.confinement import leave_network
 os.setgroups([]); os.setresgid(*[65534] * 3); os.setresuid(*[65534] * 3)
 before = os.readlink("/proc/self/ns/net")
 print(leave_network(), os.readlink("/proc/thread-self/ns/net") != before)
@@ -322,7 +322,7 @@ print(leave_network(), os.readlink("/proc/thread-self/ns/net") != before)
 def test_it_ends_where_its_parent_has_ended_before_it_is_ready() -> None:
     end, other = os.pipe()
     os.close(other)
-    command = [sys.executable, "-P", "-m", "toolfmt.sandbox.worker", str(end), str(1 << 30), "10"]
+    command = [sys.executable, "-P", "-m", "toolfmt.model.sandbox.worker", str(end), str(1 << 30), "10"]
     environment = {**os.environ, "PYTHONPATH": str(Path(toolfmt.__file__).parents[1])}
     with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[end], env=environment) as process:
         os.close(end)

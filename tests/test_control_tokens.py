@@ -15,8 +15,9 @@ from tokenizers import AddedToken, Tokenizer, models
 from toolfmt.errors import BadMessages, BadTools, ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker, markers_in_config
 from toolfmt.inspect.profiling import profile_files
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.control_tokens import (
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.messages.tools import canonical_tools
+from toolfmt.render.adapt.control_tokens import (
     MARKERS_NEUTRALIZED,
     markers_of,
     neutralized,
@@ -25,7 +26,6 @@ from toolfmt.render.control_tokens import (
     restored,
 )
 from toolfmt.templates import load_files
-from toolfmt.tools import canonical_tools
 
 MARKERS = ("<|im_start|>", "<|im_end|>", "[INST]", "<s>")
 NESTED = ("<|a|>", "|a|", "a|>", "<|a", "<<|a|>>", "aa", "aaa", "<", "·a")

@@ -15,9 +15,9 @@ from test_delivery import PLAIN, changed, model_of, turns, user
 from test_prompt import TOOL
 
 import toolfmt
-from toolfmt.conversation import Conversation, Turn
 from toolfmt.errors import BadMessages, ToolfmtError
-from toolfmt.model import Model
+from toolfmt.model.conversation import Conversation, Turn
+from toolfmt.model.model import Model
 from toolfmt.render.attempts import spoken_format
 from toolfmt.templates import ModelFiles, TemplateSource
 

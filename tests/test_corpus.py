@@ -18,10 +18,10 @@ from depth import PIECES, cuts, pieces
 from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
-from toolfmt.events import Event
+from toolfmt._util.text_lists import listed
 from toolfmt.formats import FORMATS, get, write
-from toolfmt.listing import listed
-from toolfmt.message import Message
+from toolfmt.messages.events import Event
+from toolfmt.messages.message import Message
 from toolfmt.testing.corpus import (
     CORPUS,
     TOPICS,

@@ -18,12 +18,12 @@ from transformers.utils.chat_parsing import parse_response
 
 import toolfmt
 from toolfmt.errors import NoResponseTemplate
-from toolfmt.events import ToolCallEnd
 from toolfmt.formats import Call, ToolCallFormat, get
 from toolfmt.formats.declared import formats_declared, from_response_template
 from toolfmt.formats.patterns import Matcher, Steps, Unreadable, read_pattern
 from toolfmt.formats.response_template import described
-from toolfmt.runtimes.proven_templates import TOOLS, plain_cases
+from toolfmt.integrations.verified_templates import TOOLS, plain_cases
+from toolfmt.messages.events import ToolCallEnd
 
 CALLS: list[Call] = [("f", {"text": "Paris </x> and {so on}", "count": 3}), ("get_it", {}), ("f", {"other": "a\n  b"})]
 

@@ -7,11 +7,11 @@ from test_delivery import model_of
 from test_tool_parts import text, tool
 
 from toolfmt.errors import NotDelivered
-from toolfmt.inspect.chapters.definitions import PARTS
-from toolfmt.inspect.chapters.escaping import QUOTED, how_quoted
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.differences import Change, change, first_change
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.sections.definitions import PARTS
+from toolfmt.inspect.sections.escaping import QUOTED, how_quoted
 
 NO_TYPE = "UndefinedError: 'dict object' has no attribute 'type'"
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"

@@ -17,10 +17,16 @@ from hypothesis import strategies as st
 from test_prompt import TOOL, template
 
 from toolfmt.errors import BadMessages, NotDelivered, TemplateError
-from toolfmt.model import Model
-from toolfmt.render.delivery import delivered, proved
-from toolfmt.render.remedies import CALLS_AS_CONTENT, CALLS_BESIDE_TEXT_AS_CONTENT, REMEDIES, RESULTS_AS_USER, plans
-from toolfmt.render.twin import aligned, spellings, twin_of
+from toolfmt.model.model import Model
+from toolfmt.render.adapt.remedies import (
+    CALLS_AS_CONTENT,
+    CALLS_BESIDE_TEXT_AS_CONTENT,
+    REMEDIES,
+    RESULTS_AS_USER,
+    plans,
+)
+from toolfmt.render.verify.delivery import delivered, proved
+from toolfmt.render.verify.sentinel_request import aligned, spellings, twin_of
 from toolfmt.templates import ModelFiles, TemplateSource
 
 LOOP, HEAD, SAID = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"

@@ -31,18 +31,18 @@ from toolfmt.formats.value_writers import (
 )
 from toolfmt.formats.values import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.written_objects import WrittenObject
-from toolfmt.inspect.derivation import candidates
-from toolfmt.inspect.derivation.candidates import Derivation
-from toolfmt.inspect.derivation.cutting import chunks, common_end, common_start, is_marker, markers
-from toolfmt.inspect.derivation.drafts import made
-from toolfmt.inspect.derivation.found_values import decode, enclosing, place_of
-from toolfmt.inspect.derivation.frames import Frames, frames
-from toolfmt.inspect.derivation.refusals import Refused
-from toolfmt.inspect.derivation.seen import KEYS, NAMES, VALUES
+from toolfmt.inspect.format.derive import candidates
+from toolfmt.inspect.format.derive.candidates import Derivation
+from toolfmt.inspect.format.derive.engine_drafts import made
+from toolfmt.inspect.format.derive.frames import Frames, frames
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES
+from toolfmt.inspect.format.derive.text_cuts import chunks, common_end, common_start, is_marker, markers
+from toolfmt.inspect.format.derive.value_paths import decode, enclosing, place_of
 from toolfmt.inspect.probe.capabilities import find_shape
 from toolfmt.inspect.probe.conversations import STAND_INS, Shape
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.message import Message
+from toolfmt.messages.message import Message
 from toolfmt.templates import ChatTemplate
 
 PAIRS = "{% for k, v in f.arguments.items() %}@{% endfor %}"

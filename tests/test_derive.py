@@ -14,23 +14,23 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS, made
 
 import toolfmt
+from toolfmt._util.typed_json import Unreadable
 from toolfmt.cli.commands import main
+from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import LimitHit
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.stored import from_text
-from toolfmt.inspect.deriving import Derivation
-from toolfmt.inspect.inference import near_miss
-from toolfmt.inspect.inference.decision import decide
+from toolfmt.inspect.derive_model import Derivation
+from toolfmt.inspect.format import near_miss
+from toolfmt.inspect.format.decision import decide
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.capabilities import probe
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import DerivedFormat, Finding, Report
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.jobs import DERIVE
-from toolfmt.printing.report import report_text
+from toolfmt.inspect.report.report import DerivedFormat, Finding, Report
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.model.jobs import DERIVE
 from toolfmt.templates import ChatTemplate
-from toolfmt.typed_json import Unreadable
 
 OWN = MODELS / "dialect-of-its-own"
 TEMPLATE = (OWN / "chat_template.jinja").read_text("utf-8")
@@ -242,7 +242,7 @@ def test_a_limit_while_a_format_is_derived_ends_the_inspection_as_any_other(monk
     def hit(*given: object) -> None:
         raise LimitHit("rendering took too long", "CPU time")
 
-    monkeypatch.setattr("toolfmt.inspect.inference.derived.derive_from", hit)
+    monkeypatch.setattr("toolfmt.inspect.format.derived.derive_from", hit)
     report = toolfmt.load(OWN, trusted=True)
     with pytest.raises(LimitHit):
         toolfmt.infer(template=TEMPLATE)

@@ -19,12 +19,12 @@ from benchmarks.real_templates import Template
 from toolfmt.formats import FORMATS, ToolCallFormat, get
 from toolfmt.formats.format import Engine
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.inspect.derivation.answers_read import AnswerRead, differing, left_over, reordered
-from toolfmt.inspect.derivation.candidates import Candidate
-from toolfmt.inspect.derivation.derive import Derived, derive_from
-from toolfmt.inspect.derivation.proof import Proof, prove
-from toolfmt.inspect.derivation.refusals import Refused
-from toolfmt.inspect.inference.read_back import try_calls
+from toolfmt.inspect.format.derive.candidates import Candidate
+from toolfmt.inspect.format.derive.derive import Derived, derive_from
+from toolfmt.inspect.format.derive.reading import AnswerRead, differing, left_over, reordered
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.verification import Proof, prove
+from toolfmt.inspect.format.read_back import try_calls
 from toolfmt.inspect.probe.capabilities import find_shape
 from toolfmt.inspect.probe.conversations import ID, PARALLEL, REPLY, STAND_INS
 from toolfmt.inspect.probe.renders import Renders
@@ -510,7 +510,7 @@ def best_of(monkeypatch: pytest.MonkeyPatch, *engines: Engine, refusals: tuple[t
     """What is derived, out of these candidates, of a template that writes JSON between tags, a call a line."""
     formats = [replace(get("json"), name="derived", engine=engine, variants={}) for engine in engines]
     given = _Given([Candidate(format, str(number)) for number, format in enumerate(formats)], list(refusals))
-    monkeypatch.setattr("toolfmt.inspect.derivation.derive.Derivation", lambda renders, shape: given)
+    monkeypatch.setattr("toolfmt.inspect.format.derive.derive.Derivation", lambda renders, shape: given)
     renders = Renders(ChatTemplate(in_turns("{{ '\n' if not loop.first }}<call>" + _OBJECT + "</call>")), STAND_INS)
     return derive_from(renders, find_shape(renders)[0])
 
@@ -622,7 +622,7 @@ def test_what_follows_a_call_is_left_beside_it() -> None:
 
 
 def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolfmt.inspect.derivation.proof._can_write", lambda *_: False)
+    monkeypatch.setattr("toolfmt.inspect.format.derive.verification._can_write", lambda *_: False)
     for trap in ("line breaks become blanks", "only strings are written", "long values are cut"):
         source, says = REFUSED[trap]
         renders = Renders(ChatTemplate(source), STAND_INS)

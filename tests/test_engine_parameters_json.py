@@ -29,7 +29,7 @@ from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.values import CODE, JSON, LITERAL
 from toolfmt.formats.written_objects import JsonStyle, WrittenObject
-from toolfmt.message import Message
+from toolfmt.messages.message import Message
 
 _PAIRS = (
     ("<tool>", "</tool>"), ("<call-1>", "</call-1>"), ("[CALL]", "[/CALL]"), ("[TOOL_CALLS]", ""), ("⟦a⟧", "⟦/a⟧"),

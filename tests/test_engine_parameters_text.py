@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import Parser, formats, write
 from toolfmt.formats.call_expression import CallExpression
 from toolfmt.formats.format import Engine, ToolCallFormat
@@ -34,6 +33,7 @@ from toolfmt.formats.value_writers import (
     TextInMarks,
 )
 from toolfmt.formats.values import CODE_CALL, LITERAL, NOTATIONS, QUOTED_JSON, BetweenMarks
+from toolfmt.messages.events import ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 
 _KINDS = (CallExpression, Tagged, NestedTags)
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from toolfmt._util.text_lists import listed, listed_first
+from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import FailureKind, TemplateError
 from toolfmt.inspect.comparison import compare
-from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Answer, Evidence, Report, Thrown
-from toolfmt.inspect.wording import filled
-from toolfmt.listing import listed, listed_first
-from toolfmt.printing.report import report_text
+from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
+from toolfmt.inspect.report.report import Answer, Evidence, Report, Thrown
+from toolfmt.inspect.report.wording import filled
 from toolfmt.templates import ChatTemplate
 
 TEMPLATE = """\

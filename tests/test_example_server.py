@@ -43,7 +43,7 @@ from starlette.routing import Route
 from token_sources import Piece, endpoint_source, text_source
 
 import toolfmt
-from toolfmt.shapes import FinishReason
+from toolfmt.integrations.protocols import FinishReason
 from toolfmt.templates import ModelFiles, TemplateSource
 
 CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1/responses", "/api/chat"

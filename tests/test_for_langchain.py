@@ -17,7 +17,7 @@ from langchain_core.tools import tool
 import toolfmt
 from toolfmt.errors import BadTools, UnknownFormat
 from toolfmt.formats import FORMATS
-from toolfmt.runtimes.for_langchain import read_calls
+from toolfmt.integrations.langchain import read_calls
 
 TOOLS: list[Any] = [
     {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},

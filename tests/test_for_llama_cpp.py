@@ -17,7 +17,7 @@ pytest.importorskip("mlx_lm", reason="the tiny model is trained with mlx-lm")
 import tiny_gguf  # noqa: E402  it is of use only then
 import tiny_models  # noqa: E402  it needs mlx
 
-from toolfmt.runtimes.for_llama_cpp import ChatHandler  # noqa: E402  it needs llama-cpp-python
+from toolfmt.integrations.llama_cpp import ChatHandler  # noqa: E402  it needs llama-cpp-python
 
 TOOLS: list[Any] = [
     {

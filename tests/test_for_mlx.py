@@ -26,19 +26,20 @@ from model_cases import MODELS
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
 import toolfmt
-from toolfmt.events import Content, ToolCallArguments, merge
 from toolfmt.formats import FORMATS, Parser, get, write
 from toolfmt.formats.prose import result_heading
-from toolfmt.message import Message
+from toolfmt.messages.events import Content, ToolCallArguments, merge
+from toolfmt.messages.message import Message
 
 pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 
 import tiny_models  # noqa: E402  it needs mlx
 
-from toolfmt.runtimes import for_mlx, for_mlx_server  # noqa: E402  it needs mlx-lm
-from toolfmt.runtimes.for_mlx_server import Options  # noqa: E402  it needs mlx-lm
-from toolfmt.runtimes.streaming import Stream  # noqa: E402  stands with its users
+from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
+from toolfmt.integrations import mlx_server as for_mlx_server  # noqa: E402  it needs mlx-lm
+from toolfmt.integrations.mlx_server import Options  # noqa: E402  it needs mlx-lm
+from toolfmt.integrations.streaming import Stream  # noqa: E402  stands with its users
 
 TOOLS: list[Any] = [
     {

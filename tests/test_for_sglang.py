@@ -31,7 +31,7 @@ Read = tuple[str, list[tuple[str, str]]]
 
 @pytest.fixture(scope="module", autouse=True)
 def for_sglang() -> Iterator[ModuleType]:
-    with adaptor("toolfmt.runtimes.for_sglang", SGLANG) as module:
+    with adaptor("toolfmt.integrations.sglang", SGLANG) as module:
         module.register()
         yield module
 
@@ -252,7 +252,7 @@ def test_an_sglang_of_another_age_goes_on_without_toolfmt(tmp_path: Path) -> Non
 def test_what_is_imported_already_gets_its_parsers_at_once(for_sglang: ModuleType) -> None:
     known = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser.ToolCallParserEnum
     del known["toolfmt_glm4"]
-    import_module("toolfmt.runtimes.for_sglang_plugin").register()
+    import_module("toolfmt.integrations.sglang_plugin").register()
     assert issubclass(known["toolfmt_glm4"], for_sglang.ToolfmtDetector)
 
 

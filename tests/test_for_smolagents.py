@@ -12,7 +12,7 @@ from toolfmt.errors import BadTools, UnknownFormat
 from toolfmt.formats import FORMATS
 
 smolagents: Any = pytest.importorskip("smolagents", reason="smolagents is large, and CI has no need of it")
-from toolfmt.runtimes.for_smolagents import reads  # noqa: E402  it needs smolagents
+from toolfmt.integrations.smolagents import reads  # noqa: E402  it needs smolagents
 
 PROSE = 'One calls it so: {"name": "get_weather", "arguments": {"city": "Rome"}}.'
 """What smolagents itself takes for a call."""

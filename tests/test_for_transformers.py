@@ -20,13 +20,21 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 import toolfmt
-from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart, merge
 from toolfmt.formats import Parser
+from toolfmt.integrations import transformers as for_transformers
+from toolfmt.integrations.protocols import Usage
+from toolfmt.integrations.streaming import Stream
+from toolfmt.integrations.transformers import stream
+from toolfmt.messages.events import (
+    Content,
+    Event,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    merge,
+)
 from toolfmt.render.prompt import Prompt
-from toolfmt.runtimes import for_transformers
-from toolfmt.runtimes.for_transformers import stream
-from toolfmt.runtimes.streaming import Stream
-from toolfmt.shapes import Usage
 
 END = "<|im_end|>"
 ANSWER = 'Let me see. <tool_call>\n{"name": "f", "arguments": {"text": "Zoë</tool_call>日本\\n🙂"}}\n</tool_call>'
@@ -375,7 +383,7 @@ def test_a_text_without_a_parser_is_refused_at_once(tokenizer: Counting) -> None
 
 REALLY_HOLDING = """
 import toolfmt
-from toolfmt.runtimes.for_transformers import stream
+from toolfmt.integrations.transformers import stream
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained({directory!r})

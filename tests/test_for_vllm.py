@@ -25,7 +25,7 @@ BROKEN = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_val
 
 @pytest.fixture(scope="module", autouse=True)
 def for_vllm() -> Iterator[ModuleType]:
-    with adaptor("toolfmt.runtimes.for_vllm", VLLM) as module:
+    with adaptor("toolfmt.integrations.vllm", VLLM) as module:
         yield module
 
 
@@ -206,10 +206,10 @@ def test_ids_are_of_no_other_answer_where_the_server_holds_the_conversation() ->
 
 
 def test_a_vllm_of_another_age_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "toolfmt.runtimes.for_vllm")
+    monkeypatch.delitem(sys.modules, "toolfmt.integrations.vllm")
     monkeypatch.setitem(sys.modules, "vllm.tool_parsers.abstract_tool_parser", None)
     with pytest.raises(ImportError, match=r"needs vLLM 0\.33") as raised:
-        import_module("toolfmt.runtimes.for_vllm")
+        import_module("toolfmt.integrations.vllm")
     assert not isinstance(raised.value, ModuleNotFoundError)
 
 

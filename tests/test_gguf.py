@@ -21,8 +21,8 @@ from toolfmt.cli.commands import main
 from toolfmt.errors import BadModelDirectory
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.templates import ModelFiles, TemplateSource, load_files
-from toolfmt.templates.gguf_architectures import _MODEL_TYPES
-from toolfmt.templates.reading import LONGEST_TEMPLATE
+from toolfmt.templates.files.gguf_architectures import _MODEL_TYPES
+from toolfmt.templates.files.read_text import LONGEST_TEMPLATE
 
 TEMPLATE = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}"
 TOKENS = ["a", "b", "<s>", "<|end|>", "<|call|>", "<|think|>"]
@@ -375,7 +375,7 @@ def test_a_later_part_of_a_split_file(tmp_path: Path) -> None:
 
 def test_a_missing_package_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "model.gguf")
-    monkeypatch.delitem(sys.modules, "toolfmt.templates.gguf_metadata", raising=False)
+    monkeypatch.delitem(sys.modules, "toolfmt.templates.files.gguf_metadata", raising=False)
     monkeypatch.setitem(sys.modules, "gguf", None)
     assert failure(path) == f"{path}: reading a GGUF file needs the package gguf; pip install gguf"
 

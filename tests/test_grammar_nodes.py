@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from node_matching import allows
 
 from toolfmt.errors import CannotConstrain, CannotWrite
-from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats import FORMATS, Call, Parser, ToolCallFormat, write
 from toolfmt.formats.answer_grammar import answer_grammar
 from toolfmt.formats.constraint import ConstrainedTool, Constraint
@@ -24,7 +23,8 @@ from toolfmt.formats.json_nodes import json_nodes
 from toolfmt.formats.nodes import JsonValue, Node, Rules, inner_nodes
 from toolfmt.formats.schemas import Schemas
 from toolfmt.formats.tagged import Tagged
-from toolfmt.tools import tool_schemas
+from toolfmt.messages.events import Content, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.messages.tools import tool_schemas
 
 
 def _tool(name: str, properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import pytest
 from node_matching import allows
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallRejected
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat
 from toolfmt.formats.answer_grammar import answer_grammar
 from toolfmt.formats.typed import parameter_types
+from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallRejected
 
 DEFINITIONS = {
     "a": {"type": "integer", "minimum": 2},

@@ -20,7 +20,8 @@ from held_models import FORMATS, MARKERS, TOOLS, assert_valid, format_of, gramma
 
 import toolfmt  # noqa: E402  stands with its users
 from toolfmt.errors import ToolfmtError  # noqa: E402  stands with its users
-from toolfmt.runtimes import for_mlx, for_mlx_server  # noqa: E402  it needs mlx-lm
+from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
+from toolfmt.integrations import mlx_server as for_mlx_server  # noqa: E402  it needs mlx-lm
 
 mx: Any = importlib.import_module("mlx.core")
 make_sampler: Any = importlib.import_module("mlx_lm.sample_utils").make_sampler
@@ -196,7 +197,7 @@ def of_transformers(directory: Path) -> Any:
 
 
 def generated(of_transformers: Any, format: Any, grammar: Any, *, seed: int = 1, **options: Any) -> Any:
-    from toolfmt.runtimes import for_transformers
+    from toolfmt.integrations import transformers as for_transformers
 
     importlib.import_module("torch").manual_seed(seed)
     model, tokenizer = of_transformers

@@ -14,14 +14,14 @@ from click.testing import CliRunner
 
 from benchmarks.attacks import HONEST
 from toolfmt.cli.commands import main
+from toolfmt.cli.printing.control_characters import LONGEST, is_unseen, visible
 from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.probe.stop_tokens import eos_texts
-from toolfmt.printing.control_characters import LONGEST, is_unseen, visible
 from toolfmt.templates import load_files, model_places
-from toolfmt.templates.directory import MOST_TEMPLATES
-from toolfmt.templates.repository import Repository, snapshot
+from toolfmt.templates.files.directory import MOST_TEMPLATES
+from toolfmt.templates.files.repository import Repository, snapshot
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pipes and sparse files are those of POSIX")
 

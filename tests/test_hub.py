@@ -16,7 +16,7 @@ from test_gguf import TEMPLATE, written
 import toolfmt
 from toolfmt.errors import BadModelDirectory
 from toolfmt.templates import load_files, model_places
-from toolfmt.templates.repository import Repository, cache, is_offline, repository, snapshots
+from toolfmt.templates.files.repository import Repository, cache, is_offline, repository, snapshots
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 FILES = {"config.json": '{"model_type": "qwen3"}', "chat_template.jinja": TEMPLATE}
@@ -298,7 +298,7 @@ def test_a_revision_is_fetched(folder: Path, hub: Hub) -> None:
 
 
 def test_a_file_too_large_to_be_text_is_left_out(folder: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolfmt.templates.hub._LONGEST_FILE", 1_000)
+    monkeypatch.setattr("toolfmt.templates.files.hub._LONGEST_FILE", 1_000)
     hub.repositories["org/name"] = FILES | {"tokenizer.json": "x" * 1_001}
     load_files("org/name")
     assert sorted(hub.fetched) == sorted(FILES)

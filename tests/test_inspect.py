@@ -15,15 +15,15 @@ from left_to_fill import check_filled
 from toolfmt import formats
 from toolfmt.formats import default_format
 from toolfmt.inspect import checks
-from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
-from toolfmt.inspect.inference import decision
-from toolfmt.inspect.inference.decision import declarations, infer
-from toolfmt.inspect.inference.read_back import NASTY_STRINGS, own_markers
+from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
+from toolfmt.inspect.format import decision
+from toolfmt.inspect.format.decision import declarations, infer
+from toolfmt.inspect.format.read_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.capabilities import needs_parts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, Shape, conversation, shapes, user
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report import CAPABILITIES, Report
+from toolfmt.inspect.report.report import CAPABILITIES, Report
 from toolfmt.templates import ChatTemplate, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"

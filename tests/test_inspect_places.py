@@ -18,13 +18,12 @@ import pytest
 from click.testing import CliRunner, Result
 from model_cases import MODELS, made
 
-from toolfmt.batch import Inspector, expanded
 from toolfmt.cli.commands import main
 from toolfmt.cli.selection import Selection
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.inspect.checks import CHECKS, UnknownCode, code, codes_of
 from toolfmt.inspect.facts import Options
-from toolfmt.inspect.report import (
+from toolfmt.inspect.report.report import (
     CAPABILITIES,
     Answer,
     Finding,
@@ -34,7 +33,8 @@ from toolfmt.inspect.report import (
     Severity,
     TemplateInfo,
 )
-from toolfmt.inspect.verdict import verdict
+from toolfmt.inspect.report.verdict import verdict
+from toolfmt.model.batch import Inspector, expanded
 
 CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
 YES = Answer("yes", "seen")

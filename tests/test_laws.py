@@ -15,8 +15,8 @@ from laws import check_arguments, check_copy, check_shape, check_tiling, cut, ev
 
 import toolfmt
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Content, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.messages.events import Content, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.testing.material import markers
 
 COMMON = [

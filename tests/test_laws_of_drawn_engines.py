@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from laws import check_arguments, check_shape, check_tiling, cut, frame
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Event, ToolCallArguments, merge
 from toolfmt.formats import Parser, ToolCallFormat, write
+from toolfmt.messages.events import Event, ToolCallArguments, merge
 
 TOOLS = [
     {"name": "f", "parameters": {"type": "object", "properties": {"s": {"type": "string"}, "n": {"type": "integer"}}}}

@@ -19,10 +19,10 @@ from toolfmt.inspect.facts import Options
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation
 from toolfmt.inspect.probe.words import Words
-from toolfmt.inspect.report import Finding, Report
+from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import ChatTemplate
-from toolfmt.templates.environment import environment
-from toolfmt.templates.variables import copied, descendants
+from toolfmt.templates.analysis.variables import copied, descendants
+from toolfmt.templates.engine.environment import environment
 
 ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
 

@@ -26,9 +26,9 @@ from model_cases import MODELS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.measuring import Answer, Measurement, Plan, Rate, named, scenarios, tools
-from toolfmt.measuring.subject import Sampling
-from toolfmt.printing.measured import measured_text
+from toolfmt.cli.measure import Answer, Measurement, Plan, Rate, named, scenarios, tools
+from toolfmt.cli.measure.subject import Sampling
+from toolfmt.cli.printing.measure import measured_text
 
 (ORDER,) = named(("order",))
 ARGUMENTS = {"order_number": "A-20417"}
@@ -692,7 +692,7 @@ def test_a_directory_is_measured_in_this_process(tiny: str, runtime: str) -> Non
 
 
 def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> Answer:
-    from toolfmt.measuring.in_process import InProcess
+    from toolfmt.cli.measure.in_process import InProcess
 
     (asked, *_) = Plan((ORDER,), 1, [wording], ["template"]).questions()
     return InProcess(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(asked, seed)
@@ -717,7 +717,7 @@ def test_a_runtime_that_fails_while_it_generates_is_told(tiny: str, monkeypatch:
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no memory\nleft")
 
-    monkeypatch.setattr("toolfmt.runtimes.for_mlx.stream", fails)
+    monkeypatch.setattr("toolfmt.integrations.mlx.stream", fails)
     line = complaint(here(tiny, "--scenario", "sum", "--runs", "1"))
     assert line == "no request was answered: RuntimeError: no memory left"
 

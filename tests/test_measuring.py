@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from toolfmt.calling.validation import invalid_schema
-from toolfmt.errors import ToolfmtError
-from toolfmt.formats import FORMATS, get
-from toolfmt.measuring import (  # fmt: skip
+from toolfmt.agent.validation import invalid_schema
+from toolfmt.cli.measure import (
     Answer,
     Judgement,
     Measurement,
@@ -31,11 +29,13 @@ from toolfmt.measuring import (  # fmt: skip
     tools,
     wilson,
 )
-from toolfmt.measuring.judging import invented, is_valid, occurs
-from toolfmt.measuring.plan import TOOL_CHOICES, Cell, ToolChoice
-from toolfmt.measuring.prompts import messages_in_words
-from toolfmt.measuring.scenarios import Scenario
-from toolfmt.message import Message, Rejected, ToolCall
+from toolfmt.cli.measure.plan import TOOL_CHOICES, Cell, ToolChoice
+from toolfmt.cli.measure.prompts import messages_in_words
+from toolfmt.cli.measure.scenarios import Scenario
+from toolfmt.cli.measure.scoring import invented, is_valid, occurs
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import FORMATS, get
+from toolfmt.messages.message import Message, Rejected, ToolCall
 
 NAMES = {tool["function"]["name"] for tool in tools()}
 WITH_TOOLS = [scenario for scenario in scenarios() if scenario.calls]

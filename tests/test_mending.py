@@ -21,23 +21,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_cases import MODELS
 
-from toolfmt.batch import Inspector
 from toolfmt.cli.commands import main
 from toolfmt.errors import ToolfmtError
-from toolfmt.fixing import fixed_copy
 from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.fix import prelude, remedies, settings
+from toolfmt.inspect.fix.conversations import VARIANTS, Variant, conversations, written_otherwise
+from toolfmt.inspect.fix.fix_model import MendedModel, healed_by
+from toolfmt.inspect.fix.fix_template import Mended, mend
+from toolfmt.inspect.fix.json_text import members, strings, with_member, with_string, without_member
+from toolfmt.inspect.fix.reinspection import what_is_worse
+from toolfmt.inspect.fix.small_files import CannotCopy, write
+from toolfmt.inspect.fix.source import Edit, as_newlines, edited, with_line_ends_of, words
+from toolfmt.inspect.fix.verification import NOT_SHOWN, judged
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.probe.conversations import Shape
-from toolfmt.inspect.report import Finding
-from toolfmt.mending import prelude, remedies, settings
-from toolfmt.mending.conversations import VARIANTS, Variant, conversations, written_otherwise
-from toolfmt.mending.json_text import members, strings, with_member, with_string, without_member
-from toolfmt.mending.judgement import what_is_worse
-from toolfmt.mending.mend import Mended, mend
-from toolfmt.mending.model import MendedModel, healed_by
-from toolfmt.mending.proof import NOT_SHOWN, judged
-from toolfmt.mending.small_files import CannotCopy, write
-from toolfmt.mending.source import Edit, as_newlines, edited, with_line_ends_of, words
+from toolfmt.inspect.report.report import Finding
+from toolfmt.model.batch import Inspector
+from toolfmt.model.fix import fixed_copy
 from toolfmt.templates import load_files, template_alone
 
 ALL = frozenset(map(code, CHECKS))
@@ -1036,16 +1036,16 @@ def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
     def here(*_: Any) -> None:
         raise AssertionError("rendered in this process")
 
-    monkeypatch.setattr("toolfmt.fixing.judged", here)
+    monkeypatch.setattr("toolfmt.model.fix.judged", here)
     home = model(tmp_path / "model", DOUBLE)
     done = fixed_copy(str(home), str(tmp_path / "copy"), Inspector(), lambda _: frozenset({"TF014"}))
     assert [one.code for one in done.fixed] == [("TF014")]
 
 
 def test_what_the_process_with_limits_says_must_not_contradict_itself() -> None:
-    from toolfmt.jobs import JUDGE
-    from toolfmt.mending.proof import Verdict
-    from toolfmt.typed_json import Unreadable
+    from toolfmt._util.typed_json import Unreadable
+    from toolfmt.inspect.fix.verification import Verdict
+    from toolfmt.model.jobs import JUDGE
 
     JUDGE.check(Verdict(True, "", 3))
     for wrong in (Verdict(True, "", 0), Verdict(True, "but", 3), Verdict(False, "", -1)):

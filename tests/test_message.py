@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import toolfmt
-from toolfmt.events import Event
 from toolfmt.formats import Parser, WholeCalls
-from toolfmt.message import Message
-from toolfmt.shapes import Chat
+from toolfmt.integrations.protocols import Chat
+from toolfmt.messages.events import Event
+from toolfmt.messages.message import Message
 
 TWO = (
     'Let me see.\n<tool_call>\n{"name": "weather", "arguments": {"city": "Os\\u006co"}}\n</tool_call>\n'

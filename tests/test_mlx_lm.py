@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import toolfmt
-from toolfmt.events import ToolCallArguments, merge
-from toolfmt.message import Message
+from toolfmt.messages.events import ToolCallArguments, merge
+from toolfmt.messages.message import Message
 
 pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")

@@ -15,12 +15,12 @@ from model_cases import MODELS, directories, made
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory, BadProfile, LimitHit, TemplateError, ToolfmtError
-from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.inspect import inspection, profiling
 from toolfmt.inspect.facts import Options
-from toolfmt.inspect.report import Report
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.saved_profile import restored, saved
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
+from toolfmt.render.request.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles
 
 MESSAGES = [{"role": "user", "content": "Will it rain in Oslo?"}]
@@ -63,7 +63,7 @@ def test_a_report_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         made_reports.append(inspection.inspect_files(files, options))
         return made_reports[-1]
 
-    monkeypatch.setattr("toolfmt.model.inspect_files", inspected)
+    monkeypatch.setattr("toolfmt.model.model.inspect_files", inspected)
     model = toolfmt.load(MODELS / "json-frames", trusted=True)
     assert made_reports == []
     assert model.inspect() is model.inspect()
@@ -79,8 +79,8 @@ def test_a_prompt_and_a_parser_are_made_from_the_profile_alone(monkeypatch: pyte
         probed.append(files)
         return profiling.profile_files(files)
 
-    monkeypatch.setattr("toolfmt.model.inspect_files", None)
-    monkeypatch.setattr("toolfmt.model.profile_files", profile_files)
+    monkeypatch.setattr("toolfmt.model.model.inspect_files", None)
+    monkeypatch.setattr("toolfmt.model.model.profile_files", profile_files)
     model = toolfmt.load(MODELS / "json-frames", trusted=True)
     assert probed == []
     assert model.render(MESSAGES, TOOLS).strategy == "template"
@@ -165,9 +165,9 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
         model = toolfmt.load(directory, trusted=True)
         text = model.saved_profile()
         with monkeypatch.context() as nothing_probes:
-            nothing_probes.setattr("toolfmt.model.profile_files", None)
-            nothing_probes.setattr("toolfmt.model.PROFILE", None)
-            nothing_probes.setattr("toolfmt.model.INSPECT", None)
+            nothing_probes.setattr("toolfmt.model.model.profile_files", None)
+            nothing_probes.setattr("toolfmt.model.model.PROFILE", None)
+            nothing_probes.setattr("toolfmt.model.model.INSPECT", None)
             loaded = toolfmt.load(directory, profile=text)
             assert loaded.profile == model.profile
             assert loaded.saved_profile() == text

@@ -13,8 +13,8 @@ from test_gguf import TEMPLATE, written
 from toolfmt.errors import BadModelDirectory
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.templates import load_files
-from toolfmt.templates.opening import NoFile, opened, read_at_most
-from toolfmt.templates.repository import Repository, snapshot
+from toolfmt.templates.files.repository import Repository, snapshot
+from toolfmt.templates.files.safe_open import NoFile, opened, read_at_most
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes are those of POSIX")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="these files are those of Linux")

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from toolfmt import shell
-from toolfmt.batch import place_key
+from toolfmt._util import shell
 from toolfmt.cli import group
 from toolfmt.cli.commands import main
+from toolfmt.cli.printing.sarif import relative
 from toolfmt.errors import BadModelDirectory
-from toolfmt.printing.sarif import relative
-from toolfmt.templates import opening
+from toolfmt.model.batch import place_key
+from toolfmt.templates.files import safe_open as opening
 
 if TYPE_CHECKING:
     import click
@@ -118,8 +118,8 @@ def test_on_windows_the_same_is_printed(windows: dict[str, str], words: tuple[st
 def test_a_template_that_never_ends_is_ended_on_windows(windows: dict[str, str], tmp_path: Path) -> None:
     """The system limits nothing there, so that the time limit counts from the start of the job."""
     asked = """
-from toolfmt.sandbox.pool import Job, Limits
-from toolfmt.jobs import new_worker, PROFILE
+from toolfmt.model.sandbox.pool import Job, Limits
+from toolfmt.model.jobs import new_worker, PROFILE
 from toolfmt.templates import load_files
 from toolfmt.errors import WorkerUnavailable
 import sys

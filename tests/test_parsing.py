@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import toolfmt
-import toolfmt.tools as tools_module
+import toolfmt.messages.tools as tools_module
 from toolfmt.errors import BadTools, UnknownFormat
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"zip": {"type": "string"}}}}]

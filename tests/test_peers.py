@@ -17,9 +17,9 @@ import pytest
 from runtime_answers import TOOLS
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Content
 from toolfmt.formats import Parser, formats, get, write
 from toolfmt.formats.runtime_parsers import RuntimeParser
+from toolfmt.messages.events import Content
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.peers import claims, for_mlx_lm, for_sglang, for_transformers, for_vllm, told
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolfmt.inspect.inspection import inspect_files, inspect_template
-from toolfmt.inspect.report import Difference, Finding, Portability, Report
+from toolfmt.inspect.report.report import Difference, Finding, Portability, Report
 from toolfmt.templates import ChatTemplate, load_files
 
 pytest.importorskip("minijinja", reason="minijinja, the other engine, is not installed")

@@ -9,11 +9,15 @@ from html import unescape
 import pytest
 from test_inspect_places import finding, report
 
-from toolfmt.batch import InspectionOutcome
+from toolfmt.cli.printing.findings import page_text
+from toolfmt.cli.printing.formats import format_text
+from toolfmt.cli.printing.models import models_text
+from toolfmt.cli.printing.page import report_page
+from toolfmt.cli.printing.phrases import phrased, phrases
+from toolfmt.cli.printing.report import report_text
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prose import RESULT_HEADING
-from toolfmt.inspect.chapters.turns import DETAILS
-from toolfmt.inspect.report import (
+from toolfmt.inspect.report.report import (
     Advice,
     Answer,
     Branch,
@@ -31,13 +35,9 @@ from toolfmt.inspect.report import (
     Variable,
     Verdict,
 )
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.printing.findings import page_text
-from toolfmt.printing.formats import format_text
-from toolfmt.printing.models import models_text
-from toolfmt.printing.page import report_page
-from toolfmt.printing.phrases import phrased, phrases
-from toolfmt.printing.report import report_text
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.sections.turns import DETAILS
+from toolfmt.model.batch import InspectionOutcome
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
 REFUSED = Answer("error", "it throws", 3, "threw")

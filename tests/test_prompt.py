@@ -21,12 +21,12 @@ from toolfmt.errors import (
     TemplateError,
     ToolfmtError,
 )
-from toolfmt.events import Content, Reasoning, ToolCallEnd
 from toolfmt.formats import FORMATS, prose
-from toolfmt.message import Message
-from toolfmt.model import Model, load
-from toolfmt.render.never_both import check_prose, check_template, dropped
+from toolfmt.messages.events import Content, Reasoning, ToolCallEnd
+from toolfmt.messages.message import Message
+from toolfmt.model.model import Model, load
 from toolfmt.render.prompt import Prompt
+from toolfmt.render.verify.rendered_once import check_prose, check_template, dropped
 from toolfmt.templates import ChatTemplate
 
 USER = {"role": "user", "content": "Will it rain?"}

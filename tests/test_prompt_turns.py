@@ -10,7 +10,7 @@ from model_cases import made, shared_template
 from test_prompt import TOOL, USER, call, template
 
 from toolfmt.errors import NotDelivered
-from toolfmt.model import Model
+from toolfmt.model.model import Model
 
 PARTS = "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('+'))"
 NAME_FROM_ID = "c.id.split(':')[0].split('.')[-1]"

@@ -17,7 +17,7 @@ from toolfmt.formats.prose import HEADING, RESULT_HEADING, result_heading
 from toolfmt.formats.samples import sample
 from toolfmt.formats.tool_lines import tool_lines
 from toolfmt.formats.writing import read_back, write
-from toolfmt.tools import canonical_tools
+from toolfmt.messages.tools import canonical_tools
 
 EVERY = pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
 PLACEHOLDERS = {"text", "string", "str", "example", "value", "foo", "bar", "...", "…", "placeholder", "todo", ""}

@@ -25,28 +25,28 @@ import click
 import pytest
 
 import toolfmt
-from toolfmt import events
-from toolfmt.batch import InspectionOutcome
 from toolfmt.cli.commands import main
 from toolfmt.formats import TOLERANCES
 from toolfmt.formats.known import KNOWN
-from toolfmt.inspect import report
 from toolfmt.inspect.checks import CHECKS, code, name
-from toolfmt.message import Message
+from toolfmt.inspect.report import report
+from toolfmt.messages import events
+from toolfmt.messages.message import Message
+from toolfmt.model.batch import InspectionOutcome
 
 ROOT = Path(__file__).parent.parent
 FILE = Path(__file__).parent / "public_names.txt"
 MODULES = (
     "toolfmt",
-    "toolfmt.events",
+    "toolfmt.messages.events",
     "toolfmt.errors",
     "toolfmt.formats",
-    "toolfmt.shapes",
-    "toolfmt.calling",
-    "toolfmt.measuring",
+    "toolfmt.integrations.protocols",
+    "toolfmt.agent",
+    "toolfmt.cli.measure",
     "toolfmt.testing",
 )
-RUNTIMES = sorted(path.stem for path in (ROOT / "toolfmt" / "runtimes").glob("for_*.py"))
+RUNTIMES = ("langchain", "llama_cpp", "mlx", "sglang", "smolagents", "transformers", "vllm")
 CHANGED = """\
 The public names are not those of tests/public_names.txt:
 {difference}
@@ -159,7 +159,7 @@ def _type(kind: Any) -> str:
         return kind.__name__
     if "Union" in type(kind).__name__:
         return " | ".join(map(_type, get_args(kind)))
-    return re.sub(r"\b(?:typing|collections\.abc|toolfmt(?:\.\w+)+?)\.(?=\w+\b)", "", str(kind))
+    return re.sub(r"\b(?:typing|collections\.abc|toolfmt(?:\.\w+)+)\.(?=\w+\b)", "", str(kind))
 
 
 def _default(value: Any) -> str:
@@ -173,12 +173,12 @@ def _default(value: Any) -> str:
 def _of_runtimes() -> Iterator[str]:
     """The names of the adaptors, read off their text: what they import is not installed everywhere."""
     for module in RUNTIMES:
-        tree = ast.parse((ROOT / "toolfmt" / "runtimes" / f"{module}.py").read_text("utf-8"))
+        tree = ast.parse((ROOT / "toolfmt" / "integrations" / f"{module}.py").read_text("utf-8"))
         for node in tree.body:
             if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
                 defined = {one.name: one for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
                 for public in ast.literal_eval(node.value):
-                    yield from _written(f"toolfmt.runtimes.{module}.{public}", defined.get(public))
+                    yield from _written(f"toolfmt.integrations.{module}.{public}", defined.get(public))
 
 
 def _written(full: str, node: ast.FunctionDef | ast.ClassDef | None) -> Iterator[str]:
@@ -243,7 +243,7 @@ def _of_json() -> Iterator[str]:
     for event in {type(event): event for event in told}.values():
         yield from _keys(f"parse {event.to_dict()['type']}", [event.to_dict()])
     yield from _keys("parse --output message", [Message.from_events(told).to_dict()])
-    from toolfmt.printing.format_record import described
+    from toolfmt.cli.printing.format_record import described
 
     yield from _keys("formats --json", [described(one) for one in KNOWN])
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 import toolfmt
 from toolfmt.errors import BadTools
 from toolfmt.formats import prose
-from toolfmt.tools import canonical_tools, same_order, tool_schemas
+from toolfmt.messages.tools import canonical_tools, same_order, tool_schemas
 
 
 class Unit(Enum):
@@ -280,7 +280,7 @@ def test_what_cannot_be_a_tool_is_told_in_a_line(tool: Any, told: str) -> None:
 CODE = """
 import sys
 sys.modules["{missing}"] = None
-from toolfmt.tools import canonical_tools
+from toolfmt.messages.tools import canonical_tools
 def f(city: str):
     '''Find.
 
@@ -288,7 +288,7 @@ def f(city: str):
         city: Which.
     '''
 canonical_tools([{{"name": "g"}}])
-assert "toolfmt.python_tools" not in sys.modules
+assert "toolfmt.messages.python_tools" not in sys.modules
 try:
     canonical_tools([f])
 except ValueError as error:

@@ -21,17 +21,17 @@ from small_tokenizers import by_bytes
 
 import toolfmt
 from benchmarks.attacks import HONEST, files
-from toolfmt import jobs
+from toolfmt._util.typed_json import packed
 from toolfmt.errors import BadTools, LimitHit, NotDelivered, NotHeld, ToolfmtError
-from toolfmt.jobs import MAKE, ROLES, InWorker, new_worker
-from toolfmt.model import Model
-from toolfmt.render.handed_over import given_back, handed_over, numbered
-from toolfmt.render.making import Made
-from toolfmt.render.messages import checked_messages
-from toolfmt.sandbox import pool
-from toolfmt.sandbox.pool import Limits, Worker
+from toolfmt.model import jobs
+from toolfmt.model.jobs import MAKE, ROLES, InWorker, new_worker
+from toolfmt.model.model import Model
+from toolfmt.model.sandbox import pool
+from toolfmt.model.sandbox.pool import Limits, Worker
+from toolfmt.render.backend import Made
+from toolfmt.render.request.messages import checked_messages
+from toolfmt.render.request.opaque_objects import given_back, handed_over, numbered
 from toolfmt.templates import load_files
-from toolfmt.typed_json import packed
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the limits on memory and CPU time are those of Linux")
 NOW = datetime(2026, 1, 2)

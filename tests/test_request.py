@@ -28,8 +28,8 @@ from test_templates_transformers import (
 )
 
 from toolfmt.errors import BadMessages, ToolfmtError
-from toolfmt.message import Message
-from toolfmt.model import Model
+from toolfmt.messages.message import Message
+from toolfmt.model.model import Model
 from toolfmt.render.prompt import Prompt
 from toolfmt.templates import ModelFiles, TemplateSource
 

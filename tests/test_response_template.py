@@ -17,9 +17,9 @@ import toolfmt
 from toolfmt.errors import NoResponseTemplate, UnknownFormat
 from toolfmt.formats import FORMATS, ToolCallFormat, formats
 from toolfmt.formats.response_template import described
-from toolfmt.runtimes import proven_templates
-from toolfmt.runtimes.for_transformers import LIMITS, limits, response_template
-from toolfmt.runtimes.proven_templates import TOOLS, Case, misread, plain_cases
+from toolfmt.integrations import verified_templates as proven_templates
+from toolfmt.integrations.transformers import LIMITS, limits, response_template
+from toolfmt.integrations.verified_templates import TOOLS, Case, misread, plain_cases
 
 STOP = "<|the_end|>"
 REASONS = (

@@ -22,9 +22,9 @@ from test_laws import NAMES, texts
 
 import toolfmt
 from toolfmt import BadMessages, Message, ToolCall, ToolfmtError, ToolRegistry, run
-from toolfmt.calling import Answer, AskModel, from_completions, from_openai, from_stream, from_text
-from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
-from toolfmt.message import Rejected
+from toolfmt.agent import Answer, AskModel, from_completions, from_openai, from_stream, from_text
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
+from toolfmt.messages.message import Rejected
 from toolfmt.render.prompt import Prompt
 
 MODELS = Path(__file__).parent.parent / "corpus" / "models"

@@ -11,8 +11,8 @@ import pytest
 
 import toolfmt
 from toolfmt import Prompt
-from toolfmt.calling import Outcome, from_openai, from_stream, from_text
-from toolfmt.events import Event, ToolCallArguments
+from toolfmt.agent import Outcome, from_openai, from_stream, from_text
+from toolfmt.messages.events import Event, ToolCallArguments
 
 pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
@@ -21,7 +21,7 @@ from server import Served  # noqa: E402
 from tiny_weather import ASKED, CITIES, build, conversation, registry  # noqa: E402
 from token_sources import mlx_lm_source  # noqa: E402
 
-from toolfmt.runtimes import for_mlx  # noqa: E402
+from toolfmt.integrations import mlx as for_mlx  # noqa: E402
 
 
 @pytest.fixture(scope="module")

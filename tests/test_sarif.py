@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from model_cases import MODELS
 from test_inspect_places import finding, report
 
-from toolfmt.batch import InspectionOutcome
 from toolfmt.cli.commands import main
+from toolfmt.cli.printing.sarif import sarif
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
-from toolfmt.printing.sarif import sarif
+from toolfmt.model.batch import InspectionOutcome
 
 # Of each kind of object: its members with the kinds of object in them ("" for a plain value), the required ones first.
 MEMBERS: dict[str, dict[str, str]] = {

@@ -25,16 +25,16 @@ from test_inspect import changed as changed_template
 
 import toolfmt
 from toolfmt.cli.commands import main
+from toolfmt.cli.scaffolding import new_format
+from toolfmt.cli.scaffolding.case_files import ASKED
+from toolfmt.cli.scaffolding.clone import CHECKS, Clone, Plan
+from toolfmt.cli.scaffolding.clone import FORMATS as KNOWN
+from toolfmt.cli.scaffolding.format_module import Knowledge, signature
+from toolfmt.cli.scaffolding.python_source import changed, import_lines, keyword, literal, pattern
 from toolfmt.errors import LimitHit
 from toolfmt.formats import FORMATS, ToolCallFormat, get
 from toolfmt.formats.json_object import JsonObject
-from toolfmt.jobs import shared_worker
-from toolfmt.scaffolding import new_format
-from toolfmt.scaffolding.case_files import ASKED
-from toolfmt.scaffolding.clone import CHECKS, Clone, Plan
-from toolfmt.scaffolding.clone import FORMATS as KNOWN
-from toolfmt.scaffolding.format_module import Knowledge, signature
-from toolfmt.scaffolding.python_source import changed, import_lines, keyword, literal, pattern
+from toolfmt.model.jobs import shared_worker
 from toolfmt.testing.corpus import TO_FILL, TOPICS, Case, read
 
 ROOT = Path(__file__).parent.parent

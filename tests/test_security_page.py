@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from toolfmt._util.json_values import DEEPEST
 from toolfmt.inspect.probe.tokenizer_file import LARGEST as LARGEST_TOKENIZER
-from toolfmt.plain_json import DEEPEST
-from toolfmt.sandbox import confinement
-from toolfmt.sandbox.pool import Limits
-from toolfmt.templates.chat_template import LARGEST_TREE, LONGEST_SOURCE
-from toolfmt.templates.environment import LONGEST_OUTPUT
-from toolfmt.templates.reading import LONGEST_JSON, LONGEST_TEMPLATE, MOST_VALUES
+from toolfmt.model.sandbox import confinement
+from toolfmt.model.sandbox.pool import Limits
+from toolfmt.templates.engine.chat_template import LARGEST_TREE, LONGEST_SOURCE
+from toolfmt.templates.engine.environment import LONGEST_OUTPUT
+from toolfmt.templates.files.read_text import LONGEST_JSON, LONGEST_TEMPLATE, MOST_VALUES
 
 ROOT = Path(__file__).parent.parent
 PAGE = " ".join((ROOT / "SECURITY.md").read_text("utf-8").split())

@@ -20,15 +20,15 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS
 from test_inspect_places import CLEAN, REPORTS, report
 
-from toolfmt.batch import InspectionOutcome, Inspector
 from toolfmt.cli.commands import main
 from toolfmt.cli.output import json_line
+from toolfmt.cli.printing.models import models_text
 from toolfmt.cli.report_lines import ReportLines
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Report, SamplePrompt
-from toolfmt.printing.models import models_text
-from toolfmt.sandbox.pool import Limits
+from toolfmt.inspect.report.report import Report, SamplePrompt
+from toolfmt.model.batch import InspectionOutcome, Inspector
+from toolfmt.model.sandbox.pool import Limits
 
 NAMES = [*REPORTS, "gone"]
 
@@ -104,7 +104,7 @@ def test_jobs_are_the_number_of_workers(
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr("toolfmt.batch.new_worker", Counted)
+    monkeypatch.setattr("toolfmt.model.batch.new_worker", Counted)
     result = run("--jobs", str(jobs), *[f"clean/{number}" for number in range(places)])
     assert (result.exit_code, len(made), len(looked_at)) == (0, workers, places)
 
@@ -122,7 +122,7 @@ def test_a_line_is_printed_as_soon_as_its_place_is_done(monkeypatch: pytest.Monk
         first_is_there.set()
 
     monkeypatch.setattr(Inspector, "_report", inspected)
-    monkeypatch.setattr("toolfmt.cli.several.print_text", print_text)
+    monkeypatch.setattr("toolfmt.cli.several_models.print_text", print_text)
     begin = time.monotonic()
     run("clean", "noted", "bad", "--json", "--jobs", "1")
     assert (printed, time.monotonic() - begin < 50) == (["clean", "noted", "bad"], True)

@@ -14,10 +14,10 @@ from client_readers import ENDINGS, READERS, Answer
 from openai.types.responses import ResponseUsage
 
 import toolfmt
-from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, formats
-from toolfmt.message import Message
-from toolfmt.shapes import Chat, Messages, Ollama, Payload, Responses, Shape, Usage
+from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, Shape, Usage
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
+from toolfmt.messages.message import Message
 
 SHAPES = list(READERS)
 PROPERTIES = {

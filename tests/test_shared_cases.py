@@ -15,8 +15,8 @@ from decided_differently import DECIDED_DIFFERENTLY
 from laws import events_of
 
 import toolfmt
-from toolfmt.events import ToolCallRejected
 from toolfmt.formats import names
+from toolfmt.messages.events import ToolCallRejected
 
 CASES = Path(__file__).parents[2] / "shared" / "cases"
 pytestmark = pytest.mark.outside

@@ -29,7 +29,7 @@ from site_pages import Page
 from toolfmt.cli.commands import main
 from toolfmt.formats import TOLERANCES, Call, formats, write
 from toolfmt.inspect import checks
-from toolfmt.render.remedies import REMEDIES
+from toolfmt.render.adapt.remedies import REMEDIES
 
 for _needed in ("mkdocs", "material", "mkdocstrings_handlers.python"):
     pytest.importorskip(_needed, reason="the documentation is built with: pip install -e '.[docs]'")
@@ -128,7 +128,9 @@ def test_every_command_and_option_is_told(site: Path) -> None:
     assert list(command_line_pages()) == ["reference/command_line.md"]
 
 
-@pytest.mark.parametrize("room", ["toolfmt", "toolfmt.formats", "toolfmt.shapes", "toolfmt.calling", "toolfmt.testing"])
+@pytest.mark.parametrize(
+    "room", ["toolfmt", "toolfmt.formats", "toolfmt.integrations.protocols", "toolfmt.agent", "toolfmt.testing"]
+)
 def test_every_public_name_is_in_the_api(room: str, read: dict[str, Page]) -> None:
     listed = import_module(room).__all__
     assert sorted(public(room)) == sorted(listed)

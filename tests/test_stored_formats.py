@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolfmt.errors import BadFormat
-from toolfmt.events import ToolCallStart, merge
 from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get
 from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.safe_patterns import NotTaken, check_pattern
 from toolfmt.formats.stored import as_data, from_data, from_text, to_text
 from toolfmt.formats.tagged import Tagged
+from toolfmt.messages.events import ToolCallStart, merge
 from toolfmt.testing.corpus import cases
 
 EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)

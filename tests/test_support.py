@@ -16,15 +16,15 @@ from click.testing import CliRunner
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.formats import FORMATS, RuntimeParser, get
-from toolfmt.inspect.inference.decision import infer
+from toolfmt.formats.parser_names import parser_name, parser_names
+from toolfmt.inspect.format.decision import infer
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report import Report, RuntimeSupport
-from toolfmt.inspect.support import parser_inference as inferring
-from toolfmt.inspect.support.parser_names import parser_name, parser_names
-from toolfmt.inspect.support.template_choice import RUNTIMES, template_choices
-from toolfmt.message import Message
+from toolfmt.inspect.report.report import Report, RuntimeSupport
+from toolfmt.inspect.runtimes import parser_inference as inferring
+from toolfmt.inspect.runtimes.template_choice import RUNTIMES, template_choices
+from toolfmt.messages.message import Message
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"

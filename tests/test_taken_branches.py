@@ -1,5 +1,5 @@
 """What the probes of branches ask, and what they do not take for a finding of theirs: each fails without one condition
-in `toolfmt/inspect/branches`.
+in `toolfmt/inspect/sections/branches`.
 """
 
 from __future__ import annotations

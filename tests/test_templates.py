@@ -14,8 +14,8 @@ import pytest
 
 from toolfmt.errors import BadMessages, BadModelDirectory, BadTools, TemplateError
 from toolfmt.templates import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate, ModelFiles, TemplateSource, load_files
-from toolfmt.templates.tested_roles import tested_roles as roles_in
-from toolfmt.templates.tested_texts import tested_texts as texts_in
+from toolfmt.templates.analysis.tested_roles import tested_roles as roles_in
+from toolfmt.templates.analysis.tested_texts import tested_texts as texts_in
 
 USER = [{"role": "user", "content": "Hi"}]
 MORE = "additional_chat_templates"

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import toolfmt.testing
 from toolfmt.errors import CannotWrite
-from toolfmt.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.formats import Parser
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.testing import LawBroken, judging, strategies
 from toolfmt.testing.drawing import Answer, Kind
 from toolfmt.testing.laws import LAWS, every_cut

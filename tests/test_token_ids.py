@@ -14,7 +14,7 @@ from small_tokenizers import INSTALLED, KINDS, NO_MARKERS, OTHERS, SPECIAL, Plai
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.render.control_tokens import neutralized
+from toolfmt.render.adapt.control_tokens import neutralized
 from toolfmt.render.token_ids import encoded, markers_in, spans_between, token_ids
 
 MARKERS = (*SPECIAL, *OTHERS)

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from toolfmt.cli.printing.settings import leaving_out
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
-from toolfmt.inspect.chapters.tokens import EXAMPLES
 from toolfmt.inspect.facts import NO_OPTIONS, Options
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, user
 from toolfmt.inspect.probe.token_costs import difference
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
-from toolfmt.inspect.report import Finding, Report, Tokens, ToolCost
-from toolfmt.printing.settings import leaving_out
+from toolfmt.inspect.report.report import Finding, Report, Tokens, ToolCost
+from toolfmt.inspect.sections.tokens import EXAMPLES
+from toolfmt.messages.tools import canonical_tools
 from toolfmt.templates import ChatTemplate, load_files
-from toolfmt.tools import canonical_tools
 
 TEMPLATE = """\
 {%- if tools %}<|start|>tools

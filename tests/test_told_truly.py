@@ -10,14 +10,14 @@ from functools import cache
 
 import pytest
 
+from toolfmt.cli.printing.phrases import phrases
+from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
-from toolfmt.inspect.errors_in_words import thrown
+from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Finding, Report
-from toolfmt.printing.phrases import phrases
-from toolfmt.printing.report import report_text
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import ChatTemplate
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
@@ -354,7 +354,7 @@ def test_a_generation_prompt_that_lacks_a_second_line_end_is_told_with_its_first
 def test_glm_4_7_has_a_parser_of_its_own_in_vllm() -> None:
     # GLM-4.7-Flash: glm45 wants a line end behind the name (vllm-project/vllm#42979)
     from toolfmt.formats import FORMATS
-    from toolfmt.inspect.support.parser_choice import choose
+    from toolfmt.inspect.runtimes.parser_choice import choose
 
     glm4 = next(format for format in FORMATS if format.name == "glm4")
     call = "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>"

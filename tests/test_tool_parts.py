@@ -13,8 +13,8 @@ from test_delivery import model_of
 
 from toolfmt.errors import NotDelivered, TemplateError
 from toolfmt.formats.tool_lines import tool_lines
-from toolfmt.render import tool_adaptations
-from toolfmt.render.tool_parts import lost_parts, tool_parts
+from toolfmt.render.adapt import tool_adaptations
+from toolfmt.render.verify.tool_parts import lost_parts, tool_parts
 from toolfmt.templates import ChatTemplate
 
 QUESTION = [{"role": "user", "content": "Hello"}]
@@ -859,7 +859,7 @@ def test_later_changes_of_a_tool_by_the_caller_change_no_other_prompt() -> None:
 
 
 def test_parts_beyond_the_maximum_count_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolfmt.render.tool_parts._MOST_ALONE", 2)
+    monkeypatch.setattr("toolfmt.render.verify.tool_parts._MOST_ALONE", 2)
     template = showing(lines())
     assert lost(template, tool({"a": text(), "b": text()})) == []
     assert lost(template, tool({"a": text(), "b": text(), "c": text()})) == ["the type of the parameter c"]

@@ -27,8 +27,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 import toolfmt
 from toolfmt import BadTools, ToolCall, ToolRegistry
-from toolfmt.calling import Execution
-from toolfmt.message import Rejected
+from toolfmt.agent import Execution
+from toolfmt.messages.message import Rejected
 
 WEATHER = {
     "name": "get_weather",
@@ -121,7 +121,7 @@ def test_definitions_are_those_of_the_functions_in_order() -> None:
         },
         {"type": "function", "function": {"name": "now"}},
     ]
-    assert [tool["function"]["name"] for tool in toolfmt.tools.canonical_tools(registry.definitions)] == [
+    assert [tool["function"]["name"] for tool in toolfmt.messages.tools.canonical_tools(registry.definitions)] == [
         "get_weather",
         "now",
     ]
@@ -684,7 +684,7 @@ def test_what_was_rejected_is_never_carried_out(rejected: Rejected, told: str) -
 def test_every_reason_of_a_rejection_has_words() -> None:
     from typing import get_args
 
-    from toolfmt.events import RejectionReason
+    from toolfmt.messages.events import RejectionReason
 
     for reason in get_args(RejectionReason):
         assert f"({reason})" in ToolRegistry().dispatch(Rejected(0, reason, (0, 0), ""))["content"]

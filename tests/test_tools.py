@@ -10,7 +10,7 @@ import pytest
 
 import toolfmt
 from toolfmt.errors import BadTools, RepeatedTool
-from toolfmt.tools import canonical_tools, parameter_order, same_order, tool_schemas
+from toolfmt.messages.tools import canonical_tools, parameter_order, same_order, tool_schemas
 
 STRING = {"type": "object", "properties": {"zip": {"type": "string"}}}
 INTEGER = {"type": "object", "properties": {"zip": {"type": "integer"}}}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from model_cases import SHARED
 
-from toolfmt.inspect.chapters.turns import DETAILS
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Report
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.sections.turns import DETAILS
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
 CONTENT = "{{ m.content or '' }}"

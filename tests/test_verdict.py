@@ -14,8 +14,8 @@ import toolfmt
 from benchmarks.verdicts import CONVERSATIONS, proof
 from toolfmt.inspect.checks import CHECKS, healed_by, name, severity
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report import Evidence, Finding, FormatDecision, HealedBy, Report, Severity
-from toolfmt.inspect.verdict import verdict
+from toolfmt.inspect.report.report import Evidence, Finding, FormatDecision, HealedBy, Report, Severity
+from toolfmt.inspect.report.verdict import verdict
 
 JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6 of 6 kinds of call read back exactly"),))
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"

@@ -6,7 +6,8 @@ import pytest
 from laws import check_shape
 
 import toolfmt
-from toolfmt.events import (
+from toolfmt.formats import FORMATS, Parser, WholeCalls, write
+from toolfmt.messages.events import (
     Content,
     Event,
     Reasoning,
@@ -16,7 +17,6 @@ from toolfmt.events import (
     ToolCallStart,
     merge,
 )
-from toolfmt.formats import FORMATS, Parser, WholeCalls, write
 
 TWO = '<tool_call>{"name": "f", "arguments": {"a": "long"}}</tool_call>'
 BROKEN = '<tool_call>{"name": "f", "arguments": {"a": 1 2}}</tool_call>'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolfmt.inspect.wording import shortened
-from toolfmt.listing import listed, listed_first
+from toolfmt._util.text_lists import listed, listed_first
+from toolfmt.inspect.report.wording import shortened
 
 
 @pytest.mark.parametrize(

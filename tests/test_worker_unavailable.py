@@ -14,17 +14,17 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS
 
 import toolfmt
-from toolfmt.batch import Inspector
 from toolfmt.cli.commands import main
-from toolfmt.conversation import Conversation
+from toolfmt.cli.measure.plan import Cell, Question
+from toolfmt.cli.measure.prompts import Prompts
+from toolfmt.cli.measure.scenarios import named
+from toolfmt.cli.measure.subject import Sampling
 from toolfmt.errors import LimitHit, TemplateError, WorkerUnavailable
-from toolfmt.fixing import fixed_copy
-from toolfmt.jobs import COUNT, DERIVE, INSPECT, JUDGE, MAKE, PROFILE, new_worker
-from toolfmt.measuring.plan import Cell, Question
-from toolfmt.measuring.prompts import Prompts
-from toolfmt.measuring.scenarios import named
-from toolfmt.measuring.subject import Sampling
-from toolfmt.sandbox.pool import Job, Limits, Worker
+from toolfmt.model.batch import Inspector
+from toolfmt.model.conversation import Conversation
+from toolfmt.model.fix import fixed_copy
+from toolfmt.model.jobs import COUNT, DERIVE, INSPECT, JUDGE, MAKE, PROFILE, new_worker
+from toolfmt.model.sandbox.pool import Job, Limits, Worker
 
 CLEAN, BROKEN, LATE = (str(MODELS / name) for name in ("json-frames", "in-conflict", "double-encoded"))
 ASKED = [{"role": "user", "content": "hi"}]
@@ -145,7 +145,7 @@ def test_the_time_limit_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> N
         made.append(worker.limits)
         return worker
 
-    monkeypatch.setattr("toolfmt.batch.new_worker", seen)
+    monkeypatch.setattr("toolfmt.model.batch.new_worker", seen)
     assert cli("inspect", CLEAN, "--time-limit", "7.5").exit_code == 0
     assert cli("inspect", CLEAN, LATE, "--jobs", "2", "--time-limit", "8").exit_code == 0
     assert made == [Limits(time_limit=7.5), Limits(time_limit=8), Limits(time_limit=8)]

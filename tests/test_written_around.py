@@ -13,8 +13,8 @@ from test_delivery import model_of
 from test_tools_held import DELETE, GET, changed
 
 from toolfmt.errors import NotDelivered
-from toolfmt.render.twin import twin_of
-from toolfmt.render.written_around import around, stands_alone
+from toolfmt.render.verify.between_texts import around, stands_alone
+from toolfmt.render.verify.sentinel_request import twin_of
 
 NAME = "call.function.name"
 SECRET = "'secret' in messages[-1].content"

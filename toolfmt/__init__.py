@@ -11,9 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.calling import ToolRegistry, run
-    from toolfmt.conversation import Conversation
-    from toolfmt.deriving import derive
+    from toolfmt.agent import ToolRegistry, run
     from toolfmt.errors import (
         BadFormat,
         BadMessages,
@@ -30,7 +28,13 @@ if TYPE_CHECKING:
         ToolfmtError,
         UnknownFormat,
     )
-    from toolfmt.events import (
+    from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
+    from toolfmt.formats.format_files import format_from_file
+    from toolfmt.formats.parse import parse, parse_many
+    from toolfmt.grammars.grammar import Grammar, grammar
+    from toolfmt.inspect.format.decision import infer
+    from toolfmt.inspect.format.derive.derive import Derived
+    from toolfmt.messages.events import (
         Content,
         Event,
         Reasoning,
@@ -40,28 +44,24 @@ if TYPE_CHECKING:
         ToolCallStart,
         merge,
     )
-    from toolfmt.formats import Parser, ToolCallFormat, WholeCalls, get, register, write
-    from toolfmt.formats.format_files import format_from_file
-    from toolfmt.grammars.grammar import Grammar, grammar
-    from toolfmt.inspect.derivation.derive import Derived
-    from toolfmt.inspect.inference.decision import infer
-    from toolfmt.message import CallIds, Message, ToolCall, taken_ids
-    from toolfmt.model import Model, load
-    from toolfmt.parsing import parse, parse_many
-    from toolfmt.render.client_request import ClientRequest, read_request
+    from toolfmt.messages.message import CallIds, Message, ToolCall, taken_ids
+    from toolfmt.model.conversation import Conversation
+    from toolfmt.model.derive import derive
+    from toolfmt.model.model import Model, load
     from toolfmt.render.prompt import Prompt
+    from toolfmt.render.request.client_request import ClientRequest, read_request
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Content": "toolfmt.events",
-    "Event": "toolfmt.events",
-    "Reasoning": "toolfmt.events",
-    "ToolCallArguments": "toolfmt.events",
-    "ToolCallEnd": "toolfmt.events",
-    "ToolCallRejected": "toolfmt.events",
-    "ToolCallStart": "toolfmt.events",
-    "merge": "toolfmt.events",
+    "Content": "toolfmt.messages.events",
+    "Event": "toolfmt.messages.events",
+    "Reasoning": "toolfmt.messages.events",
+    "ToolCallArguments": "toolfmt.messages.events",
+    "ToolCallEnd": "toolfmt.messages.events",
+    "ToolCallRejected": "toolfmt.messages.events",
+    "ToolCallStart": "toolfmt.messages.events",
+    "merge": "toolfmt.messages.events",
     "BadFormat": "toolfmt.errors",
     "BadMessages": "toolfmt.errors",
     "BadModelDirectory": "toolfmt.errors",
@@ -71,36 +71,36 @@ _HOMES = {
     "CannotConstrain": "toolfmt.errors",
     "CannotWrite": "toolfmt.errors",
     "UnknownFormat": "toolfmt.errors",
-    "CallIds": "toolfmt.message",
-    "ClientRequest": "toolfmt.render.client_request",
-    "Conversation": "toolfmt.conversation",
-    "Derived": "toolfmt.inspect.derivation.derive",
+    "CallIds": "toolfmt.messages.message",
+    "ClientRequest": "toolfmt.render.request.client_request",
+    "Conversation": "toolfmt.model.conversation",
+    "Derived": "toolfmt.inspect.format.derive.derive",
     "Grammar": "toolfmt.grammars.grammar",
-    "Message": "toolfmt.message",
+    "Message": "toolfmt.messages.message",
     "NoResponseTemplate": "toolfmt.errors",
     "NotDelivered": "toolfmt.errors",
-    "Model": "toolfmt.model",
+    "Model": "toolfmt.model.model",
     "Parser": "toolfmt.formats",
     "Prompt": "toolfmt.render.prompt",
     "RepeatedTool": "toolfmt.errors",
-    "ToolCall": "toolfmt.message",
-    "ToolRegistry": "toolfmt.calling",
+    "ToolCall": "toolfmt.messages.message",
+    "ToolRegistry": "toolfmt.agent",
     "ToolCallFormat": "toolfmt.formats",
     "TemplateError": "toolfmt.errors",
     "ToolfmtError": "toolfmt.errors",
     "WholeCalls": "toolfmt.formats",
-    "derive": "toolfmt.deriving",
+    "derive": "toolfmt.model.derive",
     "format_from_file": "toolfmt.formats.format_files",
     "get": "toolfmt.formats",
     "grammar": "toolfmt.grammars.grammar",
-    "infer": "toolfmt.inspect.inference.decision",
-    "load": "toolfmt.model",
-    "parse": "toolfmt.parsing",
-    "parse_many": "toolfmt.parsing",
-    "read_request": "toolfmt.render.client_request",
+    "infer": "toolfmt.inspect.format.decision",
+    "load": "toolfmt.model.model",
+    "parse": "toolfmt.formats.parse",
+    "parse_many": "toolfmt.formats.parse",
+    "read_request": "toolfmt.render.request.client_request",
     "register": "toolfmt.formats",
-    "run": "toolfmt.calling",
-    "taken_ids": "toolfmt.message",
+    "run": "toolfmt.agent",
+    "taken_ids": "toolfmt.messages.message",
     "write": "toolfmt.formats",
 }
 

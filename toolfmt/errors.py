@@ -91,7 +91,7 @@ class NeverBoth(ToolfmtError):
 
 class NotHeld(ToolfmtError):
     """The process for templates is asked about a model that it was not given, or holds no more. Whoever asks gives it
-    then (`toolfmt.jobs`), so that no caller meets this."""
+    then (`toolfmt.model.jobs`), so that no caller meets this."""
 
 
 class BadModelDirectory(ToolfmtError):

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from toolfmt.batch import InspectionOutcome, place_key
 from toolfmt.cli.input import read_json_values, shown
 from toolfmt.cli.selection import SEVERITIES
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report import SCHEMA, Finding
+from toolfmt.inspect.report.report import SCHEMA, Finding
+from toolfmt.model.batch import InspectionOutcome, place_key
 
 _WANTED = "what toolfmt inspect --json printed"
 

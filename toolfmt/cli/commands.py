@@ -30,7 +30,7 @@ from toolfmt.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from toolfmt.cli.recorded import Recorded
+    from toolfmt.cli.recorded_outputs import Recorded
     from toolfmt.cli.request import RenderRequest
     from toolfmt.formats import Parser, ToolCallFormat
 
@@ -129,7 +129,7 @@ def inspect(**given: Any) -> int:
     Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
     inspected.
     """
-    from toolfmt.cli.inspecting import Inspecting
+    from toolfmt.cli.inspect_command import Inspecting
 
     return Inspecting(**given).status()
 
@@ -154,9 +154,9 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
 
     Exit status: 0 the same behaviour, 1 another one, 2 could not look.
     """
-    from toolfmt.batch import Inspector
-    from toolfmt.cli.differences import DifferenceSelection
+    from toolfmt.cli.diff_command import DifferenceSelection
     from toolfmt.inspect.comparison import compare
+    from toolfmt.model.batch import Inspector
 
     selection = DifferenceSelection.of(select, ignore)
     inspector = Inspector(trusted=trusted)
@@ -166,7 +166,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     if as_json:
         print_json(comparison.to_dict())
     else:
-        from toolfmt.printing.diff import comparison_text
+        from toolfmt.cli.printing.diff import comparison_text
 
         print_text(comparison_text(comparison, *terminal()))
     return int(comparison.differs)
@@ -221,7 +221,7 @@ def render(
     """
     from toolfmt.cli.request import variables
     from toolfmt.errors import BadMessages, BadTools
-    from toolfmt.model import load
+    from toolfmt.model.model import load
 
     if as_json and output == "messages":
         raise click.UsageError("give either --json or --output messages")
@@ -330,7 +330,7 @@ def parse(
         with naming(tools_file, BadTools):
             tools = counted(read_json(tools_file), shown(tools_file), complain)
     if jsonl_file is not None:
-        from toolfmt.cli.recorded import Recorded
+        from toolfmt.cli.recorded_outputs import Recorded
 
         recorded = Recorded(jsonl_file, text_key or "text", tools_key, tools, complain)
         return _parse_recorded(recorded, *_reading(format_name, directory, prefix), strict, processes or 1)
@@ -423,7 +423,7 @@ def measure(**given: Any) -> int:
 
     Exit status: 0 measured, 1 some requests came to nothing, 2 nothing was measured, 130 interrupted.
     """
-    from toolfmt.cli.measuring import Measuring
+    from toolfmt.cli.measure_command import Measuring
 
     return Measuring(**given).status()
 
@@ -462,7 +462,7 @@ def fuzz(**given: Any) -> int:
 
     Exit status: 0 no fault, 1 a fault, 2 the target could not be tried, 130 interrupted.
     """
-    from toolfmt.cli.fuzzing import Fuzzing
+    from toolfmt.cli.fuzz_command import Fuzzing
 
     return Fuzzing(**given).status()
 
@@ -507,11 +507,11 @@ def formats(name: str | None, as_json: bool) -> None:
 
     chosen = registry.formats() if name is None else (given_format(name),)
     if as_json:
-        from toolfmt.printing.format_record import described
+        from toolfmt.cli.printing.format_record import described
 
         print_json([described(format) for format in chosen] if name is None else described(chosen[0]))
         return
-    from toolfmt.printing.formats import format_text, formats_text
+    from toolfmt.cli.printing.formats import format_text, formats_text
 
     print_text(formats_text(chosen, *terminal()) if name is None else format_text(chosen[0], *terminal()))
 
@@ -529,7 +529,7 @@ def derive(place: str, trusted: bool) -> int:
 
     Exit status: 0 a format, 1 none can be derived (a sentence says why), 2 could not look.
     """
-    from toolfmt.cli.deriving import derive_at
+    from toolfmt.cli.derive_command import derive_at
 
     return derive_at(place, trusted)
 
@@ -553,7 +553,7 @@ def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bo
 
     Exit status: 0 written, 1 a known format reads these calls already, 2 bad input, or not in a clone.
     """
-    from toolfmt.cli import scaffolding
+    from toolfmt.cli import scaffold_commands as scaffolding
 
     return scaffolding.new_format(name, place, to, dry_run, trusted)
 
@@ -568,7 +568,7 @@ def new_finding(name: str, to: str | None, dry_run: bool) -> None:
     NAME is in small letters with hyphens, as tools-dropped; it gets the next code. What a person has to fill in begins
     with TO FILL: `pytest -k CODE` lists it. Nothing that is there is overwritten.
     """
-    from toolfmt.cli import scaffolding
+    from toolfmt.cli import scaffold_commands as scaffolding
 
     scaffolding.new_finding(name, to, dry_run)
 
@@ -577,7 +577,7 @@ def new_finding(name: str, to: str | None, dry_run: bool) -> None:
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
     """Print the page of a finding, by its code (TF012) or its name (tools-dropped); without one, list them all."""
-    from toolfmt.printing.findings import findings_table, page_text
+    from toolfmt.cli.printing.findings import findings_table, page_text
 
     if code is None:
         print_text(findings_table(*terminal()))
@@ -622,7 +622,7 @@ def grammar(**given: Any) -> None:
 
     Where the grammar allows less than format and schemas do, a line on standard error names it.
     """
-    from toolfmt.cli.constraining import Constraining
+    from toolfmt.cli.grammar_command import Constraining
 
     Constraining(**given).print()
 
@@ -647,15 +647,15 @@ def report_bug(**given: Any) -> int:
 
     Exit status: 0 the report is made, whatever it tells, 2 it is not.
     """
-    from toolfmt.cli.reporting import Reporting
+    from toolfmt.cli.report_bug_command import Reporting
 
     return Reporting(**given).status()
 
 
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
     """A message a line for every recorded answer; what is none is named, and makes the status 2."""
-    from toolfmt.parsing import messages_of
-    from toolfmt.printing.progress import Progress
+    from toolfmt.cli.printing.progress import Progress
+    from toolfmt.formats.parse import messages_of
 
     watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
     with Progress("parsing", recorded.size(), watched) as progress:
@@ -671,7 +671,7 @@ def _reading(format_name: str | None, directory: str | None, prefix: str | None)
         from toolfmt.formats.format_files import given_format
 
         return given_format(format_name or ""), prefix or ""
-    from toolfmt.model import load
+    from toolfmt.model.model import load
 
     model = load(directory)
     name_models_below(directory, complain)
@@ -680,7 +680,7 @@ def _reading(format_name: str | None, directory: str | None, prefix: str | None)
 
 def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: str | None, strict: bool) -> Parser:
     if directory is not None:
-        from toolfmt.model import load
+        from toolfmt.model.model import load
 
         model = load(directory)
         name_models_below(directory, complain)

@@ -162,7 +162,7 @@ def _status_of(run: Callable[[], Any]) -> int:
 
 def _own_fault(error: Exception) -> int:
     """A line about an exception that nobody expected; all of it where the environment asks for that."""
-    from toolfmt.bug_report.faults import where
+    from toolfmt.cli.bug_report.errors import where
 
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)

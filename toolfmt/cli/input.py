@@ -127,7 +127,7 @@ def name_models_below(place: str, complain: Callable[[str], object]) -> None:
     """Print the models below the one that a command uses, which it ignores."""
     import os.path
 
-    from toolfmt.listing import listed_first
+    from toolfmt._util.text_lists import listed_first
     from toolfmt.templates import model_place, model_places
 
     if not os.path.isdir(place):  # a file of a model directory selects only that model
@@ -140,7 +140,7 @@ def name_models_below(place: str, complain: Callable[[str], object]) -> None:
 
 def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:
     """The tools that count, plain; raises `BadTools`. Of two with one name it is the first, as `tell` is told."""
-    from toolfmt.tools import counting_tools
+    from toolfmt.messages.tools import counting_tools
 
     with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
         counting = counting_tools(tools)

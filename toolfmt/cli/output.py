@@ -17,13 +17,13 @@ from errno import EISDIR
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolfmt.cli.printing.control_characters import is_unseen
 from toolfmt.cli.special_files import write_special
 from toolfmt.errors import ToolfmtError
-from toolfmt.printing.control_characters import is_unseen
 
 if TYPE_CHECKING:
-    from toolfmt.events import Event
     from toolfmt.formats import Parser
+    from toolfmt.messages.events import Event
 
 _ESCAPE = json.JSONEncoder()
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -87,7 +87,7 @@ def is_terminal() -> bool:
 
 def complain(message: str) -> int:
     """A line on standard error, with whose it is; the exit status of bad input."""
-    from toolfmt.printing.control_characters import visible
+    from toolfmt.cli.printing.control_characters import visible
 
     tell("toolfmt: " + visible(" ".join(message.split())))
     return 2
@@ -184,7 +184,7 @@ class OneMessage(EventLines):
         self._events.extend(events)
 
     def finish(self) -> None:
-        from toolfmt.message import Message
+        from toolfmt.messages.message import Message
 
         told = [*self._parser.continued, *self._events]
         print_json(Message.from_events(told, call_id=self._parser.format.call_id).to_dict())
@@ -194,7 +194,7 @@ class OpenAIStream(EventLines):
     """The answer as a chat completion stream, chunk by chunk."""
 
     def __init__(self, parser: Parser, model: str) -> None:
-        from toolfmt.shapes import Chat
+        from toolfmt.integrations.protocols import Chat
 
         created = int(time.time())
         id, form = f"chatcmpl-{created}", parser.format.call_id

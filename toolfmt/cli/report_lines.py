@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from toolfmt.batch import InspectionOutcome
 from toolfmt.cli.output import json_line
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report import SCHEMA, Finding, FormatDecision, Report, Verdict
+from toolfmt.inspect.report.report import SCHEMA, Finding, FormatDecision, Report, Verdict
+from toolfmt.model.batch import InspectionOutcome
 
 _LONGEST = 200_000_000
 """Bytes of a line. A report is smaller than what a worker may answer."""

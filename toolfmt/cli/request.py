@@ -1,10 +1,10 @@
 """What `toolfmt render` is asked for: a request as clients send it to a server, in one file, and variables as typed.
 
 The command line calls it. Whatever a request or a variable cannot be is a `ToolfmtError` of one line that names the
-file or the variable, and the way out. Messages and tools are read by `toolfmt.render.client_request`; the keys here are
-vLLM's of Chat Completions (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What steers
-sampling (`model`, `temperature`, …) has no part in a prompt and is passed over. What changes what some servers render,
-each in its own way (`reasoning_effort`, `documents`, …), is not passed on, and told.
+file or the variable, and the way out. Messages and tools are read by `toolfmt.render.request.client_request`; the keys
+here are vLLM's of Chat Completions (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What
+steers sampling (`model`, `temperature`, …) has no part in a prompt and is passed over. What changes what some servers
+render, each in its own way (`reasoning_effort`, `documents`, …), is not passed on, and told.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 
 from toolfmt.cli.input import read_json, shown
 from toolfmt.errors import ToolfmtError, json_fault
-from toolfmt.model import Model
-from toolfmt.render import client_request, prompt
-from toolfmt.tools import kind_of
+from toolfmt.messages.tools import kind_of
+from toolfmt.model.model import Model
+from toolfmt.render import prompt
+from toolfmt.render.request import client_request
 
 SETTINGS = ("add_generation_prompt", "continue_final_message")
 _TAKEN = {

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from toolfmt.batch import InspectionOutcome
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import CHECKS, code, codes_of
-from toolfmt.inspect.report import Finding, Report, Severity
+from toolfmt.inspect.report.report import Finding, Report, Severity
+from toolfmt.model.batch import InspectionOutcome
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """The worst first."""

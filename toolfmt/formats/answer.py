@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from toolfmt.events import Content, Event, Reasoning
 from toolfmt.formats.bodies import Plain
 from toolfmt.formats.calls import Calls, Undeclared
 from toolfmt.formats.format import ToolCallFormat
@@ -20,6 +19,7 @@ from toolfmt.formats.markers import BLANK_LINES, FENCES, sought
 from toolfmt.formats.reasoning_drafts import Drafts
 from toolfmt.formats.recovery import MOST_REJECTED, Recovery
 from toolfmt.formats.scan import Incomplete, Malformed, NoCall, Reading, Scan, Stretch, literals
+from toolfmt.messages.events import Content, Event, Reasoning
 
 _QUOTATION_ENDS = literals("`", *BLANK_LINES)
 _IN_LINE = re.compile(r"[ \t]*")

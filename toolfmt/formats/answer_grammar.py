@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.errors import CannotConstrain
-from toolfmt.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.constraint import ConstrainedTool, Constraint
 from toolfmt.formats.format import Call, ToolCallFormat
 from toolfmt.formats.named_json import NamedJson
@@ -31,7 +30,8 @@ from toolfmt.formats.nodes import (
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.schemas import NotConstrained
-from toolfmt.tools import tool_schemas
+from toolfmt.messages.events import Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.messages.tools import tool_schemas
 
 _OF_ANOTHER_MESSAGE = "assistant"
 """What the markers hold that open another message of the same answer."""

@@ -11,11 +11,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from toolfmt.events import Event, RejectionReason, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.likenesses import Likenesses
 from toolfmt.formats.scan import Body, Incomplete, Malformed, Reading, Scan, Stretch
 from toolfmt.formats.typed import Types, parameter_types
-from toolfmt.tools import parameter_order
+from toolfmt.messages.events import (
+    Event,
+    RejectionReason,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
+from toolfmt.messages.tools import parameter_order
 
 MOST_UNDECLARED = 400
 """A call of a tool that nobody declared is text if its arguments are longer than so many characters: prose, or a file

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from toolfmt.events import Event
 from toolfmt.formats.answer import Answer
 from toolfmt.formats.scan import Scan
+from toolfmt.messages.events import Event
 
 
 def copy_of(answer: Answer) -> Answer:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-from toolfmt.events import Event, ToolCallArguments
 from toolfmt.formats.scan import Malformed, Stretch
+from toolfmt.messages.events import Event, ToolCallArguments
 
 
 def pass_over(stretch: Stretch, text: str, found: re.Match[str] | None) -> list[Event] | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NoReturn
 
-from toolfmt.events import Event, ToolCallArguments
 from toolfmt.formats.answer import Answer
 from toolfmt.formats.copies import copy_of
 from toolfmt.formats.fast_path import pass_over, pass_over_joined
@@ -18,7 +17,8 @@ from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.scan import Literals, literals
-from toolfmt.tools import tool_schemas
+from toolfmt.messages.events import Event, ToolCallArguments
+from toolfmt.messages.tools import tool_schemas
 
 _AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
 
@@ -37,12 +37,12 @@ def _stop_strings(given: Iterable[str]) -> Literals | None:
 class Parser:
     """Reads one answer of a model in one format.
 
-    Takes a format or its name; `tools`, the tool definitions in any shape of `toolfmt.tools` (None accepts any name, an
-    empty list none); `prefix`, the tail of the prompt, for an answer that begins inside something; `strict`, to reject
-    what is usually read generously; `stop`, strings at which the answer ends, for runtimes that hand out the text of
-    the stop token; `reasoning`, whether reasoning blocks are told as `Reasoning` events ("events") or stay in the
-    content as they were written ("text"). Raises `UnknownFormat`, `BadTools`, and `TypeError` or `ValueError` for an
-    option that is none; never on text.
+    Takes a format or its name; `tools`, the tool definitions in any shape of `toolfmt.messages.tools` (None accepts any
+    name, an empty list none); `prefix`, the tail of the prompt, for an answer that begins inside something; `strict`,
+    to reject what is usually read generously; `stop`, strings at which the answer ends, for runtimes that hand out the
+    text of the stop token; `reasoning`, whether reasoning blocks are told as `Reasoning` events ("events") or stay in
+    the content as they were written ("text"). Raises `UnknownFormat`, `BadTools`, and `TypeError` or `ValueError` for
+    an option that is none; never on text.
     """
 
     _finished = False

@@ -14,7 +14,7 @@ from toolfmt.formats.registry import resolved
 from toolfmt.formats.samples import sample, wanted
 from toolfmt.formats.tool_lines import tool_lines
 from toolfmt.formats.writing import write
-from toolfmt.tools import canonical_tools
+from toolfmt.messages.tools import canonical_tools
 
 HEADING = "# Tools"
 RESULT_HEADING = "Result of"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from toolfmt.events import Content, Reasoning, RejectionReason
+from toolfmt.messages.events import Content, Reasoning, RejectionReason
 
 if TYPE_CHECKING:
     from toolfmt.formats.calls import Calls

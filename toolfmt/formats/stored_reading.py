@@ -15,6 +15,7 @@ from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.frames import Frame
@@ -22,7 +23,6 @@ from toolfmt.formats.id_forms import check_id_form
 from toolfmt.formats.safe_patterns import NotTaken, check_pattern
 from toolfmt.formats.stored_kinds import MADE_OF_A_ROW, ROLES, Role
 from toolfmt.formats.writing import write
-from toolfmt.listing import listed
 
 VERSION, VERSION_MEMBER = 1, "toolfmt_format"
 LONGEST_TEXT = 1 << 18

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolfmt.events import (
+from toolfmt.messages.events import (
     Content,
     Event,
     Reasoning,

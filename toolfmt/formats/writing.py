@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolfmt.errors import CannotWrite, json_fault
-from toolfmt.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.formats.format import Call, ToolCallFormat, TypesOf
 from toolfmt.formats.parser import Parser
 from toolfmt.formats.registry import resolved
 from toolfmt.formats.typed import Types, parameter_types
-from toolfmt.tools import counting_tools, kind_of, tool_schemas
+from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
+from toolfmt.messages.tools import counting_tools, kind_of, tool_schemas
 
 
 def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = None) -> str:

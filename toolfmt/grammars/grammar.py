@@ -27,7 +27,7 @@ from toolfmt.grammars.gbnf import gbnf
 from toolfmt.grammars.lark import plain_lark
 from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.requests import request
-from toolfmt.tools import tool_schemas
+from toolfmt.messages.tools import tool_schemas
 
 Dialect: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark"]
 Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]

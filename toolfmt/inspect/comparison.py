@@ -17,13 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolfmt.inspect.chapters.definitions import PARTS as DEFINITION_PARTS
-from toolfmt.inspect.chapters.safety import SAFETY
-from toolfmt.inspect.chapters.turns import DETAILS
+from toolfmt._util.shell import argument
 from toolfmt.inspect.checks import about_files
 from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import (
+from toolfmt.inspect.report.report import (
     CAPABILITIES,
     Advice,
     Answer,
@@ -33,9 +31,11 @@ from toolfmt.inspect.report import (
     SamplePrompt,
     token_mark,
 )
-from toolfmt.inspect.support.parser_line import python_text
-from toolfmt.inspect.support.template_choice import RUNTIMES
-from toolfmt.shell import argument
+from toolfmt.inspect.runtimes.parser_line import python_text
+from toolfmt.inspect.runtimes.template_choice import RUNTIMES
+from toolfmt.inspect.sections.definitions import PARTS as DEFINITION_PARTS
+from toolfmt.inspect.sections.safety import SAFETY
+from toolfmt.inspect.sections.turns import DETAILS
 
 SCHEMA = "toolfmt.comparison/2"
 

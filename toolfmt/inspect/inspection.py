@@ -2,7 +2,8 @@
 
 `inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
 a `Report` and never raise on what a template is or does. The template's code runs in this process:
-`toolfmt.jobs` has `inspect_files` run in one with limits; where that was ended, `inspect_stopped` makes the report.
+`toolfmt.model.jobs` has `inspect_files` run in one with limits; where that was ended, `inspect_stopped` makes the
+report.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from pathlib import Path
 
 from toolfmt.errors import LimitHit
 from toolfmt.inspect import checks
-from toolfmt.inspect.branches.taken import branches
-from toolfmt.inspect.chapters.definitions import definitions
-from toolfmt.inspect.chapters.portability import portability
-from toolfmt.inspect.chapters.safety import safety
-from toolfmt.inspect.chapters.sample import sample
-from toolfmt.inspect.chapters.sample_prompts import prompts
-from toolfmt.inspect.chapters.stability import stability
-from toolfmt.inspect.chapters.tokens import tokens
-from toolfmt.inspect.chapters.turns import details
-from toolfmt.inspect.chapters.variables import variables
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of
-from toolfmt.inspect.report import Report, Sections, TemplateInfo
-from toolfmt.inspect.support.advice import advice, runtimes
-from toolfmt.inspect.support.support import runtime_support
+from toolfmt.inspect.report.report import Report, Sections, TemplateInfo
+from toolfmt.inspect.report.verdict import verdict
+from toolfmt.inspect.runtimes.advice import advice, runtimes
+from toolfmt.inspect.runtimes.runtime_support import runtime_support
+from toolfmt.inspect.sections.branches.branch_effects import branches
+from toolfmt.inspect.sections.definitions import definitions
+from toolfmt.inspect.sections.portability import portability
+from toolfmt.inspect.sections.safety import safety
+from toolfmt.inspect.sections.sample import sample
+from toolfmt.inspect.sections.sample_prompts import prompts
+from toolfmt.inspect.sections.stability import stability
+from toolfmt.inspect.sections.tokens import tokens
+from toolfmt.inspect.sections.turns import details
+from toolfmt.inspect.sections.variables import variables
 from toolfmt.inspect.token_names import with_token_names
-from toolfmt.inspect.verdict import verdict
 from toolfmt.templates import ModelFiles, template_alone
 
 

@@ -12,23 +12,23 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
-from toolfmt.inspect.inference.decision import Decided, ReadBack, decide, declarations
-from toolfmt.inspect.inference.read_back import call_sets, render_calls, try_calls
+from toolfmt.inspect.format.decision import Decided, ReadBack, decide, declarations
+from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
 from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers
+from toolfmt.inspect.probe.turns import content, ids, results
+from toolfmt.inspect.probe.turns.turn_probe import Asking
 from toolfmt.inspect.probe.words import Words
-from toolfmt.inspect.report import CAPABILITIES, Answer, FormatDecision
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import CAPABILITIES, Answer, FormatDecision
+from toolfmt.inspect.report.template_profile import Failure, TemplateProfile
+from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.stops import stops
-from toolfmt.inspect.template_profile import Failure, TemplateProfile
-from toolfmt.inspect.turns import content, ids, results
-from toolfmt.inspect.turns.asking import Asking
-from toolfmt.inspect.wording import quote
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 # What decides how a conversation is written for the template; a report asks more.

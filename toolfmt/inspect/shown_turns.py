@@ -1,7 +1,7 @@
 """Turns with calls as a template renders them, for whoever writes a format down: what stands there is what went in.
 
-Asked for by name (`toolfmt new-format`). The template's code runs in this process: `toolfmt.jobs` runs it in one with
-limits. Nothing here knows what is made of the texts.
+Asked for by name (`toolfmt new-format`). The template's code runs in this process: `toolfmt.model.jobs` runs it in one
+with limits. Nothing here knows what is made of the texts.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt.errors import CannotWrite, TemplateError
-from toolfmt.inspect.deriving import Derivation, derivation_of
-from toolfmt.inspect.errors_in_words import thrown
+from toolfmt.inspect.derive_model import Derivation, derivation_of
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inference.read_back import rendered_variant
+from toolfmt.inspect.format.read_back import rendered_variant
 from toolfmt.inspect.probe.conversations import (
     REASONING,
     REPLY,
@@ -28,6 +27,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.profiling import facts_of
+from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.templates import ModelFiles
 
 _ENDLESS = ("RecursionError: ", "OverflowError: Range too big")

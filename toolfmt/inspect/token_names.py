@@ -11,8 +11,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Report, token_mark
-from toolfmt.inspect.wording import CUT
+from toolfmt.inspect.report.report import Report, token_mark
+from toolfmt.inspect.report.wording import CUT
 
 Told = TypeVar("Told")
 _TOLD = ("capabilities", "findings", "notes", "sections")

@@ -1,10 +1,10 @@
 """A request rendered so that nothing of it is lost: as it is, else with the adaptations with which all is delivered.
 
 `toolfmt.render.prompt` calls it, once for each way the tools may go in. What is tried first is what the profile of the
-template asks for; where the template refuses that, or the check on the finished prompt (`toolfmt.render.delivery`)
-finds that something is lost, the remedies are tried, the cheapest first. The same request gives the same bytes. Only
-the results for its tools are cached (`toolfmt.render.tool_adaptations`), and they do not depend on the request's
-messages.
+template asks for; where the template refuses that, or the check on the finished prompt
+(`toolfmt.render.verify.delivery`) finds that something is lost, the remedies are tried, the cheapest first. The same
+request gives the same bytes. Only the results for its tools are cached (`toolfmt.render.adapt.tool_adaptations`), and
+they do not depend on the request's messages.
 """
 
 from __future__ import annotations
@@ -29,13 +29,10 @@ from toolfmt.formats import ToolCallFormat, default_format, prose
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REPLY
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.template_profile import TemplateProfile
-from toolfmt.render.adaptations import adapt, writes_calls
-from toolfmt.render.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
-from toolfmt.render.delivery import Delivery, Span, delivered, proved
-from toolfmt.render.messages import INSTRUCTING, Message, media_of, without_media
-from toolfmt.render.never_both import check_prose, check_template, dropped
-from toolfmt.render.remedies import (
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.render.adapt.adaptations import adapt, writes_calls
+from toolfmt.render.adapt.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
+from toolfmt.render.adapt.remedies import (
     CALLS_BESIDE_TEXT_AS_CONTENT,
     CONTENT_AS_PARTS,
     PART_PRINTED,
@@ -43,8 +40,11 @@ from toolfmt.render.remedies import (
     tried_in_adapt,
     with_marked_parts,
 )
-from toolfmt.render.tool_adaptations import ShownTool, adapted_tool, lost_in_lines, other_tool, shown_tool
-from toolfmt.render.twin import Twin, twin_of
+from toolfmt.render.adapt.tool_adaptations import ShownTool, adapted_tool, lost_in_lines, other_tool, shown_tool
+from toolfmt.render.request.messages import INSTRUCTING, Message, media_of, without_media
+from toolfmt.render.verify.delivery import Delivery, Span, delivered, proved
+from toolfmt.render.verify.rendered_once import check_prose, check_template, dropped
+from toolfmt.render.verify.sentinel_request import Twin, twin_of
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 TOOL_USE_TEMPLATE = "tool-use-template-without-tools"

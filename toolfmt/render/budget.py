@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.token_costs import difference, enough
 from toolfmt.inspect.probe.tokenizer_file import find_tokenizer
-from toolfmt.listing import listed
-from toolfmt.render.messages import Message
+from toolfmt.messages.tools import kind_of
+from toolfmt.render.request.messages import Message
 from toolfmt.render.token_ids import check_tokenizer, encoded
 from toolfmt.templates import ModelFiles
-from toolfmt.tools import kind_of
 
 
 class RenderWithout(Protocol):

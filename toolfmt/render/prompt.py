@@ -19,17 +19,17 @@ from toolfmt.errors import BadMessages, TemplateError, ToolfmtError, WorkerUnava
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.formats.prose import RESULT_HEADING, result_heading
 from toolfmt.formats.registry import resolved
-from toolfmt.inspect.template_profile import Strategy, TemplateProfile, stored
+from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile, stored
+from toolfmt.messages.tools import canonical_tools, same_order
+from toolfmt.render.adapt.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
 from toolfmt.render.attempts import spoken_format, with_way_out
+from toolfmt.render.backend import Asked, Here, Making, StrategyChoice, shallow
 from toolfmt.render.budget import Budget, budget
-from toolfmt.render.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
-from toolfmt.render.delivery import Span
-from toolfmt.render.making import Asked, Here, Making, StrategyChoice, shallow
-from toolfmt.render.messages import Message, calls_of, checked_messages, with_text_arguments
-from toolfmt.render.narrowing import narrowed
+from toolfmt.render.request.messages import Message, calls_of, checked_messages, with_text_arguments
+from toolfmt.render.request.tool_selection import narrowed
 from toolfmt.render.token_ids import markers_in, spans_between, token_ids
+from toolfmt.render.verify.delivery import Span
 from toolfmt.templates import ModelFiles
-from toolfmt.tools import canonical_tools, same_order
 
 Narrow: TypeAlias = Callable[[list[dict[str, Any]], list[Message]], object]
 """Chooses, of the tools and for the messages, the tools that a prompt shows."""
@@ -45,8 +45,9 @@ class Prompt:
     `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is
     known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
     `adaptations` the names of what was changed so that the template takes the conversation
-    (`toolfmt.render.adaptations` lists them) or is to be known about it (`toolfmt.render.making` does), `tools` all the
-    tools that were offered and `shown_tools` those that stand in it (all but those that `narrow` left out). `messages`,
+    (`toolfmt.render.adapt.adaptations` lists them) or is to be known about it (`toolfmt.render.backend` does), `tools`
+    all the tools that were offered and `shown_tools` those that stand in it (all but those that `narrow` left out).
+    `messages`,
     `template_tools` and `variables` are what the template was given, `lost` what of the request is not in the prompt
     (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the texts of the request
     stand.
@@ -69,7 +70,7 @@ class Prompt:
     markers: tuple[str, ...] = field(default=(), repr=False)
     """The markers that were neutralized where that was asked for."""
     built_on_text: bool = False
-    """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.conversation`)."""
+    """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.model.conversation`)."""
     render_again: Any = field(default=None, repr=False, compare=False)
     """Renders the same request with other options; None for a prompt that `Model` did not make."""
     derived: str = field(default="", repr=False)

@@ -18,8 +18,8 @@ from typing import Any
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.render.control_tokens import beginnings, sign_for
-from toolfmt.tools import kind_of
+from toolfmt.messages.tools import kind_of
+from toolfmt.render.adapt.control_tokens import beginnings, sign_for
 
 Offsets = list[tuple[int, int]]
 

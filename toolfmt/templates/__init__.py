@@ -7,15 +7,22 @@ input is a `ToolfmtError` of one line.
 
 from __future__ import annotations
 
-from toolfmt.templates.chat_template import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate
-from toolfmt.templates.directory import FILES as MODEL_FILES
-from toolfmt.templates.environment import lexed
-from toolfmt.templates.model_files import JINJA as CHAT_TEMPLATE_FILE
-from toolfmt.templates.model_files import MORE as MORE_TEMPLATES
-from toolfmt.templates.model_files import ModelFiles, TemplateSource
-from toolfmt.templates.places import NoTemplateHere, file_of_model, load_files, model_place, model_places, place_name
-from toolfmt.templates.repository import cached_name
-from toolfmt.templates.template_file import is_template, template_alone
+from toolfmt.templates.engine.chat_template import FROZEN_NOW, LONGEST_SOURCE, ChatTemplate
+from toolfmt.templates.engine.environment import lexed
+from toolfmt.templates.files.directory import FILES as MODEL_FILES
+from toolfmt.templates.files.locate import (
+    NoTemplateHere,
+    file_of_model,
+    load_files,
+    model_place,
+    model_places,
+    place_name,
+)
+from toolfmt.templates.files.model_files import JINJA as CHAT_TEMPLATE_FILE
+from toolfmt.templates.files.model_files import MORE as MORE_TEMPLATES
+from toolfmt.templates.files.model_files import ModelFiles, TemplateSource
+from toolfmt.templates.files.repository import cached_name
+from toolfmt.templates.files.template_file import is_template, template_alone
 
 __all__ = [
     "CHAT_TEMPLATE_FILE",

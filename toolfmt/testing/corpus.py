@@ -36,8 +36,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from toolfmt.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
 from toolfmt.formats import get
+from toolfmt.messages.events import Content, Event, Reasoning, ToolCallArguments, ToolCallRejected, ToolCallStart
 
 _INSTALLED = Path(__file__).parents[1] / "corpus"
 CORPUS = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "corpus"

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolfmt.errors import CannotWrite
-from toolfmt.events import ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.formats import Parser, ToolCallFormat, write
+from toolfmt.messages.events import ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.testing.judging import leaves
 
 LONGEST_RUN = 24

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from toolfmt.events import (
+from toolfmt.formats import TOLERANCES
+from toolfmt.messages.events import (
     Content,
     Event,
     Reasoning,
@@ -20,7 +21,6 @@ from toolfmt.events import (
     ToolCallRejected,
     ToolCallStart,
 )
-from toolfmt.formats import TOLERANCES
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.told import Told, json_value
 

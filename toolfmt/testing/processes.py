@@ -17,7 +17,7 @@ from queue import Empty, Queue
 from threading import Event, Thread
 from typing import IO
 
-from toolfmt.sandbox.cpu_time import ends_in_time
+from toolfmt._util.cpu_time import ends_in_time
 
 MOST_PRINTED = 10_000_000
 """Bytes that may be printed for one answer."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from toolfmt.events import Content, Reasoning, ToolCallEnd, ToolCallRejected
 from toolfmt.formats import Parser, ToolCallFormat, get, write
+from toolfmt.messages.events import Content, Reasoning, ToolCallEnd, ToolCallRejected
 
 MOST = 400
 """So many characters may wait for the end of the answer, or belong to a rejection."""

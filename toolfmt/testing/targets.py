@@ -25,10 +25,10 @@ from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
+from toolfmt._util.shell import words as words_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import names
 from toolfmt.formats.format_files import SUFFIX, known_format
-from toolfmt.shell import words as words_of
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
 from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from toolfmt.events import (
+from toolfmt.formats import Parser
+from toolfmt.messages.events import (
     Content,
     Event,
     Reasoning,
@@ -25,7 +26,6 @@ from toolfmt.events import (
     ToolCallStart,
     merge,
 )
-from toolfmt.formats import Parser
 from toolfmt.testing.broken import LawBroken
 
 MakeParser: TypeAlias = Callable[[list[Any] | None], Any]

@@ -14,9 +14,9 @@ from importlib import import_module
 from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Finding, HealedBy, Severity
+from toolfmt.inspect.report.report import Finding, HealedBy, Severity
 
 _MODULES = (
     "tf001_no_template",

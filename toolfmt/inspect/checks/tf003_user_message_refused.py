@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import SEND_TEXT_PARTS
-from toolfmt.inspect.errors_in_words import lacks_a_filter, thrown
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import quote
-from toolfmt.listing import listed
+from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
 

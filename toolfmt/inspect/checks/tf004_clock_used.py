@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.clock import ONE_DAY, tick
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Message, conversation, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import OF_THE_PROCESS
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.errors_in_words import thrown
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders, token_begin
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

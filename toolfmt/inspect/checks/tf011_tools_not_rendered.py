@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import describe_tools
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import takes_questions
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report.report import Severity
 from toolfmt.templates import ChatTemplate
 
 SEVERITY: Severity = "note"

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import describe_tools
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.checks.tf011_tools_not_rendered import reads_tools
+from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 

@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.errors_in_words import thrown
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, SINGLE, TOOLS, reply
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.argument_forms import refused
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.support.support import choices_of
-from toolfmt.inspect.support.template_choice import LLAMA_CPP, same_text
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.runtimes.runtime_support import choices_of
+from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, same_text
 from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"

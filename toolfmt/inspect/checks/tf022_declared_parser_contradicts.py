@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt._util.text_lists import listed
 from toolfmt.formats import ToolCallFormat
-from toolfmt.inspect.checks.found import Found
+from toolfmt.formats.parser_names import parser_name
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inference.decision import Declaration
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.support.parser_line import our_parser
-from toolfmt.inspect.support.parser_names import parser_name
-from toolfmt.inspect.support.support import declares_parser, misread, mlx_lm_reader
-from toolfmt.inspect.support.template_choice import MLX_LM
-from toolfmt.inspect.wording import quote
-from toolfmt.listing import listed
+from toolfmt.inspect.format.decision import Declaration
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.parser_line import our_parser
+from toolfmt.inspect.runtimes.runtime_support import declares_parser, misread, mlx_lm_reader
+from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "error"
 ABOUT_FILES = True

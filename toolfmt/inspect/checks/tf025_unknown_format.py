@@ -24,13 +24,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolfmt.formats import write
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inference.siblings import nearest_sibling
+from toolfmt.inspect.format.nearest_format import nearest_sibling
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
 

@@ -20,15 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inference.decision import ReadBack
-from toolfmt.inspect.inference.near_miss import difference
-from toolfmt.inspect.inference.read_back import SINGLE_CALL, Trial, render_calls
+from toolfmt.inspect.format.decision import ReadBack
+from toolfmt.inspect.format.near_miss import difference
+from toolfmt.inspect.format.read_back import SINGLE_CALL, Trial, render_calls
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.report import Severity
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import filled
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import filled
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

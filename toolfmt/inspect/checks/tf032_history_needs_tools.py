@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
-from toolfmt.inspect.report import Answer, HealedBy, Severity
+from toolfmt.inspect.report.report import Answer, HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

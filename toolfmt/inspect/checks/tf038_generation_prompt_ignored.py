@@ -17,13 +17,13 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.formats.prefix import answer_prefix
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "note"
 HEALED_BY: HealedBy = "template"

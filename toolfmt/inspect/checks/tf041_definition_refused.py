@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import or_in_words
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.workarounds import or_in_words
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Answer, HealedBy, Severity
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import Answer, HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import or_in_words
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.workarounds import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import around
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import around
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "prose"

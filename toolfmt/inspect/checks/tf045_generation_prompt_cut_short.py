@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "note"
 

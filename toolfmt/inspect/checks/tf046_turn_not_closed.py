@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.formats import write
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.inference.decision import ReadBack
+from toolfmt.inspect.format.decision import ReadBack
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     REPLY,
@@ -33,8 +33,8 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "template"

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import ALL_TOOLS
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.turns.values import PYTHON, TRIED
+from toolfmt.inspect.probe.turns.values import PYTHON, TRIED
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Cause, Severity, Turn
+from toolfmt.inspect.report.report import Cause, Severity, Turn
 
 SEVERITY: Severity = "note"
 

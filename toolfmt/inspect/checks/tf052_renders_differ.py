@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
 

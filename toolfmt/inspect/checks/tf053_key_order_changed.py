@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, TYPED_TOOL, VALUES, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.report import Severity
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 

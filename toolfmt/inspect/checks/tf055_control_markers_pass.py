@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.chapters.safety import PLACES, forges_a_turn
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.wording import quote
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.sections.safety import PLACES, forges_a_turn
 
 SEVERITY: Severity = "note"
 

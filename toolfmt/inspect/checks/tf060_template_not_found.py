@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.support.support import choices_of
-from toolfmt.inspect.support.template_choice import LLAMA_CPP
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.runtimes.runtime_support import choices_of
+from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True

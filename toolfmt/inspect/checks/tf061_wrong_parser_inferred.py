@@ -18,16 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed
+from toolfmt.formats.parser_names import parser_name
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, RuntimeSupport, Severity
-from toolfmt.inspect.support.advice import setting
-from toolfmt.inspect.support.parser_line import our_parser
-from toolfmt.inspect.support.parser_names import parser_name
-from toolfmt.inspect.support.support import declares_parser, misled, misread, mlx_lm_reader
-from toolfmt.inspect.support.template_choice import MLX_LM, MLX_SWIFT_LM
-from toolfmt.inspect.wording import quote
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import HealedBy, RuntimeSupport, Severity
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.advice import setting
+from toolfmt.inspect.runtimes.parser_line import our_parser
+from toolfmt.inspect.runtimes.runtime_support import declares_parser, misled, misread, mlx_lm_reader
+from toolfmt.inspect.runtimes.template_choice import MLX_LM, MLX_SWIFT_LM
 
 SEVERITY: Severity = "error"
 ABOUT_FILES = True

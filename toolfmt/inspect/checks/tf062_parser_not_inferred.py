@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.support.advice import setting
-from toolfmt.inspect.support.support import declares_parser, mlx_lm_reader
-from toolfmt.inspect.support.template_choice import MLX_LM
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.runtimes.advice import setting
+from toolfmt.inspect.runtimes.runtime_support import declares_parser, mlx_lm_reader
+from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "setting"

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.support.parser_line import our_parser
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.runtimes.parser_line import our_parser
 
 SEVERITY: Severity = "note"
 

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.formats.parser_names import parser_name
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.support.advice import setting
-from toolfmt.inspect.support.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
-from toolfmt.inspect.support.parser_names import parser_name
-from toolfmt.inspect.support.support import DECLARING_KEY, mlx_lm_reader
-from toolfmt.inspect.support.template_choice import MLX_LM
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.advice import setting
+from toolfmt.inspect.runtimes.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
+from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, mlx_lm_reader
+from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "setting"

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, MarkerKind, Severity
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import HealedBy, MarkerKind, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed_first
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.listing import listed_first
+from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True

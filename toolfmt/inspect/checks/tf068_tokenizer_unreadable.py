@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True

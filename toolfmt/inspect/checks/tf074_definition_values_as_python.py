@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import (
     PARAMETER,
@@ -34,9 +34,9 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.turns.asking import SECOND_RESULT, Asking
-from toolfmt.inspect.wording import quote
+from toolfmt.inspect.probe.turns.turn_probe import SECOND_RESULT, Asking
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "template"

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import describe_tools
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import DESCRIPTION, RESULT, SINGLE, TOOLS, conversation, user
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"

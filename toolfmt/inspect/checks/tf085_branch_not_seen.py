@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from toolfmt.inspect.branches.by_text import says_probe_word
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.text_lists import listed_first
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import HealedBy, Severity
-from toolfmt.inspect.wording import quote
-from toolfmt.listing import listed_first
+from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.sections.branches.by_text import says_probe_word
 from toolfmt.templates import ChatTemplate
-from toolfmt.templates.conditions import COUNTING, Condition
+from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
 SEVERITY: Severity = "note"
 HEALED_BY: HealedBy = "template"

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.checks.instead import shows_descriptions
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.workarounds import shows_descriptions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Branch, HealedBy, Severity
-from toolfmt.listing import listed
+from toolfmt.inspect.report.report import Branch, HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "request"

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.found import Found
-from toolfmt.inspect.errors_in_words import thrown
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOLS, USER, Message, text_part, user
-from toolfmt.inspect.report import Severity
-from toolfmt.listing import listed
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
 from toolfmt.inspect.probe.turn_markers import MARK, between, first_marker
-from toolfmt.inspect.report import HealedBy, Severity
+from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "request"

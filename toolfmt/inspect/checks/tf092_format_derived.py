@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.found import Found
+from toolfmt._util.shell import argument
+from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report import Severity
-from toolfmt.inspect.support.parser_line import has_place
-from toolfmt.shell import argument
+from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.runtimes.parser_line import has_place
 
 SEVERITY: Severity = "note"
 

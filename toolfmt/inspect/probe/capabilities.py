@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.errors_in_words import thrown
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     PARALLEL,
@@ -37,9 +37,9 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
 from toolfmt.inspect.probe.renders import Region, Renders, with_text_parts
-from toolfmt.inspect.report import Answer, Outcome
-from toolfmt.inspect.wording import around, quote
-from toolfmt.listing import listed
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import Answer, Outcome
+from toolfmt.inspect.report.wording import around, quote
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.
 _STATEMENT = r"\{%[^%]{0,200}"

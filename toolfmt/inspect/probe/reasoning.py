@@ -26,8 +26,8 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report import Outcome
-from toolfmt.inspect.wording import around
+from toolfmt.inspect.report.report import Outcome
+from toolfmt.inspect.report.wording import around
 from toolfmt.templates import ChatTemplate
 
 USUAL = ("reasoning_content", "thinking")

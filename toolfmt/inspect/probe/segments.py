@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.inspect.probe.differences import common_ends
-from toolfmt.inspect.report import PieceKind
+from toolfmt.inspect.report.report import PieceKind
 
 _FURTHEST = 2_000
 """How many characters a cut is moved at most."""

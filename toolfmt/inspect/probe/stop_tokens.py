@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFailure, TokenizerFile
 from toolfmt.templates import ModelFiles
-from toolfmt.templates.reading import LONGEST_TOKEN
+from toolfmt.templates.files.read_text import LONGEST_TOKEN
 
 _KEY = "eos_token_id"
 _MOST = 100

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker
-from toolfmt.templates.opening import NoFile, opened, read_at_most
+from toolfmt.templates.files.safe_open import NoFile, opened, read_at_most
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Call, ToolCallFormat, formats, write
-from toolfmt.inspect.support.parser_choice import reads
+from toolfmt.inspect.runtimes.parser_choice import reads
 
 Tools: TypeAlias = Sequence[dict[str, Any]] | None
 Make: TypeAlias = Callable[[Tools], Any]
@@ -79,7 +79,7 @@ def claimed(runtime: str) -> dict[str, tuple[str, Claims]]:
     first bears the parser's name alone.
 
     A format's record names its parsers; of several for one format each is for the variants that it was seen to read
-    (`toolfmt.inspect.support.parser_choice`). One that was seen to read none is for all of them.
+    (`toolfmt.inspect.runtimes.parser_choice`). One that was seen to read none is for all of them.
     """
     claims: dict[str, tuple[str, Claims]] = {}
     for format in formats():

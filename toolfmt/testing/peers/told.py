@@ -1,4 +1,5 @@
-"""What a parser of another project told, as events of the fuzz kit: dicts as `toolfmt.events` has them, without spans.
+"""What a parser of another project told, as events of the fuzz kit: dicts as `toolfmt.messages.events` has them,
+without spans.
 
 OpenAI's stream has no end of a call: a client holds a call for whole when the stream is over and its arguments are a
 JSON object. So do these events: a call whose arguments are none is told as rejected, since nobody can execute it.

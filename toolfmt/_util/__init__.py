@@ -1,0 +1,1 @@
+"""Helpers that every package may import: text lists, shell quoting, typed JSON, JSON values."""

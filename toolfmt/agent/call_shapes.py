@@ -1,0 +1,43 @@
+"""What a call asks for, read from any of the shapes that programs hold calls in.
+
+Sources, as of November 2026: the packages openai 3.54 (a chat message's call, wrapped in `function`; the Responses
+API's `ResponseFunctionToolCall`, whose `id` is the item's and whose `call_id` a result names), anthropic
+(`ToolUseBlock`: `input`), ollama (`Message.ToolCall`, without an id) and langchain-core (`ToolCall`: `args`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.messages.arguments import read_object
+from toolfmt.messages.message import ToolCall
+from toolfmt.render.request.client_parts import as_mapping, function_of
+
+_MOST_TOLD = 100
+_ARGUMENTS = ("arguments", "input", "args")
+_IDS = ("call_id", "id")
+
+
+def parts_of_call(call: Any) -> tuple[str, str, object]:
+    """The id ("" without one), the name and the arguments of a call; raises `TypeError` for what is none."""
+    if isinstance(call, ToolCall):
+        return call.id, call.name, call.arguments
+    said = as_mapping(call)
+    function = as_mapping(function_of(said)) if isinstance(said, Mapping) else {}
+    if not isinstance(function.get("name"), str):
+        shown = repr(call)
+        shown = shown if len(shown) <= _MOST_TOLD else shown[:_MOST_TOLD] + "…"
+        raise TypeError(f"not a call: {shown}; give a toolfmt.ToolCall, or one as a client's package holds it")
+    ids = (said.get(key) for key in _IDS)
+    arguments = (function[key] for key in _ARGUMENTS if function.get(key) is not None)
+    return next((id for id in ids if isinstance(id, str)), ""), function["name"], next(arguments, None)
+
+
+def read_arguments(arguments: object) -> tuple[dict[str, Any], str]:
+    """The arguments as an object; or why they are none, in words."""
+    if isinstance(arguments, Mapping):
+        return dict(arguments), ""
+    if not isinstance(arguments, str):
+        return {}, "they are missing" if arguments is None else f"they are a {type(arguments).__name__}"
+    return read_object(arguments)

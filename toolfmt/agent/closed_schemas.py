@@ -1,0 +1,62 @@
+"""A schema as calls are judged by it: it takes no arguments but those that it names, unless it says otherwise itself.
+
+`closed` does so for the arguments as a whole. What pydantic makes of Python says more than it writes: a model drops
+what it does not name, and of a text in a format pydantic takes other things too (`"3"` for a date is seconds since
+1970). `closed_within` has that refused: what is carried out is what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolfmt.messages.tools import SCHEMA_LISTS, SCHEMA_MAPS
+
+_SAYS_OF_OTHERS = ("additionalProperties", "unevaluatedProperties")
+_REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")
+"""Drafts in which what stands beside a `$ref` counts for nothing, be it that other arguments are refused."""
+_COMPOSED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
+_SCHEMAS = ("items", "additionalProperties", "propertyNames")
+_WRITTEN_AS = {
+    "date": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    "date-time": "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:",
+    "time": "^[0-9]{2}:",
+    "duration": "^[-+]?P",
+}
+"""How a text begins that is of a format (JSON Schema Validation 2020-12, 7.3.1); whether the rest is, pydantic says."""
+
+
+def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema, which takes no arguments but those that it names unless it says otherwise itself."""
+    if "$ref" in schema and any(draft in str(schema.get("$schema")) for draft in _REF_ALONE):
+        schema = _ref_among_others(schema)
+    if any(key in schema for key in _SAYS_OF_OTHERS):
+        return schema
+    composed = any(key in schema for key in _COMPOSED)
+    return {**schema, _SAYS_OF_OTHERS[composed]: False}
+
+
+def closed_within(schema: Any) -> Any:
+    """A schema that pydantic has made: each of its objects closed, and each format as it is written."""
+    if not isinstance(schema, Mapping):
+        return schema
+    made = dict(schema)
+    for key, value in schema.items():
+        if key in SCHEMA_MAPS and isinstance(value, Mapping):
+            made[key] = {name: closed_within(part) for name, part in value.items()}
+        elif key in SCHEMA_LISTS and isinstance(value, list):
+            made[key] = [closed_within(part) for part in value]
+        elif key in _SCHEMAS:
+            made[key] = closed_within(value)
+    if isinstance(pattern := _WRITTEN_AS.get(str(schema.get("format"))), str):
+        made.setdefault("pattern", pattern)
+    return closed(made) if "properties" in schema else made
+
+
+def _ref_among_others(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema with its `$ref` as one of the parts that count, as later drafts have it."""
+    parts = [{"$ref": schema["$ref"]}, *([{"allOf": schema["allOf"]}] if "allOf" in schema else [])]
+    made = {key: value for key, value in schema.items() if key not in ("$ref", "additionalProperties")}
+    if "additionalProperties" in schema:
+        made.setdefault("unevaluatedProperties", schema["additionalProperties"])
+    return {**made, "allOf": parts}

@@ -1,0 +1,81 @@
+"""What has become of a call, and the words in which a model is told.
+
+A message never holds a traceback, nor anything of a tool but what it returned, or the type and the message of what it
+raised, without the addresses in memory that it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.agent.results import sendable, without_addresses
+from toolfmt.messages.arguments import read_object
+from toolfmt.messages.events import RejectionReason
+from toolfmt.messages.message import Rejected
+
+ExecutionOutcome: TypeAlias = Literal["result", "unknown_tool", "invalid_arguments", "exception", "rejected"]
+_LONGEST_NAME = 80
+_LONGEST_ERROR = 1000
+_WHY_REJECTED: dict[RejectionReason, str] = {
+    "malformed_syntax": "it is not written as a call is",
+    "incomplete_output": "it ends before it is whole",
+    "missing_tool_name": "it names no tool",
+    "undeclared_tool": "no tool has this name",
+    "invalid_arguments": "its arguments cannot be read",
+}
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A call that was dispatched.
+
+    `outcome` is "result" only where the tool ran and returned; `message` is what tells the model, to be sent back as it
+    is. `value` is what the tool returned and `error` what it raised, for the program alone.
+    """
+
+    outcome: ExecutionOutcome
+    name: str
+    message: dict[str, Any]
+    value: Any = None
+    error: BaseException | None = None
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> str:
+    return f"No tool is called {_short(name)!r}. {_listed(known)}"
+
+
+def unfit_arguments(name: str, fault: str) -> str:
+    return f"{name} was not carried out, its arguments are not valid: {fault}"
+
+
+def raised(name: str, error: BaseException) -> str:
+    """The type and the message of what a tool raised."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  the tool's own class may fail at telling itself
+        message = ""
+    message = without_addresses(message)
+    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    said = said if len(said) <= _LONGEST_ERROR else said[:_LONGEST_ERROR] + "…"
+    return sendable(f"{name} failed: {said}")
+
+
+def rejection(rejected: Rejected, known: Iterable[str]) -> str:
+    called = f"of {_short(rejected.name)} " if rejected.name else ""
+    why = f"{_WHY_REJECTED[rejected.reason]} ({rejected.reason})"
+    fault = read_object(rejected.arguments)[1] if rejected.arguments else ""
+    if fault and rejected.reason == "invalid_arguments":
+        why += f": {fault}"
+    said = f"Your call {called}was not carried out: {why}."
+    return f"{said} {_listed(known)} Write the call again, whole, or answer without it."
+
+
+def _listed(known: Iterable[str]) -> str:
+    names = ", ".join(known)
+    return f"The tools are: {names}." if names else "There are no tools."
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…"

@@ -1,0 +1,128 @@
+"""Which differences of two models are told and count: the findings and the parts that a caller selects or ignores.
+
+`DifferenceSelection.of` takes what is typed, `apply` a comparison and gives back the one that is left. What is compared
+does not change by it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt._util.text_lists import listed, listed_first
+from toolfmt.inspect.checks import UnknownCode, codes_of, unknown
+from toolfmt.inspect.comparison import PARTS, Comparison, Differences, is_below
+from toolfmt.inspect.report.report import Finding
+
+GROUPS = ("behaviour", "settings")
+_KINDS = ("findings", "prompts")
+_MOST_NAMED = 30
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """What is typed for one of the options: names of parts (of groups and kinds, too), and codes of findings."""
+
+    parts: tuple[str, ...]
+    codes: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.parts or self.codes)
+
+    def names(self, group: str, kind: str) -> bool:
+        """Whether all of a kind in a group is meant."""
+        return group in self.parts or kind in self.parts
+
+    def finding(self, group: str, finding: Finding) -> bool:
+        return finding.code in self.codes or self.names(group, "findings")
+
+    def change(self, group: str, what: str) -> bool:
+        return group in self.parts or is_below(what, self.parts)
+
+
+@dataclass(frozen=True)
+class DifferenceSelection:
+    """What is told where anything is selected, and what is not told."""
+
+    select: _Typed
+    ignore: _Typed
+
+    @classmethod
+    def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> DifferenceSelection:
+        """The selection of what is typed, several words with commas between them.
+
+        A word is a part (`capabilities`, `capabilities.system`, `runtimes`, `findings`, `prompts`, `behaviour`,
+        `settings`), or the code, the name or the beginning of codes of findings. What is both selected and ignored is
+        ignored. Raises `UnknownCode` for any other word; what stands below a part only `apply` can tell.
+        """
+        return cls(_typed(select), _typed(ignore))
+
+    def apply(self, comparison: Comparison) -> Comparison:
+        """The comparison with the differences that are left.
+
+        Raises `UnknownCode` where a word names what no model has, or none of these two (a variable, a tool).
+        """
+        for word in (*self.select.parts, *self.ignore.parts):
+            _check_part(word, comparison.names)
+        kept = replace(
+            comparison,
+            behaviour=self._kept("behaviour", comparison.behaviour),
+            settings=self._kept("settings", comparison.settings),
+            prompts=comparison.prompts if self._tells_prompts else (),
+        )
+        return replace(kept, left_out=_number(comparison) - _number(kept))
+
+    @property
+    def _tells_prompts(self) -> bool:
+        selected = not self.select or self.select.names("behaviour", "prompts")
+        return selected and not self.ignore.names("behaviour", "prompts")
+
+    def _kept(self, group: str, told: Differences) -> Differences:
+        def findings(those: Sequence[Finding]) -> tuple[Finding, ...]:
+            return tuple(
+                one
+                for one in those
+                if (not self.select or self.select.finding(group, one)) and not self.ignore.finding(group, one)
+            )
+
+        changes = tuple(
+            change
+            for change in told.changes
+            if (not self.select or self.select.change(group, change.what))
+            and not self.ignore.change(group, change.what)
+        )
+        return Differences(changes, findings(told.went), findings(told.came))
+
+
+def _number(comparison: Comparison) -> int:
+    groups = (comparison.behaviour, comparison.settings)
+    return len(comparison.prompts) + sum(len(one.changes) + len(one.went) + len(one.came) for one in groups)
+
+
+def _typed(given: Iterable[str]) -> _Typed:
+    words = [word.strip() for text in given for word in text.split(",")]
+    parts = [word for word in words if word.partition(".")[0] in {*PARTS, *GROUPS, *_KINDS}]
+    codes = [_codes(word) for word in words if word and word not in parts]
+    return _Typed(tuple(parts), frozenset[str]().union(*codes))
+
+
+def _codes(word: str) -> frozenset[str]:
+    try:
+        return codes_of(word)
+    except UnknownCode:
+        told = listed([*GROUPS, *_KINDS, *PARTS])
+        message = f"{unknown(word, 'part or finding')}; the parts that are no findings are {told}"
+        raise UnknownCode(message) from None
+
+
+def _check_part(word: str, names: Sequence[str]) -> None:
+    """Raise `UnknownCode` where a word is neither the name of anything that is compared nor the beginning of one."""
+    if word in (*GROUPS, *_KINDS) or any(is_below(name, [word]) for name in names):
+        return
+    part, _, below = word.partition(".")
+    inside = [name.partition(".")[2] for name in names if name.startswith(f"{part}.")]
+    near = difflib.get_close_matches(below, inside, n=1)
+    hint = f"did you mean {part}.{near[0]}? " if near else ""
+    there = f"{part} has {listed_first(inside, _MOST_NAMED)}" if inside else f"of these two {part} has no parts"
+    raise UnknownCode(f"no part is called {word!r}; {hint}{there}")

@@ -1,0 +1,66 @@
+"""`toolfmt grammar`: the grammar of a model or a format, or a request's fields, printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolfmt.cli.input import counted, name_models_below, naming, read_json, shown
+from toolfmt.cli.output import complain, print_json, print_text
+from toolfmt.errors import BadModelDirectory, BadTools, UnknownFormat
+from toolfmt.formats import get
+from toolfmt.formats.format_files import SUFFIX, format_from_file
+from toolfmt.grammars.grammar import DIALECT_OF, Dialect, Grammar, Runtime, grammar
+from toolfmt.model.model import Model, load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraining:
+    """What was asked for, as typed."""
+
+    place: str
+    tools_file: str
+    dialect: Dialect | None
+    choice: str
+    single: bool
+    prefix: str | None
+    runtime: Runtime | None
+    trusted: bool
+
+    def print(self) -> None:
+        made = self._made()
+        fields = None if self.runtime is None else made.request(self.runtime)
+        if made.narrower:
+            complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
+        if made.tokens is None and made.dialect == "llguidance":
+            complain("no MODEL tells which markers are one token; llguidance takes all of them for text")
+        if fields is None:
+            print_text(made.text)
+        else:
+            print_json(fields)
+
+    def _made(self) -> Grammar:
+        with naming(self.tools_file, BadTools):
+            tools: Any = counted(read_json(self.tools_file), shown(self.tools_file), complain)
+            asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "dialect": self._dialect()}
+            try:
+                format = format_from_file(self.place) if self.place.endswith(SUFFIX) else get(self.place)
+                return grammar(format, tools, prefix=self.prefix or "", **asked)
+            except UnknownFormat as unknown:
+                return self._model(unknown).grammar(tools, prefix=self.prefix, **asked)
+
+    def _model(self, unknown: UnknownFormat) -> Model:
+        try:
+            model = load(self.place, trusted=self.trusted)
+        except BadModelDirectory as error:
+            if Path(self.place).exists():
+                raise
+            raise BadModelDirectory(f"{error}; or the name of a format: {unknown}") from None
+        name_models_below(self.place, complain)
+        if model.broken:
+            complain(f"{self.place}: {model.broken}; so the format is not proven")
+        return model
+
+    def _dialect(self) -> Dialect:
+        return self.dialect or (DIALECT_OF[self.runtime] if self.runtime else "llguidance")

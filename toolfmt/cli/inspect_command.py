@@ -1,0 +1,266 @@
+"""What `toolfmt inspect` was asked for: options in, one of its three ways taken, the exit status out.
+
+`toolfmt.cli.commands` makes an `Inspecting` of what was typed. One place is told in full, several as they come
+(`several.py`), and with --fix a mended copy is written. What does not go together is a usage error, told before
+anything is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import click
+
+from toolfmt._util.text_lists import listed_first
+from toolfmt.cli.baseline import Baseline, read_baseline
+from toolfmt.cli.exit_status import Failing, severity_of
+from toolfmt.cli.input import naming, read_json, shown
+from toolfmt.cli.output import check_printable, complain, is_terminal, print_json, print_text, terminal
+from toolfmt.cli.output_files import Beside, OnePage, Pages, SummaryFile
+from toolfmt.cli.selection import Selection
+from toolfmt.cli.several_models import Outcomes, go_on, tell_several
+from toolfmt.errors import BadTools
+from toolfmt.inspect.facts import Options
+from toolfmt.inspect.report.report import Report
+from toolfmt.messages.tools import canonical_tools
+from toolfmt.model.batch import InspectionOutcome, Inspector, expanded
+from toolfmt.model.sandbox.pool import Limits
+
+_WIDEST_TABLE = 1000
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Inspecting:
+    """What was typed, an option a field: of files the names, None where none is given, `-` for standard output."""
+
+    places: tuple[str, ...]
+    as_json: bool
+    output_format: str | None
+    full: bool
+    fail_on: str
+    require: str | None
+    baseline_file: str | None
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    tools_file: str | None
+    context: int | None
+    probe_seed: int | None
+    html_file: str | None
+    summary_file: str | None
+    jobs: int | None
+    lines_file: str | None
+    fix: bool
+    output: str | None
+    time_limit: float | None
+    trusted: bool
+
+    def status(self) -> int:
+        """Look at what is asked for and tell it; the exit status. Raises `click.UsageError` for options that do not go
+        together, and `ToolfmtError`.
+        """
+        self._check_forms()
+        self._check_ways()
+        if self.output is not None:
+            return self._mended(self.output)
+        beside: list[Beside] = [] if self.summary_file is None else [SummaryFile(self.summary_file)]
+        if self._are_several or self.lines_file is not None:
+            return self._several([*beside, *([] if self.html_file is None else [Pages(self.html_file)])])
+        return self._one([*([] if self.html_file is None else [OnePage(self.html_file)]), *beside])
+
+    # --- the three ways
+
+    def _one(self, beside: Sequence[Beside]) -> int:
+        place = self._meant[0]
+        looked = self._told(InspectionOutcome(place, self._inspector.report(place)))
+        if uncounted := self._uncounted(looked):
+            complain(uncounted)
+        for file in beside:
+            file.add(looked)
+            file.finish()
+        if looked.report is not None and not self._printed_instead:
+            self._print(looked, looked.report)
+        return int(self._failing.fails(looked))
+
+    def _print(self, looked: InspectionOutcome, report: Report) -> None:
+        if self._form == "json":
+            print_json(report.to_dict())
+        elif self._form == "sarif":
+            from toolfmt.cli.printing.sarif import sarif
+
+            print_json(sarif([looked]))
+        else:
+            from toolfmt.cli.printing.report import report_text
+
+            notes = bool(self.select) or self.fail_on == "note"
+            print_text(report_text(report, *terminal(), full=self.full, notes=notes, whole=not is_terminal()))
+
+    def _several(self, beside: Sequence[Beside]) -> int:
+        """One that cannot be read does not stop the others."""
+        from toolfmt.cli.printing.models import models_text
+
+        if self.lines_file is not None:
+            return self._going_on(self.lines_file)
+
+        def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
+            return map(self._told, self._inspector.looked_at(at, self.jobs))
+
+        outcomes = Outcomes(self._failing.fails, self._uncounted, complain)
+        width, colour = terminal(_WIDEST_TABLE)
+        bounded = is_terminal() or bool(os.environ.get("COLUMNS"))
+
+        def table(looked: Sequence[InspectionOutcome]) -> str:
+            return models_text(looked, width if bounded else None, colour, cut=is_terminal())
+
+        form = "" if self._printed_instead else self._form
+        return tell_several(self._meant, look, outcomes, form, table, beside)
+
+    def _going_on(self, file: str) -> int:
+        """Lines have everything that was found; what of it counts is decided of old lines and new ones alike."""
+
+        def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
+            return self._inspector.looked_at(at, self.jobs, in_order=False)
+
+        def fails(looked: InspectionOutcome) -> bool:
+            return self._failing.fails(self._told(looked))
+
+        return go_on(file, self._meant, look, Outcomes(fails, self._uncounted, complain))
+
+    def _mended(self, output: str) -> int:
+        """Write the mended copy and tell what changed; the exit status is that of the copy."""
+        from toolfmt.model.fix import fixed_copy
+
+        check_printable()  # a copy of which nothing can be told is not written
+        mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.codes_for)
+        mended = mended.telling(self._selection.apply(mended.report))
+        if self._form == "json":
+            print_json(mended.to_dict())
+        else:
+            from toolfmt.cli.printing.fix import mended_text
+
+            print_text(mended_text(mended, *terminal()))
+        return int(self._failing.fails(InspectionOutcome(output, mended.report)))
+
+    # --- what does not go together
+
+    def _check_forms(self) -> None:
+        if self.as_json and self.output_format not in (None, "json"):
+            raise click.UsageError(f"give either --json or --output-format {self.output_format}")
+        files = {"--html": self.html_file, "--summary": self.summary_file}
+        printed = [name for name, file in files.items() if file == "-"]
+        if printed and (self._form != "text" or len(printed) > 1):
+            other = self._form if self._form != "text" else printed[1]
+            raise click.UsageError(
+                f"only one of {other} and {printed[0]} can be printed; give {printed[0]} the name of a file"
+            )
+        if self.full and self._form != "text":
+            raise click.UsageError(f"--full is for text, and {self._form} tells everything; give one of the two")
+        if self.lines_file is not None and (self._form != "json" or any(file is not None for file in files.values())):
+            raise click.UsageError(
+                "--continue writes the lines of --json; give it with --json and nothing else to write"
+            )
+        if self.lines_file == "-":
+            raise click.UsageError("--continue goes on in a file, which standard output is not; name a file")
+
+    def _check_ways(self) -> None:
+        if self.trusted and self.time_limit is not None:
+            raise click.UsageError("--time-limit has no effect with --trusted; pass only one of them")
+        if self.fix != (self.output is not None):
+            raise click.UsageError("--fix and --output DIR go together")
+        if self.fix and self._are_several:
+            raise click.UsageError("--fix mends one model; give one place")
+        beside_a_fix = {
+            "sarif": self._form == "sarif",
+            "--full": self.full,
+            "--html": self.html_file,
+            "--summary": self.summary_file,
+            "--baseline": self.baseline_file,
+            "--continue": self.lines_file,
+        }
+        if self.fix and (given := [name for name, value in beside_a_fix.items() if value]):
+            raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
+        if self._are_several and self.full:
+            raise click.UsageError("--full shows one model; give one place")
+        if self._are_several and self.html_file == "-":
+            raise click.UsageError("--html - prints one page, and several places get one each; name a file")
+
+    # --- what follows from the options
+
+    @property
+    def _form(self) -> str:
+        """How reports are printed."""
+        return "json" if self.as_json else self.output_format or "text"
+
+    @property
+    def _printed_instead(self) -> bool:
+        """Whether a file is printed in place of the report."""
+        return "-" in (self.html_file, self.summary_file)
+
+    @cached_property
+    def _expanded(self) -> tuple[list[str], bool]:
+        return expanded(self.places)
+
+    @property
+    def _meant(self) -> list[str]:
+        return self._expanded[0]
+
+    @property
+    def _are_several(self) -> bool:
+        return self._expanded[1]
+
+    @cached_property
+    def _inspector(self) -> Inspector:
+        limits = None if self.time_limit is None else Limits(self.time_limit)
+        return Inspector(Options(self._tools(), self.context, self.probe_seed), self.trusted, limits)
+
+    @cached_property
+    def _selection(self) -> Selection:
+        return Selection.of(self.select, self.ignore)
+
+    @cached_property
+    def _failing(self) -> Failing:
+        return Failing(severity_of(self.fail_on), self.require == "tools", self._baseline())
+
+    def _tools(self) -> list[dict[str, Any]] | None:
+        """The tool definitions in their file, checked; None where none is given."""
+        if self.tools_file is None:
+            return None
+        tools = read_json(self.tools_file)
+        with naming(self.tools_file, BadTools):
+            return canonical_tools(tools)
+
+    def _baseline(self) -> Baseline | None:
+        """The earlier reports to compare with, told of the places that are not among them."""
+        if self.baseline_file is None:
+            return None
+        baseline = read_baseline(self.baseline_file, self._meant)
+        file = shown(self.baseline_file)
+        if baseline.assumed:
+            complain(f"{file} names no place: taken for an earlier report on {baseline.assumed}")
+        if gone := baseline.gone(self.places, self._meant):
+            complain(f"in {file}, but not found now: {listed_first(gone, _MOST_NAMED)}")
+        missing = [place for place in self._meant if not baseline.holds(place)]
+        if missing:
+            others = f" and {len(missing) - 1:,} more are" if missing[1:] else " is"
+            elsewhere = any(map(baseline.may_stand_elsewhere, missing))
+            hint = f"; relative paths, in the file too, count from {os.getcwd()}" if elsewhere else ""
+            complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new{hint}")
+        return baseline
+
+    # --- what is told of a place
+
+    def _told(self, looked: InspectionOutcome) -> InspectionOutcome:
+        """What became of a place, with what is new marked and what is not asked about left out."""
+        baseline = self._failing.baseline
+        return self._selection.applied(looked if baseline is None else baseline.compared(looked))
+
+    def _uncounted(self, looked: InspectionOutcome) -> str:
+        """What those who asked what their tools cost are told where nothing was counted; else empty."""
+        asked = self.tools_file is not None or self.context is not None
+        if not asked or looked.report is None or looked.report.sections.tokens is not None:
+            return ""
+        return f"{looked.place}: no tokens are counted: there is no tokenizer.json that can be read"

@@ -1,0 +1,233 @@
+"""Endpoints that speak OpenAI's protocol: of chat, where the server renders and parses, and of plain completions, where
+toolfmt does both.
+
+HTTP is the library openai's (extra `measure`), imported when an endpoint is first made; it tries a request again,
+twice, where the server is busy or fails, or nothing is answered in time. Source: OpenAI API reference, "Chat
+Completions" and "Completions" (November 2026). `chat_template_kwargs` is vLLM's, SGLang's and mlx-lm's,
+`skip_special_tokens` vLLM's and SGLang's, `add_special_tokens` vLLM's alone; other servers pass them over. So a prompt
+that begins with a token of its own is begun twice by a server that puts one in front of every text (SGLang, mlx-lm).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.cli.measure.plan import TOOL_CHOICES, Question, ToolChoice
+from toolfmt.cli.measure.prompts import Prompts, messages_in_words
+from toolfmt.cli.measure.scenarios import tools
+from toolfmt.cli.measure.subject import Answer, NotAnswered, NotReached, Sampling, in_one_line
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import Parser, default_format
+from toolfmt.formats.format_files import given_format
+from toolfmt.formats.prose import result_heading
+from toolfmt.messages.message import Message, ToolCall
+from toolfmt.model.model import Model
+
+_MOST_STOPS = 4
+"""Stop strings that OpenAI's protocol takes."""
+_ENDED = (None, "stop", "eos", "tool_calls", "function_call")
+"""What servers call the end that a model makes; some call it nothing."""
+_MOST_BYTES = 2**25
+"""Of an answer: one of a million tokens has some four million."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where an endpoint is (up to `/v1`), what its model is called there, the key, and the `timeout`: the seconds
+    within which an answer has to begin, and once it has, to be whole."""
+
+    url: str
+    model: str
+    key: str = "none"
+    timeout: float = 300.0
+
+
+class _Endpoint:
+    """What both have in common: requests go out, and what goes wrong with them is told in a line."""
+
+    def __init__(self, address: Address, sampling: Sampling) -> None:
+        try:
+            from openai import OpenAI
+        except ImportError:
+            needs = "querying an endpoint requires openai: pip install openai"
+            raise ToolfmtError(needs) from None
+        self.name = f"{address.model} at {address.url}"
+        self._address, self._sampling = address, sampling
+        try:
+            self._client: Any = OpenAI(base_url=address.url, api_key=address.key, timeout=address.timeout)
+        except Exception as error:  # noqa: BLE001  of openai's HTTP library, whose name depends on openai's version
+            raise ToolfmtError(in_one_line(f"{address.url}: no address to ask ({error}); look at --endpoint")) from None
+
+    def _settings(self, seed: int) -> dict[str, Any]:
+        sampling = self._sampling
+        heat = {} if sampling.temperature is None else {"temperature": sampling.temperature}
+        return {"model": self._address.model, "max_tokens": sampling.max_tokens, "seed": seed, **heat}
+
+    def _choice(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        """The first choice of what is answered, as it was sent; raises `NotAnswered`."""
+        import openai
+
+        try:
+            answered = json.loads(self._body(create, request, seed))
+        except NotAnswered:
+            raise
+        except openai.APIStatusError as error:
+            raise NotAnswered(in_one_line(f"{error.status_code} {_said(error)}")) from None
+        except Exception as error:  # noqa: BLE001  whatever a server sends, and openai and its HTTP library make of it
+            raise self._failure(error) from None
+        choices = answered.get("choices") if isinstance(answered, dict) else None
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            raise NotAnswered("no answer that can be read: it has no choices")
+        return choices[0]
+
+    def _body(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> bytes:
+        """What is answered; no longer waited for, and no more of it read, than an answer may take."""
+        body = bytearray()
+        with create(**self._settings(seed), **request) as response:
+            until = time.monotonic() + self._address.timeout
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    raise NotAnswered(f"no answer that can be read: it is longer than {_MOST_BYTES:,} bytes")
+                if time.monotonic() > until:
+                    raise self._too_late()
+        return bytes(body)
+
+    def _failure(self, error: Exception) -> NotAnswered:
+        """Why there is no answer. Only where no connection was made is nobody there."""
+        import openai
+
+        cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
+        kind = type(cause).__name__  # by its name: of httpx, or of what newer versions of openai have in its place
+        if isinstance(error, openai.APITimeoutError) or kind == "ReadTimeout":
+            return self._too_late()
+        if kind == "ConnectError":
+            return NotReached(in_one_line(f"cannot be reached ({cause})"))
+        return NotAnswered(in_one_line(f"no answer that can be read ({kind}: {cause})"))
+
+    def _too_late(self) -> NotAnswered:
+        return NotAnswered(f"no answer within {self._address.timeout:g} seconds")
+
+
+class ChatEndpoint(_Endpoint):
+    """An endpoint of chat completions.
+
+    With the strategy `template` it is sent messages and tools as every client sends them, and what it answers counts as
+    it is; where the model's `format` is known, by its name, file or `directory`, toolfmt looks for calls that were
+    left in the text. With `prose` the tools go in as words, and toolfmt reads the calls. Raises `ToolfmtError` without
+    the extra, and `UnknownFormat`.
+    """
+
+    tool_choices: Collection[ToolChoice] = TOOL_CHOICES
+
+    def __init__(
+        self, address: Address, sampling: Sampling, directory: Model | None = None, format: str | None = None
+    ) -> None:
+        super().__init__(address, sampling)
+        self._prompts = None if directory is None else Prompts(directory, sampling)
+        self._format = None if directory is None else directory.profile.tool_call_format
+        if format is not None:
+            self._format = given_format(format)
+
+    def ask(self, question: Question, seed: int) -> Answer:
+        prose = question.cell.strategy == "prose"
+        request, parser = self._in_words(question) if prose else (self._plain(question), self._parser())
+        choice = self._choice(self._client.chat.completions.with_streaming_response.create, request, seed)
+        said = choice.get("message")
+        said = said if isinstance(said, dict) else {}
+        content, cut = said.get("content"), choice.get("finish_reason") == "length"
+        content, ended = content if isinstance(content, str) else "", _ended(choice)
+        if parser is None:
+            return Answer(Message(content, None, _calls(said)), rejections_known=False, cut=cut)
+        read = _read(parser, content, ended)
+        if prose:
+            return Answer(read, cut=cut)
+        return Answer(Message(read.content, read.reasoning, _calls(said), read.rejected), len(read.tool_calls), cut=cut)
+
+    def _plain(self, question: Question) -> dict[str, Any]:
+        choice = question.cell.tool_choice
+        said = {} if choice == "left out" else {"tool_choice": choice}
+        return {"messages": question.messages, "tools": tools(), **said, **self._variables(self._sampling.variables)}
+
+    def _in_words(self, question: Question) -> tuple[dict[str, Any], Parser]:
+        if self._prompts is not None:
+            prompt = self._prompts.of(question)
+            request = prompt.request(arguments_as_text=True)
+            known = {"messages": request["messages"], **self._variables(request["chat_template_kwargs"])}
+            return known, Parser(
+                prompt.tool_call_format or default_format(), tools=tools(), stop=prompt.ending_answers()
+            )
+        format = self._format or default_format()
+        stop = [result_heading(tool["function"]["name"]) for tool in tools()]
+        messages = messages_in_words(format, question)
+        request = {"messages": messages, **self._variables(self._sampling.variables)}
+        return request, Parser(format, tools=tools(), stop=stop)
+
+    def _parser(self) -> Parser | None:
+        return None if self._format is None else Parser(self._format, tools=tools())
+
+    @staticmethod
+    def _variables(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {"extra_body": {"chat_template_kwargs": dict(given)}} if given else {}
+
+
+class CompletionEndpoint(_Endpoint):
+    """An endpoint of plain completions: it is sent the prompt that toolfmt renders, and toolfmt reads the calls."""
+
+    tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
+
+    def __init__(self, address: Address, sampling: Sampling, directory: Model, format: str | None = None) -> None:
+        super().__init__(address, sampling)
+        self._prompts = Prompts(directory, sampling)
+        self._format = None if format is None else given_format(format)
+
+    def ask(self, question: Question, seed: int) -> Answer:
+        prompt = self._prompts.of(question)
+        try:
+            parser = prompt.parser(format=self._format if question.cell.strategy == "template" else None)
+        except ToolfmtError as error:
+            raise NotAnswered(str(error)) from None
+        body = {"skip_special_tokens": False, "add_special_tokens": False}
+        ends = prompt.ending_answers()[:_MOST_STOPS]
+        request = {"prompt": prompt.text, "extra_body": body, **({"stop": ends} if ends else {})}
+        choice = self._choice(self._client.completions.with_streaming_response.create, request, seed)
+        text, cut = choice.get("text"), choice.get("finish_reason") == "length"
+        return Answer(_read(parser, text if isinstance(text, str) else "", _ended(choice)), cut=cut)
+
+
+def _ended(choice: Mapping[str, Any]) -> bool:
+    """Whether the model ended the answer, as far as is told: else a call that lacks its end was broken off."""
+    return choice.get("finish_reason") in _ENDED
+
+
+def _read(parser: Parser, text: str, ended: bool) -> Message:
+    events = [*parser.feed(text), *parser.finish(cut=not ended)]
+    return Message.from_events([*parser.continued, *events], (), parser.format.call_id)
+
+
+def _calls(said: Mapping[str, Any]) -> list[ToolCall]:
+    """The calls of a message as a client takes them: no client executes one without a name; arguments that are no text
+    are what some servers send."""
+    calls = said.get("tool_calls")
+    listed = calls if isinstance(calls, list) else []
+    functions = [call.get("function") for call in listed if isinstance(call, dict)]
+    return [
+        ToolCall("", function["name"], _as_text(function.get("arguments")))
+        for function in functions
+        if isinstance(function, dict) and isinstance(function.get("name"), str)
+    ]
+
+
+def _as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def _said(error: Any) -> str:
+    """What the server says about a failure, without what is wrapped around it."""
+    body = error.body  # of OpenAI's {"error": …} what stands in it: an object, or mlx-lm's bare text
+    texts = [body.get(key) for key in ("message", "detail")] if isinstance(body, Mapping) else [body]
+    return next((told for told in texts if isinstance(told, str) and told), str(error.message))

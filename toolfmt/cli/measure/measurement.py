@@ -1,0 +1,183 @@
+"""Questions asked, side by side or one by one, and what the answers showed, counted.
+
+`outcomes` asks and yields what became of each question; a `Measurement` counts them, and is whole at any moment: who
+breaks off has what was measured until then. Nothing here prints.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from toolfmt.cli.measure.plan import Cell, Plan, Question
+from toolfmt.cli.measure.rates import LEVEL, Rate
+from toolfmt.cli.measure.scoring import Judgement, judge
+from toolfmt.cli.measure.subject import NotAnswered, NotReached, Subject
+
+RATES = tuple(field.name for field in fields(Judgement))
+"""The names of the rates, in the order of the table."""
+_GIVEN_UP_AFTER = 3
+"""Requests of a cell that came to nothing before any was answered: the others would not be either."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a question: a judgement, or why there is none (empty where it was not asked any more)."""
+
+    question: Question
+    judgement: Judgement | None = None
+    cut: bool = False
+    failure: str = ""
+
+
+@dataclass
+class Tally:
+    """What is known of a cell. `failures` counts the requests that came to nothing by why, `not_asked` those that were
+    given up, `cut` the answers whose tokens ran out."""
+
+    rates: dict[str, Rate] = field(default_factory=lambda: {name: Rate() for name in RATES})
+    answers: int = 0
+    cut: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    not_asked: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        if outcome.judgement is None:
+            self.not_asked += not outcome.failure
+            self.failures.update([outcome.failure] if outcome.failure else [])
+            return
+        self.answers += 1
+        self.cut += outcome.cut
+        for name, happened in asdict(outcome.judgement).items():
+            self.rates[name].add(happened)
+
+    def to_dict(self) -> dict[str, Any]:
+        rates = {name: rate.to_dict() for name, rate in self.rates.items()}
+        lost = {"failures": dict(self.failures), "not_asked": self.not_asked}
+        return {"answers": self.answers, "cut": self.cut, **lost, "rates": rates}
+
+
+@dataclass
+class Measurement:
+    """What was measured of a subject by a plan. `settings` are what the requests were made with, told as they are."""
+
+    name: str
+    plan: Plan
+    settings: dict[str, Any] = field(default_factory=dict)
+    tallies: dict[Cell, Tally] = field(init=False)
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self.tallies = {cell: Tally() for cell in self.plan.cells()}
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """All that there is to be asked."""
+        return tuple(self.plan.questions())
+
+    @property
+    def whole(self) -> bool:
+        """Whether every question has been asked, or given up."""
+        return self.asked == len(self.questions)
+
+    @property
+    def answers(self) -> int:
+        return sum(tally.answers for tally in self.tallies.values())
+
+    @property
+    def failed(self) -> bool:
+        """Whether a request came to nothing."""
+        return any(tally.failures for tally in self.tallies.values())
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Why requests came to nothing, of all cells."""
+        return sum((tally.failures for tally in self.tallies.values()), Counter())
+
+    def add(self, outcome: Outcome) -> None:
+        self.asked += 1
+        self.tallies[outcome.question.cell].add(outcome)
+
+    def to_dict(self) -> dict[str, Any]:
+        cells = [{**asdict(cell), **tally.to_dict()} for cell, tally in self.tallies.items()]
+        return {
+            "schema": 1,
+            "name": self.name,
+            "settings": self.settings,
+            "scenarios": [scenario.name for scenario in self.plan.scenarios],
+            "runs": self.plan.runs,
+            "questions": {"all": len(self.questions), "asked": self.asked},
+            "interval": {"method": "wilson", "level": LEVEL},
+            "cells": cells,
+        }
+
+
+def outcomes(subject: Subject, questions: Iterable[Question], *, seed: int = 0, parallel: int = 1) -> Iterator[Outcome]:
+    """What becomes of the questions, each as it is known; up to `parallel` are asked at once.
+
+    The seed of a request is `seed` and the number of its run. A cell whose first requests all come to nothing is given
+    up. Raises `NotReached` where nobody is there, and `ToolfmtError` where arguments cannot be judged; what else goes
+    wrong is told by the outcome.
+    """
+    asking = _Asking(subject, seed)
+    yield from map(asking.ask, questions) if parallel == 1 else _side_by_side(asking.ask, questions, parallel)
+
+
+class _Asking:
+    """Asks one question; remembers which cells answer."""
+
+    def __init__(self, subject: Subject, seed: int) -> None:
+        self._subject, self._seed = subject, seed
+        self._answering: set[Cell] = set()
+        self._in_vain: Counter[Cell] = Counter()
+
+    def ask(self, question: Question) -> Outcome:
+        cell = question.cell
+        if cell not in self._answering and self._in_vain[cell] >= _GIVEN_UP_AFTER:
+            return Outcome(question)
+        try:
+            answer = self._subject.ask(question, self._seed + question.run)
+        except NotAnswered as why:
+            if isinstance(why, NotReached) and not self._answering:
+                raise
+            self._in_vain[cell] += 1
+            return Outcome(question, failure=str(why))
+        self._answering.add(cell)
+        return Outcome(question, judge(question, answer), answer.cut)
+
+
+def _side_by_side(ask: Callable[[Question], Outcome], questions: Iterable[Question], workers: int) -> Iterator[Outcome]:
+    """Asks in threads that end with the program: whoever breaks off does not wait for answers that are on their way."""
+    waiting: queue.SimpleQueue[Question] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+    count = 0
+    for question in questions:
+        waiting.put(question)
+        count += 1
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.is_set():
+            try:
+                done.put(ask(waiting.get_nowait()))
+            except queue.Empty:
+                return
+            except BaseException as error:  # noqa: BLE001  raised again where the outcomes are read
+                done.put(error)
+                return
+
+    for _ in range(min(workers, count)):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        for _ in range(count):
+            outcome = done.get()
+            if isinstance(outcome, BaseException):
+                raise outcome
+            yield outcome
+    finally:
+        stopped.set()

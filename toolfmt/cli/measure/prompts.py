@@ -1,0 +1,52 @@
+"""Questions as prompts of a model whose directory is known, and as messages for one whose directory is not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from toolfmt.cli.measure.plan import Cell, Question
+from toolfmt.cli.measure.scenarios import tools
+from toolfmt.cli.measure.subject import NotAnswered, Sampling
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
+from toolfmt.formats import prose, write
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.prose import result_heading
+from toolfmt.model.model import Model
+from toolfmt.render.prompt import Prompt
+
+
+class Prompts:
+    """The prompts of a model for questions, each rendered once."""
+
+    def __init__(self, model: Model, sampling: Sampling) -> None:
+        self._model, self._sampling = model, sampling
+        self._made: dict[tuple[Cell, str, bool], Prompt] = {}
+
+    def of(self, question: Question) -> Prompt:
+        """The prompt; raises `NotAnswered` where the template refuses, or cannot be given tools in this way."""
+        key = question.cell, question.scenario.name, question.returned
+        if key not in self._made:
+            strategy, variables = question.cell.strategy, self._sampling.variables
+            try:
+                self._made[key] = self._model.render(question.messages, tools(), strategy, **variables)
+            except WorkerUnavailable:
+                raise
+            except ToolfmtError as error:
+                raise NotAnswered(str(error)) from None
+        return self._made[key]
+
+
+def messages_in_words(format: ToolCallFormat, question: Question) -> list[dict[str, Any]]:
+    """The conversation with tools, calls and results in words, for an endpoint of whose template nothing is known: the
+    instructions are a system message, all results of a turn one message of the user's, each under its heading."""
+    asked = [{"role": "system", "content": prose(format, tools())}, *question.scenario.asked(question.cell.wording)]
+    if not question.returned:
+        return asked
+    calls = question.scenario.calls
+    made = write(format, [(call["name"], call["arguments"]) for call in calls], tools())
+    results = "\n\n".join(
+        f"{result_heading(call['name'])}\n{json.dumps(result, ensure_ascii=False)}"
+        for call, result in zip(calls, question.scenario.results, strict=True)
+    )
+    return [*asked, {"role": "assistant", "content": made}, {"role": "user", "content": results}]

@@ -1,0 +1,216 @@
+"""A comparison of two models as text. Data in, text out; `toolfmt.cli.commands` calls it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.cli.printing.control_characters import LONGEST, shortened, visible
+from toolfmt.cli.printing.layout import grid, printed, spaced
+from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.report.report import Finding
+from toolfmt.templates import cached_name
+
+_LONGEST_VALUE = 100
+_NO_ADVICE = "not in this report"
+_LONGEST_MESSAGE = 180
+_ONE_LINE = 70
+_LONGEST_EXCERPT = 72
+_LONGEST_ALIKE = 32
+"""Characters of what two texts have in common that are shown before they part."""
+_LONGEST_NAMES = 3
+"""So many conversations are named of those that differ in the same way."""
+
+
+def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
+    """What differs: what is told of the two, findings that went or came, and the first difference of their prompts; the
+    settings behind the behaviour."""
+    parts: list[Text | Table | Group] = [_title(comparison), *_group(comparison.behaviour)]
+    if comparison.prompts:
+        parts.append(_prompts(comparison))
+    if comparison.settings:
+        parts.append(Text("settings, which are no behaviour and do not count", "bold"))
+        parts += _group(comparison.settings)
+    parts.append(Text(_summary(comparison)))
+    return printed(spaced(parts), width, colour)
+
+
+def _title(comparison: Comparison) -> Text:
+    a, b = (visible(cached_name(path) or path) for path in (comparison.a, comparison.b))
+    return Text("- ", "red").append(a, "bold").append("\n+ ", "green").append(b, "bold")
+
+
+def _group(told: Differences) -> list[Table | Group]:
+    parts: list[Table | Group] = []
+    if told.changes:
+        parts.append(_changes(told.changes))
+    if told.went or told.came:
+        parts.append(_findings(told))
+    return parts
+
+
+def _summary(comparison: Comparison) -> str:
+    """Whether they behave alike, on the last line, and how much differs."""
+    settings = f"the settings differ: {_counted(comparison.settings)}" if comparison.settings else ""
+    left_out = f" {comparison.left_out} left out by --select or --ignore." if comparison.left_out else ""
+    if not comparison.differs:
+        alike = (
+            "Of what is told nothing differs." if left_out and not settings else _alike(comparison.same_text, settings)
+        )
+        return f"{alike}{left_out}"
+    same = len(comparison.same_prompts)
+    prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
+    text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
+    told = [_counted(comparison.behaviour), prompts, *filter(None, [settings])]
+    return f"{text}{'; '.join(told)}.{left_out}"
+
+
+def _alike(same_text: bool | None, settings: str) -> str:
+    if same_text and settings:
+        return f"The template is the same; {settings}."
+    if same_text:
+        return "The templates are the same text, and they behave alike."
+    behave = "They behave alike" if same_text is None else "The texts differ, the behaviour does not"
+    return f"{'; '.join(filter(None, [behave, settings]))}."
+
+
+def _counted(told: Differences) -> str:
+    answers = f"{len(told.changes)} {'answer differs' if len(told.changes) == 1 else 'answers differ'}"
+    went = len(told.went)
+    return f"{answers}, {went} {'finding' if went == 1 else 'findings'} went, {len(told.came)} came"
+
+
+def _changes(changes: Iterable[Change]) -> Group:
+    """A change a line where both sides are short, else a line for each side."""
+    parts: list[Text | Table] = []
+    for change in changes:
+        # A runtime that a report does not list: `none` would mean that it has no parser.
+        missing = _NO_ADVICE if change.what.startswith("runtimes.") else None
+        a, b = _sides(*(missing if side is None else side for side in (change.a, change.b)))
+        name = Text("  " + visible(change.what))
+        if len(name.plain) + len(a) + len(b) <= _ONE_LINE:
+            parts.append(name.append(f": {a} → {b}"))
+        else:
+            parts += [name, _signed((("-", "red", a), ("+", "green", b)))]
+    return Group(*parts)
+
+
+def _signed(lines: Iterable[tuple[str, str, str]]) -> Table:
+    """Lines with a sign before each and its style, so that what is wrapped stays behind the sign."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True, width=len("    -"))
+    table.add_column(overflow="fold")
+    for sign, style, line in lines:
+        table.add_row(Text(f"    {sign}", style), Text(line, "dim" if sign == " " else ""))
+    return table
+
+
+def _sides(a: Any, b: Any) -> tuple[str, str]:
+    """The two values in words, cut where they are long; but never before the first sign that differs."""
+    sides = _in_words(a, b, _LONGEST_VALUE)
+    if sides[0] != sides[1]:
+        return sides
+    return _parted(*_in_words(a, b, LONGEST), _LONGEST_VALUE)
+
+
+def _parted(a: str, b: str, longest: int) -> tuple[str, str]:
+    """The two texts cut, both alike at their begin where what differs would be cut off."""
+    sides = shortened(a, longest), shortened(b, longest)
+    if sides[0] != sides[1]:
+        return sides
+    a, b = visible(a), visible(b)
+    at = common_prefix(a, b)
+    return shortened(_end(a[:at]) + a[at:], longest), shortened(_end(b[:at]) + b[at:], longest)
+
+
+def _end(text: str) -> str:
+    """The end of what two texts have in common."""
+    return text if len(text) <= _LONGEST_ALIKE else f"…{text[1 - _LONGEST_ALIKE :]}"
+
+
+def _in_words(a: Any, b: Any, longest: int) -> tuple[str, str]:
+    """Both values, each text in them cut; of lists and objects what the other does not have, and of answers all."""
+    if isinstance(a, list) and isinstance(b, list):
+        gone, new = [item for item in a if item not in b], [item for item in b if item not in a]
+        a, b = (gone, new) if gone or new else (a, b)
+    if isinstance(a, dict) and isinstance(b, dict) and "answer" not in a:
+        keys = [key for key in a if a[key] != b.get(key)]
+        return _members(a, keys, longest), _members(b, keys, longest)
+    return _said(a, longest), _said(b, longest)
+
+
+def _members(value: dict[str, Any], keys: Iterable[str], longest: int) -> str:
+    if "answer" in value:
+        return f"{value['answer']}: {_said(value['evidence'], longest)}"
+    return ", ".join(f"{key} {_said(value[key], longest)}" for key in keys)
+
+
+def _said(value: Any, longest: int) -> str:
+    match value:
+        case None | []:
+            return "none"
+        case True | False:
+            return "yes" if value else "no"
+        case str():
+            return shortened(value, longest) or "nothing"
+        case list() if all(isinstance(item, str) for item in value):
+            return shortened(", ".join(value), longest)
+        case dict():
+            return _members(value, value, longest)
+        case _:
+            return shortened(json.dumps(value, ensure_ascii=False), longest)
+
+
+def _findings(told: Differences) -> Table:
+    table = grid()
+    for sign, style, findings in (("-", "red", told.went), ("+", "green", told.came)):
+        for finding in findings:
+            table.add_row(Text(f"  {sign} {finding.code}", style), Text(_finding(finding)))
+    return table
+
+
+def _finding(finding: Finding) -> str:
+    return f"{finding.severity}: {shortened(finding.message, _LONGEST_MESSAGE)}"
+
+
+def _prompts(comparison: Comparison) -> Group:
+    """The first difference of the prompts, once for all conversations that differ in the same way."""
+    alike: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
+    for change in comparison.prompts:
+        alike.setdefault(tuple(_sides_of(change)), []).append(change)
+    parts: list[Text | Table] = []
+    for sides, changes in alike.items():
+        parts.append(Text(f"  {_named([change.conversation for change in changes])}", "bold"))
+        parts.append(_signed((*_context(changes[0]), *sides)))
+    return Group(*parts)
+
+
+def _named(names: list[str]) -> str:
+    more = len(names) - _LONGEST_NAMES
+    return "; ".join(names[:_LONGEST_NAMES]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
+    """The line before the first that differs."""
+    before = change.before.rpartition("\n")[0].rpartition("\n")[2]
+    if before.strip():
+        yield " ", "", shortened(before, _LONGEST_EXCERPT)
+
+
+def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
+    """The first line of both that differs, in the manner of a unified diff."""
+    begun = _end(change.before.rpartition("\n")[2])
+    threw = (change.a_threw, change.b_threw)
+    texts = [
+        text if thrown else begun + "".join(text.partition("\n")[:2])
+        for text, thrown in zip((change.a, change.b), threw, strict=True)
+    ]
+    sides = _parted(texts[0], texts[1], _LONGEST_EXCERPT)
+    for sign, style, side, thrown in zip("-+", ("red", "green"), sides, threw, strict=True):
+        yield sign, style, f"throws: {side}" if thrown else side or "(ends here)"

@@ -1,0 +1,49 @@
+"""The findings as text: the page of one, and the list of all. Data in, text out."""
+
+from __future__ import annotations
+
+import re
+
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.cli.printing.layout import UNWRAPPED, printed
+from toolfmt.cli.printing.severities import SEVERITY_STYLES
+from toolfmt.inspect.checks import CHECKS, code, name, page, severity
+
+_LINE_END = re.compile(r"\n\s*(?![-*] )")
+
+
+def page_text(text: str, width: int, colour: bool) -> str:
+    """A finding's page, its paragraphs wrapped to the width; what is indented stays as it is."""
+    title, _, rest = text.partition("\n")
+    return printed(Text(title + "\n", "bold"), width, colour) + reflowed(rest, width, colour)
+
+
+def findings_table(width: int, colour: bool) -> str:
+    """Every finding there is: code, name, severity, and the first sentence of its page."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in CHECKS:
+        worst = severity(check)
+        table.add_row(code(check), name(check), Text(worst, SEVERITY_STYLES[worst]), Text(first_sentence(page(check))))
+    return printed(table, width, colour)
+
+
+def first_sentence(text: str) -> str:
+    """The first line of a page."""
+    return text.partition("\n")[0]
+
+
+def reflowed(text: str, width: int, colour: bool) -> str:
+    """The page with each paragraph and each item of a list wrapped to the width; what is indented by four blanks stays
+    as it is, however wide, so that it can be copied.
+    """
+    return "\n".join(
+        printed(Text(part), UNWRAPPED, colour)
+        if part.startswith("    ")
+        else printed(Text(_LINE_END.sub(" ", part)), width, colour)
+        for part in text.strip("\n").split("\n\n")
+    )

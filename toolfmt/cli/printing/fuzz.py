@@ -1,0 +1,80 @@
+"""The faults of a parser as text: each as a case that can be put into a corpus file, with what came out; and how far
+the search has come.
+
+`toolfmt.cli.fuzz_command` calls it with what `toolfmt fuzz --json` prints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from rich import progress
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.layout import UNWRAPPED, grid, printed, spaced
+from toolfmt.cli.printing.progress import Bar
+
+
+def fuzzed_text(found: Mapping[str, Any], colour: bool, timed: bool = True) -> str:
+    """Every fault, and what was tried; how fast only where it is `timed`: the rest is the same in every run of so many
+    answers. Lines are not wrapped: a case is to be copied."""
+    parts: list[RenderableType] = [*(_fault(fault) for fault in found["faults"]), _summary(found, timed)]
+    return printed(spaced(parts), UNWRAPPED, colour)
+
+
+def _fault(fault: Mapping[str, Any]) -> Group:
+    times = "once" if fault["times"] == 1 else f"{fault['times']:,} times"
+    met = f"  {fault['format']}, {times}, first by answer {fault['answer']}"
+    met += "" if fault["shrunk"] else ", not made smaller"
+    head = Text.assemble((f"{fault['law']}: {fault['kind']}", "bold red"), met)
+    rows = grid()
+    if fault["said"] != fault["kind"]:
+        rows.add_row("", visible(fault["said"]))
+    if fault["pieces"] is not None:
+        rows.add_row("pieces", visible(json.dumps(fault["pieces"], ensure_ascii=False)))
+    if fault["came"] is not None:
+        rows.add_row("came out", _lines(fault["came"] or ["nothing"]))
+    rows.add_row("should", _lines(fault["should"] if fault["should"] is not None else [fault["law_says"]]))
+    case = Padding(_lines(fault["case"].rstrip("\n").split("\n")), (0, 0, 0, 4))
+    return Group(head, case, rows)
+
+
+def _lines(lines: list[str]) -> Text:
+    return Text("\n".join(visible(line) for line in lines))
+
+
+def _summary(found: Mapping[str, Any], timed: bool) -> Text:
+    faults, answers = len(found["faults"]), found["answers"]
+    some = "no fault" if not faults else "1 fault" if faults == 1 else f"{faults} faults"
+    formats = found["formats"]
+    of = formats[0] if len(formats) == 1 else f"{len(formats)} formats"
+    name = visible(found["target"] + (f" {found['version']}" if found["version"] else ""))
+    rate = f" ({answers / found['seconds']:,.0f} answers a second)" if timed and found["seconds"] else ""
+    broken_off = ", interrupted" if found["interrupted"] else ""
+    first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']}{rate}{broken_off}"
+    colour = "red" if faults else "yellow" if broken_off else "green"
+    how = "fed whole and in pieces" if found["streams"] else "whole answers only"
+    told = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
+    return Text.assemble((first, colour), f"\n{how}; markers tried: {', '.join(told)}")
+
+
+class Searching(Bar):
+    """How far a search has come: answers, their rate, faults, and the markers that were tried."""
+
+    def __init__(self, seconds: float | None, shown: bool) -> None:
+        columns = (progress.BarColumn(), progress.TextColumn("{task.fields[told]}"))
+        super().__init__(*columns, total=None if seconds is None else round(seconds * 10), shown=shown, told="")
+
+    def update(self, found: Any) -> None:
+        """What a search has come to by now."""
+        rate = found.answers / found.seconds if found.seconds else 0.0
+        tried = ", ".join(f"{count}/{every} {way}" for way, (count, every) in found.coverage.items())
+        told = f"{found.answers:,} answers, {rate:,.0f} a second, {len(found.faults)} faults, markers {tried}"
+        if found.shrinking:
+            told = f"made smaller: {found.shrinking} of {len(found.faults)} faults"
+        self.draw(round(found.seconds * 10), told=told)

@@ -1,0 +1,140 @@
+"""A measurement as text: a row of rates for each wording, under what the request said; and how far the asking has come.
+
+`toolfmt.cli.measure_command` calls it. Each rate stands above its interval, in per cent; what could not be counted is a
+dash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from rich import progress
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.cli.measure import Cell, Measurement, Rate
+from toolfmt.cli.measure.measurement import RATES, Tally
+from toolfmt.cli.measure.rates import LEVEL
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.layout import printed, spaced
+from toolfmt.cli.printing.progress import Bar
+
+_HEADINGS = {
+    "called": "called",
+    "right_tool": "right\ntool",
+    "valid_arguments": "valid\narguments",
+    "invented_arguments": "invented\narguments",
+    "rejected": "rejected",
+    "left_in_text": "left in\ntext",
+    "misread_result": "misread\nresults",
+}
+_FAULTS = frozenset({"invented_arguments", "rejected", "left_in_text", "misread_result"})
+_OF = "called"
+"""The rate that every answer to a question counts in."""
+_NOTHING = "–"
+
+
+def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
+    """The settings, a table for each way the tools go in and what was said about calling, and what is to be known."""
+    shown = [name for name in RATES if any(tally.rates[name].of for tally in measurement.tallies.values())] or [
+        "called"
+    ]
+    ways = groupby(measurement.tallies.items(), key=lambda one: (one[0].strategy, one[0].tool_choice))
+    tables = [_way(list(cells), shown) for _, cells in ways]
+    return printed(spaced([_head(measurement), *tables, _legend(measurement)]), width, colour)
+
+
+def _head(measurement: Measurement) -> Text:
+    settings = ", ".join(f"{name} {_setting(value)}" for name, value in measurement.settings.items())
+    tool, none = (sum(bool(one.calls) is wanted for one in measurement.plan.scenarios) for wanted in (True, False))
+    needs = "scenario that needs a tool" if tool == 1 else "scenarios that need a tool"
+    runs = measurement.plan.runs
+    times = "once" if runs == 1 else f"{runs:,} times"
+    asked = f"{tool} {needs}, {none} that {'needs' if none == 1 else 'need'} none, {times} each"
+    left = len(measurement.questions) - measurement.asked
+    broken_off = f"\nBroken off: {measurement.asked:,} of {len(measurement.questions):,} requests." if left else ""
+    return Text.assemble((visible(measurement.name), "bold"), f"\n{asked}\n{settings}", (broken_off, "red"))
+
+
+def _setting(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else visible(str(value))
+
+
+def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
+    """What was measured of one way to give tools: its name, its rows, and what went wrong."""
+    cell = cells[0][0]
+    said = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
+    title = {"template": "Tools through the template", "prose": "Tools in words"}[cell.strategy]
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=7)
+    for _ in shown:
+        table.add_column(no_wrap=True, min_width=7)
+    table.add_row("", *(Text(_HEADINGS[name], "bold") for name in shown))
+    for one, tally in cells:
+        label = Text.assemble(one.wording, (f"\n of {tally.rates[_OF].of:,}", "dim"))
+        table.add_row(label, *(_rate(tally.rates[name], _is_fault(name, one)) for name in shown))
+    failures = [Text(line, "red") for one, tally in cells for line in _failed(one, tally)]
+    return Group(Text(title + said, "bold"), table, *failures)
+
+
+def _is_fault(name: str, cell: Cell) -> bool:
+    return name in _FAULTS or (name == "called" and cell.wording == "no-tool")
+
+
+def _rate(rate: Rate, is_fault: bool) -> Text:
+    share, interval = rate.share, rate.interval
+    if share is None or interval is None:
+        return Text(_NOTHING)
+    low, high = (f"{100 * bound:.0f}" for bound in interval)
+    return Text.assemble((f"{_percent(rate)} %", "red" if is_fault and rate.count else ""), (f"\n{low}–{high}", "dim"))
+
+
+def _percent(rate: Rate) -> str:
+    """The share in per cent; what is not all is never told as all, and what is not nothing never as nothing."""
+    whole = round(100 * rate.count / rate.of)
+    return str(min(max(whole, 1 if rate.count else 0), 100 if rate.count == rate.of else 99))
+
+
+def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
+    """Why requests came to nothing, the most frequent first."""
+    for why, count in tally.failures.most_common():
+        yield f"{cell.wording}: {count:,} without an answer: {visible(why)}"
+    if tally.not_asked:
+        yield f"{cell.wording}: {tally.not_asked:,} more not asked, since none before was answered"
+
+
+def _legend(measurement: Measurement) -> Text:
+    level = round(100 * LEVEL)
+    lines = [
+        f"Below each rate its {level} % interval (Wilson). Right tool, valid and invented arguments: of the answers "
+        "that call; misread results: of the answers to results; the others: of all answers to the question.",
+    ]
+    if "no-tool" in {cell.wording for cell in measurement.tallies}:
+        lines.append("no-tool: no tool helps with the question, and a call is wrong.")
+    if any(tally.rates["left_in_text"].count for tally in measurement.tallies.values()):
+        lines.append("Left in text: the server read no call there; toolfmt inspect MODEL names the parser it needs.")
+    if cut := sum(tally.cut for tally in measurement.tallies.values()):
+        answers = measurement.answers
+        lines.append(f"{cut:,} of {answers:,} answers ran out of tokens: --max-tokens N gives them more.")
+    if measurement.settings.get("temperature") == 0 and measurement.plan.runs > 1:
+        lines.append("At temperature 0 every run of a scenario is likely to be the same: the intervals are too narrow.")
+    return Text("\n".join(lines))
+
+
+class Asking(Bar):
+    """How far the asking has come."""
+
+    def __init__(self, total: int, shown: bool) -> None:
+        columns = (
+            progress.TextColumn("asking"), progress.BarColumn(), progress.MofNCompleteColumn(),
+            progress.TimeRemainingColumn(), progress.TextColumn("{task.fields[failed]}", style="red"),
+        )  # fmt: skip
+        super().__init__(*columns, total=total, shown=shown, failed="")
+
+    def update(self, measurement: Measurement) -> None:
+        """One more has been asked."""
+        failed = measurement.failures.total()
+        self.draw(measurement.asked, failed=f"{failed:,} without an answer" if failed else "")

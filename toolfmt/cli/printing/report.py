@@ -1,0 +1,263 @@
+"""The report on one model as text: data in, text out, the same text for the same data.
+
+At one glance: the verdict, what to do next, what will go wrong, what the model can do. Every answer with its evidence
+comes with `full`. The chapters behind the abilities are in `toolfmt.cli.printing.sections`. What comes from a model
+directory is untrusted: it is made `visible`, and nothing is read as markup.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt.cli.printing.control_characters import shortened, visible
+from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
+from toolfmt.cli.printing.phrases import phrases
+from toolfmt.cli.printing.sections import chapters, everything
+from toolfmt.cli.printing.settings import invented_result, special_markers, stops
+from toolfmt.cli.printing.severities import SEVERITY_STYLES, worst_first
+from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
+from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.templates import place_name
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_LABEL = len("  definitions")
+_NEXT = "  next"
+_NARROWEST_ADVICE = 30
+_COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
+_LONGEST = 240
+"""So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
+_WORDS = {"no": "not shown", "error": "fails with"}
+_LOST_LATER = "in a question's prompt; lost once a tool has answered"
+_NO_FORMAT = "not known: no parser is sure to read the calls"
+_NOT_SEEN = "read from the template's history, not from a model's output"
+
+
+def report_text(
+    report: Report, width: int, colour: bool, *, full: bool = False, notes: bool = False, whole: bool = True
+) -> str:
+    """The report at one glance; with `notes` the notes as whole as the findings, with `full` every answer with its
+    evidence behind it. Sentences are printed `whole`, or cut where they are longer than anybody reads at a glance.
+    """
+    told = worst_first((*report.findings, *(report.notes if notes or full else ())))
+    longest = None if whole or full else _LONGEST
+    first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))])]
+    parts: list[RenderableType] = []
+    if told or report.notes:
+        parts.append(_findings(told, () if notes or full else report.notes, longest))
+    rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
+    if rows:
+        parts.append(_rows(rows))
+    if more := _more(report, full):
+        parts.append(_rows([("more", Text(more))]))
+    if full:
+        parts += everything(report)
+    head, rest = (printed(spaced(some), width, colour) for some in (first, parts))
+    return "\n".join(filter(None, (head, _next(report, width), rest)))
+
+
+# --- the parts of a report
+
+
+def _title(report: Report) -> Text:
+    template = report.template
+    where = "no chat template"
+    if template is not None:
+        where = template.origin + (f" (template {template.name})" if template.name != "default" else "")
+    title = Text(visible(place_name(report.path)), "bold")
+    title.append(f"   {visible(report.model_type or 'no model type')}   {visible(where)}", "not bold")
+    return title
+
+
+def _verdict(report: Report) -> tuple[str, Text]:
+    verdict = report.verdict
+    word = Text(verdict.tools, LEVEL_STYLES[LEVELS[verdict.tools]])
+    return "verdict", word.append(f": {visible(verdict.sentence)}", "default")
+
+
+def _abilities(report: Report) -> list[tuple[str, Text]]:
+    """What the template can do, each with what to know of it; what it cannot in a line."""
+    rows: list[tuple[str, Text]] = []
+    others: dict[str, list[str]] = {"no": [], "error": []}
+    for name, capability, said in _ROWS:
+        answer = report.capabilities[capability]
+        line = "" if answer.line is None else f" (line{GLUE}{answer.line})"
+        if answer.answer == "yes":
+            told = "; ".join((said(report), *phrases(report, name)))
+            rows.append((name, Text(visible(told)).append(line, "dim")))
+        elif answer.outcome == "lost-later":
+            rows.append((name, Text(_LOST_LATER).append(line, "dim")))
+        else:
+            others[answer.answer].append(name)
+    return [*rows, *((_WORDS[word], Text(", ".join(names))) for word, names in others.items() if names)]
+
+
+def _format(report: Report) -> list[tuple[str, Text]]:
+    """The format of calls, where the verdict does not speak of it."""
+    decided = report.format
+    if decided.derived is not None:
+        told = f"{decided.name} ({decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
+        return [("format", Text(visible(told)))]
+    if report.verdict.tools != "broken":
+        return []
+    if decided.name is None:
+        return [("format", Text(_NO_FORMAT))]
+    proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
+    proof = proofs[0].at_a_glance if proofs else "nothing tells it, it is the most widespread one"
+    return [("format", Text(f"{visible(decided.name)}: {visible(proof)}"))]
+
+
+def _calls(report: Report) -> str:
+    able = report.capabilities
+    several = "several a turn" if able["parallel_tool_calls"].answer == "yes" else "one a turn"
+    forms = [f"{form}s" for form in ("object", "string") if able[f"arguments_{form}"].answer == "yes"]
+    contents = [content for content in ("null", "empty") if able[f"content_{content}"].answer == "yes"]
+    arguments = f"arguments as {' or '.join(forms)}" if forms else "arguments in no form as they are given"
+    return f"{several}; {arguments}; content {' or '.join(contents) or 'neither null nor empty'}"
+
+
+def _results(report: Report) -> str:
+    ids = "with" if report.capabilities["tool_call_ids"].answer == "yes" else "without"
+    return f"in the prompt, {ids} the ids of their calls"
+
+
+def _reasoning(report: Report) -> str:
+    markers = report.profile.reasoning
+    return f"between {markers[0]} and {markers[1]}" if markers else report.capabilities["reasoning"].words
+
+
+_ROWS: tuple[tuple[str, str, Callable[[Report], str]], ...] = (
+    ("definitions", "tools", lambda report: report.capabilities["tools"].evidence),
+    ("calls", "tool_calls", _calls),
+    ("results", "tool_results", _results),
+    ("system", "system", lambda report: report.capabilities["system"].evidence),
+    ("reasoning", "reasoning", _reasoning),
+)
+
+
+def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
+    """Lines of text under the names of their chapters; a name is told once."""
+    table = grid(first=_LABEL)
+    before = ""
+    for name, line in lines:
+        table.add_row(Text("" if name == before else f"  {name}"), line)
+        before = name
+    return table
+
+
+def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: int | None) -> Table:
+    """The findings, the worst first, each with what to do, and how many notes there are of each code in a line."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in ("severity", "code"):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        style = SEVERITY_STYLES[finding.severity]
+        new = "new: " if finding.new else ""
+        table.add_row(
+            Text("  " + finding.severity, style), Text(finding.code, style), Text(new + _message(finding, longest))
+        )
+        table.add_row("", "", Text("→ " + _told(finding.fix, longest), "dim"))
+    if notes:
+        table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(_counted(notes), "dim"))
+    return table
+
+
+def _message(finding: Finding, longest: int | None) -> str:
+    """What was found, with the line; the file stands in the title."""
+    return _told(finding.message, longest) + ("" if finding.line is None else f" (line{GLUE}{finding.line})")
+
+
+def _told(sentence: str, longest: int | None) -> str:
+    return visible(sentence) if longest is None else shortened(sentence, longest)
+
+
+def _counted(notes: Sequence[Finding]) -> str:
+    """The codes of notes, each with how often it was found, and how many are new."""
+    times = Counter(note.code for note in notes)
+    told = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
+    new = sum(note.new is True for note in notes)
+    return f"{told}{f', {new} of them new' if new else ''}: worth knowing, --full tells them"
+
+
+# --- what to do next
+
+
+def _next(report: Report, width: int) -> str:
+    """What to do, where, in lines; what is to be typed stands in one, however long."""
+    first = visible(first_step(report))
+    rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
+    widest = max((len(where) for where, *_ in rows), default=0)
+    room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
+    lines = []
+    for where, what, typed in rows:
+        told = [what] if typed else _wrapped(what, room)
+        lines += [f"{name:{widest}}  {line}" for name, line in zip([where, *[""] * len(told)], told, strict=False)]
+    labels = [_NEXT, *[" " * len(_NEXT)] * len(lines)]
+    return "".join(f"{label}  {line}".rstrip() + "\n" for label, line in zip(labels, lines, strict=False))
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """The text in lines; a command in it stands in one, however long, so that it can be copied."""
+    held = _COMMAND.sub(lambda command: command[0].replace(" ", GLUE), text)
+    lines = textwrap.wrap(held, room, break_on_hyphens=False, break_long_words=False)
+    return [line.replace(GLUE, " ") for line in lines]
+
+
+def _serving(report: Report) -> list[tuple[str, str, bool]]:
+    """What to set in each runtime: one runtime a line, alone as it is typed, what else to know below it; runtimes for
+    which nothing can be set share a line. Each with whether it is typed."""
+    advice = report.sections.advice
+    without: dict[tuple[str, str], list[str]] = {}
+    lines: list[tuple[str, str, bool]] = []
+    for one in advice:
+        if one.supported:
+            lines += [(visible(one.runtime), visible(one.text), True), *_below(one.remark)]
+        else:
+            without.setdefault((one.text, one.remark), []).append(visible(one.runtime))
+    for (text, remark), names in without.items():
+        lines += [(", ".join(names), visible(text), False), *_below(remark)]
+    return lines
+
+
+def _below(remark: str) -> list[tuple[str, str, bool]]:
+    return [("", visible(remark), False)] if remark else []
+
+
+def _decoding(report: Report) -> list[tuple[str, str, bool]]:
+    """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop;
+    nothing where no prompt can be made."""
+    if is_broken(report):
+        return []
+    lines = []
+    if report.profile.stop:
+        lines.append(("stop at", _stops(report), False))
+    if report.profile.prefill:
+        begun = shortened(report.profile.prefill, _LONGEST)
+        lines.append(("the prompt", f"ends with {begun}: the answer goes on behind that", False))
+    special = special_markers(report)
+    if special:
+        verb = "is a special token" if len(special) == 1 else "are special tokens"
+        lines.append(("decode", f"with skip_special_tokens=False: {' '.join(special)} {verb}", False))
+    return lines
+
+
+def _stops(report: Report) -> str:
+    """The stop strings in words, with what a prompt that describes tools in words has besides."""
+    told = ", ".join(" ".join(filter(None, (" or ".join(marks), where))) for marks, where in stops(report))
+    return " or ".join(filter(None, (told, invented_result(report))))
+
+
+def _more(report: Report, full: bool) -> str:
+    """Where more is told: of the worst finding, and of everything; empty for nowhere."""
+    worst = worst_first((*report.findings, *report.notes))[:1]
+    explained = [f"toolfmt explain {finding.code}" for finding in worst]
+    return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence", "--html FILE: a page"))])

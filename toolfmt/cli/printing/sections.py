@@ -1,0 +1,177 @@
+"""The chapters of a report as lines of text: at a glance only what a person needs, in full every answer with evidence.
+
+`toolfmt.cli.printing.report` puts the lines where they belong. Every line is already `visible`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from toolfmt._util.text_lists import listed, listed_first
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.layout import ANSWER_STYLES
+from toolfmt.cli.printing.phrases import phrased
+from toolfmt.cli.printing.settings import leaving_out
+from toolfmt.inspect.report.report import Answer, Report, Tokens, Variable
+
+_MOST, _MOST_IDLE = 3, 8
+"""So many variables are told at a glance, and so many named that change nothing; the others are counted."""
+
+
+def chapters(report: Report) -> list[tuple[str, Text]]:
+    """The chapters at a glance: costs, and what it depends on. What findings and notes tell is not told again."""
+    lines = [
+        *(("details", line) for line in _unphrased(report.sections.details)),
+        *(("prefix", line) for line in _prefix(report)),
+        *(("tokens", line) for line in _tokens(report.sections.tokens)),
+        *(("variables", line) for line in _variables(report.sections.variables)),
+    ]
+    return [(name, Text(visible(line))) for name, line in lines]
+
+
+# --- at a glance
+
+
+def _unphrased(details: Mapping[str, Answer]) -> list[str]:
+    """The names of details that are not yes and that no phrase of `toolfmt.cli.printing.phrases` tells."""
+    names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
+    return [f"not {listed_first(names, _MOST_IDLE)}; see --full"] if names else []
+
+
+def _prefix(report: Report) -> list[str]:
+    stability = report.sections.stability
+    if stability is None:
+        return []
+    ticks = f"the prompt holds the time and is another one a {stability.tick} later" if stability.tick else ""
+    if stability.share >= 1:
+        if ticks:
+            return [f"{ticks} (TF004); at one time each prompt begins with the one before it"]
+        return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
+    broken = [turn for turn in stability.turns if turn.kept < turn.length]
+    lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
+    where = f" (line {lines})" if lines else ""
+    when = f", first when {broken[0].name}{where}" if broken else ""
+    stays = f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again{when}"
+    return [f"{stays}; {ticks} (TF004)" if ticks else stays]
+
+
+def _tokens(tokens: Tokens | None) -> list[str]:
+    if tokens is None or not tokens.tools:
+        return []
+    count = len(tokens.tools)
+    whose = "" if tokens.given else "example "
+    of = "" if tokens.context is None else f" of {tokens.context:,}"
+    line = f"{count} {whose}{'tools cost' if count > 1 else 'tool costs'} {tokens.total:,} tokens{of}"
+    if tokens.preamble:
+        line += f", {tokens.preamble:,} of them for having tools at all"
+    if tokens.given and count > 1:
+        line += f"; the dearest is {tokens.tools[0].name} with {tokens.tools[0].tokens:,}"
+    lines = [line]
+    if advice := leaving_out(tokens):
+        lines.append(advice)
+    return lines
+
+
+def _variables(variables: Iterable[Variable]) -> list[str]:
+    """A line for each variable that changes something, the others by name."""
+    told = [variable for variable in variables if variable.effect]
+    idle = [variable.name for variable in variables if not variable.effect]
+    lines = [_variable(variable) for variable in told[:_MOST]]
+    if told[_MOST:]:
+        lines.append(f"also {listed_first([variable.name for variable in told[_MOST:]], _MOST_IDLE)}")
+    if idle:
+        lines.append(f"nothing seen to change with {listed_first(idle, _MOST_IDLE)}")
+    return lines
+
+
+def _variable(variable: Variable) -> str:
+    default = "" if variable.default is None else f" (default {variable.default})"
+    return f"{variable.name}{default}: {variable.effect}"
+
+
+def everything(report: Report) -> list[RenderableType]:
+    """Every answer of every chapter with its evidence, a heading before each chapter that has something to say."""
+    sections = report.sections
+    evidence = {f"{one.source}: {one.format or 'none'}": one.detail for one in report.format.evidence}
+    told: list[tuple[str, Table]] = [
+        ("capabilities", _answers(report.capabilities)),
+        ("evidence of the format", _facts(evidence)),
+        ("details", _answers(sections.details)),
+        ("definitions", _answers(sections.definitions)),
+        ("safety", _answers(sections.safety)),
+        ("variables", _facts({one.name: _variable_in_full(one) for one in sections.variables})),
+        ("prefix", _facts(_turns(report))),
+        ("tokens", _facts(_costs(sections.tokens))),
+        ("other engines", _facts(_differences(report))),
+        ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
+    ]
+    return [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
+
+
+def _answers(answers: Mapping[str, Answer]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in ("name", "answer"):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, answer in answers.items():
+        told: str = answer.to_dict()["evidence"]
+        table.add_row(
+            Text(f"  {visible(name)}"), Text(answer.answer, ANSWER_STYLES[answer.answer]), Text(visible(told))
+        )
+    return table
+
+
+def _facts(facts: Mapping[str, str]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(max_width=36, overflow="fold")
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        table.add_row(Text(f"  {visible(name)}"), Text(visible(fact)))
+    return table
+
+
+def _variable_in_full(variable: Variable) -> str:
+    default = "no default" if variable.default is None else f"default {variable.default}"
+    where = "" if variable.line is None else f" (line {variable.line})"
+    return f"{default}; {variable.effect or 'nothing seen to change'}{where}"
+
+
+def _turns(report: Report) -> dict[str, str]:
+    stability = report.sections.stability
+    turns = () if stability is None else stability.turns
+    told = {}
+    for turn in turns:
+        where = "" if turn.line is None else f" (line {turn.line})"
+        changed = f": {turn.was} becomes {turn.becomes}{where}" if turn.kept < turn.length else ""
+        told[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
+    return told
+
+
+def _costs(tokens: Tokens | None) -> dict[str, str]:
+    if tokens is None:
+        return {}
+    costs = {one.name: f"{one.tokens:,} tokens" for one in tokens.tools}
+    for one in tokens.markers:
+        special = "; a special token, dropped unless skip_special_tokens=False" if one.special else ""
+        costs[one.marker] = (
+            f"{len(one.tokens)} token{'s' if len(one.tokens) != 1 else ''}: {' '.join(one.tokens)}{special}"
+        )
+    return {"for having tools at all": f"{tokens.preamble:,} tokens", **costs}
+
+
+def _differences(report: Report) -> dict[str, str]:
+    other = report.sections.portability
+    if other is None:
+        return {}
+    told = {other.engine: f"renders {other.same} of {other.renders} conversations alike"}
+    for one in other.differences:
+        told[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
+    return told
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

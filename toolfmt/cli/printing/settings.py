@@ -1,0 +1,46 @@
+"""What a report tells whoever sets a runtime up: where answers stop, which markers are special, what to leave out.
+
+The lines of text and the web page say it in the same words. Every text is already `visible`.
+"""
+
+from __future__ import annotations
+
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.formats.prose import RESULT_HEADING
+from toolfmt.inspect.report.report import Report, Tokens
+
+
+def invented_result(report: Report) -> str:
+    """What a prompt that describes the tools in words stops at besides: a result that the model begins to invent."""
+    return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prose" else ""
+
+
+def stops(report: Report) -> list[tuple[list[str], str]]:
+    """The stop strings, and where they stand; told apart where calls end with others than answers do."""
+    of_calls = [visible(stop) for stop in report.profile.stop if stop in report.profile.stop_of_calls]
+    others = [visible(stop) for stop in report.profile.stop if stop not in report.profile.stop_of_calls]
+    if not of_calls:
+        return [(others, "")]
+    if not others:
+        unknown = report.sections.details.get("stop")
+        follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
+        more = f", but {follows} follows one" if follows else ""
+        return [(of_calls, f"behind a call; what ends an answer is not known{more}")]
+    return [(others, "behind an answer"), (of_calls, "behind a call")]
+
+
+def special_markers(report: Report) -> list[str]:
+    """The markers to be read that are special tokens, which a detokenizer drops unless told not to."""
+    tokens = report.sections.tokens
+    markers = () if tokens is None else tokens.markers
+    # What an answer stops at is special nearly everywhere, and nobody has to read it.
+    return [visible(one.marker) for one in markers if one.special and one.kind != "stop"]
+
+
+def leaving_out(tokens: Tokens | None) -> str:
+    """Which tools to leave out so that the rest fits into its share of the context; empty where all do."""
+    if tokens is None or not tokens.leave_out or tokens.room is None:
+        return ""
+    if len(tokens.leave_out) == len(tokens.tools):
+        return f"not one of them fits into a quarter of the context, {tokens.room:,} tokens"
+    return f"leave out {', '.join(tokens.leave_out)} to stay within {tokens.room:,}"

@@ -1,0 +1,47 @@
+"""What stands beside the verdict on top of a report: how good it is, and how much was found.
+
+The text and the page of a report both begin with it, and with what to do first where it is a bad one; the verdict
+itself is the report's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from toolfmt.cli.printing.severities import by_severity
+from toolfmt.inspect.report.report import Report, ToolsWord
+
+Level: TypeAlias = Literal["good", "care", "bad"]
+LEVELS: Mapping[ToolsWord, Level] = {"template": "good", "adapted": "good", "prose": "care", "broken": "bad"}
+"""How good each verdict is, in three steps."""
+LEVEL_STYLES: Mapping[Level, str] = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
+_NO_TEMPLATE = ("TF001", "TF002", "TF007")
+"""Errors of a template that there is not, or that is not to be run."""
+
+
+def is_broken(report: Report) -> bool:
+    """Whether the template fails on everything."""
+    return all(answer.answer == "error" for answer in report.capabilities.values())
+
+
+def first_step(report: Report) -> str:
+    """What to do before all else if there is an error: the fix of the first one, by its code.
+
+    Empty if there is none, or if there is no template to be mended, which the advice tells.
+    """
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    if report.verdict.tools != "broken" or not errors or errors[0].code in _NO_TEMPLATE:
+        return ""
+    return f"{errors[0].code}: {errors[0].fix}"
+
+
+def counts(report: Report) -> str:
+    """How much was found, the worst first, what of it is new, and what the caller did not want to be told."""
+    found = (*report.findings, *report.notes)
+    told = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
+    if any(one.new is not None for one in found):
+        told.append(f"{sum(one.new is True for one in found)} of them new")
+    if report.left_out:
+        told.append(f"{report.left_out} left out by --select or --ignore")
+    return ", ".join(told) if told else "nothing was found that will go wrong"

@@ -1,0 +1,117 @@
+"""Recorded answers: a file with a JSON object a line, which `toolfmt parse --jsonl` reads.
+
+A line that holds no answer is told and skipped. A wrong name for the answer's key makes such lines of a whole file: the
+first ones are told, the others counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from toolfmt._util.text_lists import listed_first
+from toolfmt.cli.input import counted, lines, naming, shown
+from toolfmt.errors import ToolfmtError, json_fault
+from toolfmt.formats.parse import Asked
+
+_MOST_TOLD = 20
+"""Lines without an answer that are told one by one."""
+_MOST_KEYS = 5
+_LONGEST_KEY = 40
+
+
+class _NoAnswer(ToolfmtError):
+    """The line has no text where the answer is to be."""
+
+
+class Recorded:
+    """The answers of a file with their tools, one by one; empty lines say nothing.
+
+    `text_key` is where a line has the answer, `tools_key` where it may have its own tools, as a list or as the JSON
+    text of one; else it has `tools`. What is wrong with a line, and at the end with the keys, is told in one line;
+    `skipped` is how many lines were.
+    """
+
+    def __init__(
+        self, file: str, text_key: str, tools_key: str | None, tools: Any, tell: Callable[[str], object]
+    ) -> None:
+        self._file = file
+        self._text_key = text_key
+        self._tools_key = tools_key
+        self._tools = tools
+        self._tell = tell
+        self.skipped = 0
+
+    def answers(self, progress: Callable[[int], object]) -> Iterator[Asked]:
+        """The answers; `progress` is told how many bytes of the file have been read."""
+        read = without = 0
+        has_keys = has_tools_key = False
+        for number, data in enumerate(lines(self._file), 1):
+            progress(read := read + len(data))
+            if not data.strip():
+                continue
+            where = f"{shown(self._file)}:{number}"
+            try:
+                record = _json_of(data)
+                if not isinstance(record, dict):
+                    raise ToolfmtError(f"not a JSON object with the answer under {self._text_key!r}")
+                has_keys, has_tools_key = True, has_tools_key or self._tools_key in record
+                asked = self._text(record), self._own_tools(record, where)
+            except ToolfmtError as error:
+                self.skipped += 1
+                without += isinstance(error, _NoAnswer)
+                if not isinstance(error, _NoAnswer) or without <= _MOST_TOLD:
+                    self._tell(f"{where}: {error}; the line is skipped")
+                continue
+            yield asked
+        if without > _MOST_TOLD:
+            more = f"{without - _MOST_TOLD:,} more without text under {self._text_key!r}"
+            self._tell(f"{shown(self._file)}: {more}; they are skipped, too")
+        if has_keys and self._tools_key is not None and not has_tools_key:
+            self._tell(f"{shown(self._file)}: no line has {self._tools_key!r}; --tools-key names the key of its tools")
+
+    def size(self) -> int | None:
+        """The bytes of the file; None where that is not known before its end."""
+        with suppress(OSError):
+            about = os.stat(self._file)
+            if stat.S_ISREG(about.st_mode):
+                return about.st_size
+        return None
+
+    def _text(self, record: dict[str, Any]) -> str:
+        text = record.get(self._text_key)
+        if isinstance(text, str):
+            return text
+        what = f"no text under {self._text_key!r}"
+        if self._text_key not in record:
+            what = f"no {self._text_key!r}" + (f", only {_some(list(record))}" if record else "")
+        raise _NoAnswer(f"{what}; --text-key names the key that has the answer")
+
+    def _own_tools(self, record: dict[str, Any], where: str) -> Any:
+        tools = record.get(self._tools_key) if self._tools_key is not None else None
+        place = f"tools under {self._tools_key!r}"
+        with naming(place, ToolfmtError):
+            if isinstance(tools, str):  # as tables of recorded answers keep lists
+                tools = _json_of(tools.encode("utf-8", "surrogatepass"))
+            return self._tools if tools is None else counted(tools, f"{where}: {place}", self._tell)
+
+
+def _some(keys: list[str]) -> str:
+    return listed_first(
+        [repr(key if len(key) <= _LONGEST_KEY else key[:_LONGEST_KEY] + "…") for key in keys], _MOST_KEYS
+    )
+
+
+def _json_of(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8-sig", "surrogatepass"))
+    except UnicodeDecodeError as error:
+        raise ToolfmtError(f"not UTF-8 text (offset {error.start})") from None
+    except json.JSONDecodeError as error:
+        raise ToolfmtError(f"not JSON ({error.msg}, column {error.colno})") from None
+    except (ValueError, RecursionError) as error:
+        raise ToolfmtError(f"JSON that cannot be read ({json_fault(error)})") from None

@@ -1,0 +1,169 @@
+"""A clone of toolfmt's repository: where it is found, what is written into it, and that nothing there is overwritten.
+
+What a command writes is first gathered as a `Plan`; `Clone.check` and `Clone.write` refuse it as a whole, or carry it
+out. Every refusal is a `ToolfmtError`.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolfmt.errors import ToolfmtError
+
+FORMATS = "toolfmt/formats/known"
+CHECKS = "toolfmt/inspect/checks"
+_OF_A_CLONE = (f"{FORMATS}/__init__.py", f"{CHECKS}/__init__.py", "corpus/tools.json", "tests/test_registry.py")
+_WAY_OUT = "clone the repository and go there, or name the root of a clone with --to"
+_LIST = "_MODULES"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Files to make, by their path from the root of the clone, and one list of modules to add a module to."""
+
+    new: Mapping[str, str]
+    list_in: str
+    module: str
+
+
+class Clone:
+    """The clone at this root. Raises `ToolfmtError` where there is none."""
+
+    def __init__(self, root: Path) -> None:
+        missing = [name for name in _OF_A_CLONE if not (root / name).is_file()]
+        if missing:
+            raise ToolfmtError(f"{root}: not the root of a clone of toolfmt ({missing[0]} is not there); {_WAY_OUT}")
+        self.root = root
+
+    @property
+    def runs(self) -> bool:
+        """Whether the toolfmt that runs is the one of this clone."""
+        return Path(__file__).resolve().parents[3] == self.root.resolve()
+
+    def modules(self, list_in: str) -> tuple[str, ...]:
+        """The modules that a list names. Raises `ToolfmtError` for a file without one."""
+        return tuple(item.value for item in _listed(self.read(list_in), list_in))
+
+    def numbers(self, folder: str, begin: str) -> list[int]:
+        """The numbers of three digits in the names of files that begin so."""
+        found = (re.match(rf"{re.escape(begin)}([0-9]{{3}})_", file.name) for file in (self.root / folder).glob("*.py"))
+        return [int(match[1]) for match in found if match]
+
+    def read(self, path: str) -> str:
+        try:
+            return (self.root / path).read_bytes().decode("utf-8")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise ToolfmtError(f"{self.root / path}: cannot be read ({why}); look at the clone") from None
+
+    def changed(self, plan: Plan) -> str:
+        """The text of the file with the list, with the module in it."""
+        text = self.read(plan.list_in)
+        items = _listed(text, plan.list_in)
+        lines = text.splitlines(keepends=True)
+        end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+        before = next((item for item in items if item.value > plan.module), None)
+        place = before.line - 1 if before is not None else items[-1].line
+        return "".join([*lines[:place], f'    "{plan.module}",{end}', *lines[place:]])
+
+    def check(self, plan: Plan) -> None:
+        """Raises `ToolfmtError` for a plan that would overwrite something."""
+        there = [path for path in plan.new if os.path.lexists(self.root / path)]
+        if there:
+            more = f" and {len(there) - 1} more" if len(there) > 1 else ""
+            raise ToolfmtError(
+                f"{there[0]}{more}: there already, and nothing is overwritten; choose another name, or move it away"
+            )
+        for folder in dict.fromkeys(os.path.dirname(path) for path in plan.new):
+            whole = self.root / folder
+            if os.path.islink(whole) or (whole.exists() and not whole.is_dir()):
+                raise ToolfmtError(f"{folder}: there already and no folder; choose another name, or move it away")
+        if plan.module in self.modules(plan.list_in):
+            raise ToolfmtError(f"{plan.list_in} lists {plan.module} already; choose another name, or take it out there")
+
+    def write(self, plan: Plan) -> None:
+        """Carry out a plan; the list comes last, so that it never names what is not there."""
+        self.check(plan)
+        changed = self.changed(plan)
+        for path, text in plan.new.items():
+            self._make(path, text)
+        self._replace(plan.list_in, changed)
+
+    def _make(self, path: str, text: str) -> None:
+        file = self.root / path
+        try:
+            file.parent.mkdir(exist_ok=True)
+            with file.open("x", encoding="utf-8", newline="\n") as made:
+                made.write(text)
+        except OSError as error:
+            raise ToolfmtError(_unwritten(path, error)) from None
+
+    def _replace(self, path: str, text: str) -> None:
+        file = self.root / path
+        beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+        try:
+            with beside.open("xb") as part:
+                part.write(text.encode("utf-8"))
+            beside.replace(file)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            raise ToolfmtError(_unwritten(path, error)) from None
+
+    def patch(self, plan: Plan) -> str:
+        """A plan as a patch: what would be written."""
+        before, after = self.read(plan.list_in), self.changed(plan)
+        parts = [_diff("", text, "/dev/null", f"b/{path}") for path, text in plan.new.items()]
+        return "".join([*parts, _diff(before, after, f"a/{plan.list_in}", f"b/{plan.list_in}")])
+
+
+def find_clone(start: Path, given: str | None) -> Clone:
+    """The clone whose root is `given`, else the one that `start` stands in. Raises `ToolfmtError` where there is
+    none."""
+    if given is not None:
+        return Clone(Path(given))
+    for place in (start, *start.parents):
+        if all((place / name).is_file() for name in _OF_A_CLONE):
+            return Clone(place)
+    raise ToolfmtError(f"{start}: not in a clone of toolfmt, which this command writes into; {_WAY_OUT}")
+
+
+@dataclass(frozen=True)
+class _Listed:
+    value: str
+    line: int
+
+
+def _listed(text: str, path: str) -> list[_Listed]:
+    """The strings of the list of modules, each with its line."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise ToolfmtError(f"{path}: not Python (line {error.lineno}); mend it first") from None
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and _names(node, _LIST):
+            items = [item for item in node.value.elts if isinstance(item, ast.Constant)]
+            found = [_Listed(item.value, item.lineno) for item in items if isinstance(item.value, str)]
+            if found and len({item.line for item in found}) == len(found):
+                return found
+    raise ToolfmtError(f"{path}: no list {_LIST} of a module a line; this toolfmt and the clone are of different times")
+
+
+def _names(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+
+
+def _unwritten(path: str, error: OSError) -> str:
+    return f"{path}: cannot be written ({error.strerror or error}); look at it, and at `git status`"
+
+
+def _diff(before: str, after: str, old: str, new: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), old, new)
+    return "".join(lines)

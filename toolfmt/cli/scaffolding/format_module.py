@@ -1,0 +1,175 @@
+"""The module of a new format: the record in Python, with what a person has to fill in marked by `TO FILL`."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.cli.scaffolding.python_source import WIDTH, Imports, changed, columns, import_lines, keyword, pattern
+from toolfmt.formats import ToolCallFormat, for_model_type, formats, write
+from toolfmt.formats.choice import Choice
+from toolfmt.formats.format import Engine
+from toolfmt.testing.corpus import TO_FILL
+
+_RECORD = ("toolfmt.formats.format", "ToolCallFormat")
+_TOLD_APART = frozenset(
+    {"name", "engine", "page", "instructions", "source", "aliases", "families", "model_types", "signatures"}
+    | {"runtime_parsers", "variants"}
+)
+"""Fields that are written by themselves, or that are another format's own."""
+_EXAMPLE = [("get_weather", {"city": "Paris", "days": 3})]
+_DESCRIBED = [
+    {
+        "name": "get_weather",
+        "parameters": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+    }
+]
+_SHORTEST_MARK = 4
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known of a new format before anybody has filled in the rest.
+
+    `made` is what was derived of the template or, with the sentence `why_not`, its nearest sibling, whose engine stands
+    there until it is replaced. `rendered` is a call as the template renders it.
+    """
+
+    name: str
+    made: ToolCallFormat
+    sibling: str
+    why_not: str = ""
+    rendered: str = ""
+    template: str = ""
+    model_types: Sequence[str] = ()
+
+
+def module_text(known: Knowledge) -> str:
+    """The module in `toolfmt/formats/known`."""
+    imports: Imports = {_RECORD[0]: {_RECORD[1]}}
+    engine = [*_why(known), keyword("engine", known.made.engine, imports, 1) + ","]
+    lines = [
+        f'name="{known.name}",',
+        *engine,
+        'page=__doc__ or "",',
+        _to_fill("instructions", "how to tell a model in words to write a call; an example is put behind it."),
+        _to_fill_row("source", "where calls are documented: model card, chat template, specification"),
+        _to_fill_row("families", "who writes it, as people call these models"),
+        *_model_types(known, imports),
+        *_signatures(known),
+        *_comment(
+            f'{TO_FILL}: runtime_parsers={{"vLLM": "…", "SGLang": "…", "mlx-lm": "…", "llama.cpp": "auto"}}, what '
+            "each runtime calls its parser for it; where none has one, nothing stands here."
+        ),
+        *_else(known, imports),
+    ]
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"{_docstring(known)}\n{import_lines(imports)}\nFORMAT = ToolCallFormat(\n{body})\n"
+
+
+def _docstring(known: Knowledge) -> str:
+    example = known.rendered if known.why_not else write(known.made, _EXAMPLE, _DESCRIBED)
+    lines = _escaped(example.strip("\n") or f"{TO_FILL}: a call as the model writes it.").split("\n")
+    shown = [piece for line in lines for piece in _pieces(line)]
+    first = f"{TO_FILL}: in one line, how a call is written."
+    rest = f"{TO_FILL}: what is odd about it, who writes it otherwise, what is read besides."
+    if len(shown) > len(lines):
+        rest = f"(without the line breaks). {rest}"
+    example = "\n".join(f"    {line}".rstrip() for line in shown)
+    return f'"""{first}\n\n{example}\n\n{rest}\n"""\n'
+
+
+def _pieces(line: str) -> list[str]:
+    """A line of the docstring, broken where it is wider than a line may be."""
+    if columns(line) <= WIDTH - 8:
+        return [line]
+    wide = columns(line) - len(line)
+    return textwrap.wrap(line, WIDTH - 8 - min(wide, 60), break_on_hyphens=False, drop_whitespace=False)
+
+
+def _escaped(text: str) -> str:
+    """Text that stands in a docstring as it is."""
+    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in escaped)
+
+
+def _why(known: Knowledge) -> list[str]:
+    """Why the engine is a sibling's, as comments."""
+    if not known.why_not:
+        return []
+    return [
+        *_comment(f"No format was derived from the template: {known.why_not.rstrip('.')}."),
+        *_comment(
+            f"{TO_FILL}: the engine and its markers. Those of {known.sibling} stand here, whose calls look most alike. "
+            f"What each parameter is stands in {_home(known.made.engine)}; the table of engines in ARCHITECTURE.md "
+            "tells what there is else. Where none can read these calls, one has to learn it first, for every format."
+        ),
+    ]
+
+
+def _home(engine: Engine) -> str:
+    """The module of an engine, or of the one that writes where there are several."""
+    first = engine.engines[0] if isinstance(engine, Choice) else engine
+    return type(first).__module__.replace(".", "/") + ".py"
+
+
+def _comment(text: str) -> list[str]:
+    printable = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    wide = columns(printable) - len(printable)
+    return [f"# {line}" for line in textwrap.wrap(printable, 110 - min(wide, 55), break_on_hyphens=False)]
+
+
+def _to_fill(field: str, what: str) -> str:
+    return f'{field}="{TO_FILL}: {what}",'
+
+
+def _to_fill_row(field: str, what: str) -> str:
+    return f'{field}=("{TO_FILL}: {what}",),'
+
+
+def _model_types(known: Knowledge, imports: Imports) -> list[str]:
+    free = tuple(one for one in known.model_types if for_model_type(one) is None)
+    if free:
+        return [keyword("model_types", free, imports, 1) + ","]
+    what = 'model_types=("…",), each `model_type` of config.json that speaks it; where there is none, nothing.'
+    return _comment(f"{TO_FILL}: {what}")
+
+
+def _signatures(known: Knowledge) -> list[str]:
+    found = signature(known)
+    if found:
+        return [f"signatures=({pattern(found)},),"]
+    return [_to_fill_row("signatures", "a regular expression that only templates of this format match")]
+
+
+def signature(known: Knowledge) -> str:
+    """A pattern by which the template shows that it writes this format: the longest opener that stands in its source
+    and in no call of another format, or else a closer; empty where none does, or where the markers are another
+    format's."""
+    if known.why_not:
+        return ""
+    engine = known.made.engine
+    for marks in ((*engine.openers, *engine.inner.openers), (*engine.closers, *engine.inner.closers)):
+        there = [mark for mark in marks if len(mark.strip()) >= _SHORTEST_MARK and mark in known.template]
+        own = [mark for mark in there if not any(mark in other for other in _written_by_others())]
+        if own:
+            return re.escape(max(sorted(own), key=len)).replace("\\ ", " ")
+    return ""
+
+
+def _written_by_others() -> Iterator[str]:
+    """A call in each way in which the known formats write them."""
+    for format in formats():
+        for variant in ("", *format.variants):
+            yield write(format.with_variant(variant), _EXAMPLE, _DESCRIBED)
+
+
+def _else(known: Knowledge, imports: Imports) -> list[str]:
+    """The other fields of what was derived, as they are."""
+    if known.why_not:
+        return []
+    fields: list[tuple[str, Any]] = changed(known.made, lambda name: name in _TOLD_APART)
+    return [keyword(name, value, imports, 1) + "," for name, value in fields]

@@ -1,0 +1,107 @@
+"""A new finding in a clone: its module with the page to write, its entry in the list, and its test.
+
+Everything that a person has to say begins with `TO FILL`; until then the check finds nothing and its test fails.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolfmt.cli.scaffolding.clone import CHECKS, Clone, Plan
+from toolfmt.cli.scaffolding.names import check_finding_name
+from toolfmt.errors import ToolfmtError
+
+_LIST = f"{CHECKS}/__init__.py"
+_MODULE = re.compile(r"tf([0-9]{3})_([a-z0-9_]+)")
+_LAST = 999
+
+_CHECK = '''"""TO FILL: in one line, what goes wrong, in the words of somebody who has met it.
+
+TO FILL: why it matters: who goes wrong then, and how it shows.
+
+What to do: TO FILL: what helps, in a sentence.
+
+Example: TO FILL: the shortest piece of a template that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import TOOLS, user
+from toolfmt.inspect.report.report import Severity
+
+# TO FILL: how reliable tool calling is. "error": it is not reliable, and render does not fix it by itself; "warning": a
+# plain client goes wrong, and what HEALED_BY names fixes it, in a line below, HEALED_BY: HealedBy = "render", "prose",
+# "setting", "request" or "template"; "note": cost and taste.
+SEVERITY: Severity = "note"
+
+
+def check(facts: Facts) -> Iterator[Found]:
+    renders = facts.renders
+    if renders is None:
+        return
+    # TO FILL: decide by what a probe renders, as here, or by an answer's outcome (facts.detail("...").outcome), never
+    # by searching a sentence of the report.
+    messages = user()
+    offset = renders.text(messages, TOOLS).find("TO FILL: what shows it in the prompt")
+    if offset >= 0:
+        yield Found(
+            "TO FILL: a sentence, what this template does.",
+            "TO FILL: a sentence, what to do about it.",
+            renders.line_at(messages, TOOLS, offset),
+        )
+'''
+
+_TEST = '''"""{code} {name}: found in a template that has it, with its line, and in none without it."""
+
+from __future__ import annotations
+
+from test_inspect import TEMPLATE, changed
+
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import Finding
+
+CODE = "{code}"
+WITH = changed(("</tools>", "</tools>"))  # TO FILL: the template with it: what stands there, and what makes it go wrong
+WITHOUT = TEMPLATE  # TO FILL: a template that is as near to it as can be, and does not have it
+LINE = 0  # TO FILL: the line of WITH that is told; None where there is none
+
+
+def found(template: str) -> list[Finding]:
+    report = inspect_template(template)
+    return [one for one in (*report.findings, *report.notes) if one.code == CODE]
+
+
+def test_it_is_found_with_its_line() -> None:
+    assert WITH != TEMPLATE, "give WITH a template that has it"
+    assert [one.line for one in found(WITH)] == [LINE]
+
+
+def test_it_is_told_in_sentences() -> None:
+    for one in found(WITH):
+        assert (one.message[-1], one.fix[-1], "\\n" in one.message) == (".", ".", False)
+
+
+def test_a_template_without_it_does_not_have_it() -> None:
+    assert found(WITHOUT) == []
+'''
+
+
+def prepare(name: str, clone: Clone) -> tuple[str, Plan]:
+    """The code that a finding of this name gets, and what is written. Raises `ToolfmtError` for a name that cannot be a
+    finding's, or where something is there already."""
+    listed = [found for module in clone.modules(_LIST) if (found := _MODULE.fullmatch(module))]
+    check_finding_name(name, [found[2].replace("_", "-") for found in listed])
+    number = max([0, *(int(found[1]) for found in listed), *clone.numbers(CHECKS, "tf")]) + 1
+    if number > _LAST:
+        raise ToolfmtError(
+            f"there is no code behind TF{_LAST}; a new finding needs a longer one, which is yours to make"
+        )
+    code, module = f"TF{number:03}", f"tf{number:03}_{name.replace('-', '_')}"
+    new = {f"{CHECKS}/{module}.py": _CHECK, f"tests/test_{module}.py": _TEST.format(code=code, name=name)}
+    plan = Plan(new, _LIST, module)
+    clone.check(plan)
+    return code, plan

@@ -1,0 +1,156 @@
+"""A new format in a clone: its module, its entry in the list, and its case files, as far as a template tells them.
+
+`prepare` looks at the template and says what is to be written, or that nothing is needed, as a known format reads the
+calls already. The template runs in a process with limits unless it is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.cli.scaffolding.case_files import ASKED, Asked, calls_alone, case_files
+from toolfmt.cli.scaffolding.clone import FORMATS, Clone, Plan
+from toolfmt.cli.scaffolding.format_module import Knowledge, module_text
+from toolfmt.cli.scaffolding.names import check_format_name
+from toolfmt.errors import LimitHit, ToolfmtError
+from toolfmt.formats import ToolCallFormat, for_model_type, get
+from toolfmt.formats.known import module_of
+from toolfmt.formats.parse import parse
+from toolfmt.formats.stored import from_text
+from toolfmt.inspect.format.nearest_format import nearest_sibling
+from toolfmt.inspect.report.report import DerivedFormat
+from toolfmt.inspect.shown_turns import ShownTurns, show_turns
+from toolfmt.model.jobs import SHOW, shared_worker
+from toolfmt.templates import ModelFiles, load_files
+
+_LIST = f"{FORMATS}/__init__.py"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is to be written, and what a person should know of it, each a sentence without a full stop."""
+
+    plan: Plan
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class NotNeeded:
+    """A known format reads these calls already; `told` says which, and what may be missing of it."""
+
+    told: tuple[str, ...]
+
+
+def prepare(name: str, place: str, clone: Clone, *, trusted: bool = False) -> Prepared | NotNeeded:
+    """What `toolfmt new-format NAME --from PLACE` writes into the clone.
+
+    Raises `ToolfmtError` for a name that cannot be a format's, a place without a template that can be rendered, and
+    where something is there already.
+    """
+    modules = clone.modules(_LIST)
+    check_format_name(name, modules)
+    clone.check(Plan(_files(name, "", {}), _LIST, name))  # before the template is looked at
+    files = load_files(place)
+    shown = _shown(files, place, trusted)
+    if shown.derivation.known:
+        return NotNeeded(_known(get(shown.derivation.known), shown, files))
+    texts = shown.texts or (None,) * len(ASKED)
+    sibling = nearest_sibling(texts[0], ASKED[0].calls, list(ASKED[0].turn.tools))
+    return _prepared(name, files, shown, texts, sibling)
+
+
+def _shown(files: ModelFiles, place: str, trusted: bool) -> ShownTurns:
+    turns = [asked.turn for asked in ASKED]
+    try:
+        shown = show_turns(files, turns) if trusted else shared_worker().run(SHOW, files, turns)
+    except LimitHit as hit:
+        raise ToolfmtError(f"{place}: the template hit a limit ({hit.limit}): {hit.own_words}") from None
+    if shown.failure:
+        raise ToolfmtError(f"{place}: {shown.failure}; a format is read off a template that renders")
+    return shown
+
+
+def _known(format: ToolCallFormat, shown: ShownTurns, files: ModelFiles) -> tuple[str, ...]:
+    """What there is to do where a known format reads the calls."""
+    module = f"{FORMATS}/{module_of(format)}.py"
+    told = [f"{format.name} reads these calls already, and nothing is written; its record is {module}"]
+    if not shown.as_known:
+        told.append("it writes them otherwise than the template does: this way of writing goes into its `variants`")
+    listed = (format, *_formats_of(files))
+    if new := [one for one in files.model_types if not any(one in known.model_types for known in listed)]:
+        told.append(f"it does not list the model type {', '.join(new)}: that goes into its `model_types`")
+    told.append(f"a new case of how these models write goes into corpus/{format.name}")
+    return tuple(told)
+
+
+def _formats_of(files: ModelFiles) -> list[ToolCallFormat]:
+    return [known for one in files.model_types if (known := for_model_type(one)) is not None]
+
+
+def _prepared(
+    name: str, files: ModelFiles, shown: ShownTurns, texts: Sequence[str | None], sibling: ToolCallFormat
+) -> Prepared:
+    derived = shown.derivation.derived
+    made = sibling if derived is None else from_text(derived.text, "a derived format")
+    unread: list[str] = []
+    if derived is not None:
+        texts, unread = _read_back(made, texts)
+    template = files.template(True) or files.template(False)
+    knowledge = Knowledge(
+        name=name,
+        made=made,
+        sibling=sibling.name,
+        why_not=shown.derivation.why_not,
+        rendered=texts[0] or "",
+        template="" if template is None else template.text,
+        model_types=files.model_types,
+    )
+    new = _files(name, module_text(knowledge), case_files(texts, sibling.name))
+    told = [_made(derived, shown), f"nearest known format: {sibling.name} (corpus/{sibling.name})", *unread]
+    return Prepared(Plan(new, _LIST, name), tuple(told))
+
+
+def _made(derived: DerivedFormat | None, shown: ShownTurns) -> str:
+    if derived is None:
+        return f"no format can be derived, so that the engine is to be filled in: {shown.derivation.why_not}"
+    return "; ".join([f"derived ({derived.kind}), {derived.proof}", *derived.limits])
+
+
+def _files(name: str, module: str, cases: dict[str, str]) -> dict[str, str]:
+    return {
+        f"{FORMATS}/{name}.py": module,
+        **{f"corpus/{name}/{file}": text for file, text in (cases or case_files((None,) * len(ASKED), "")).items()},
+    }
+
+
+def _read_back(format: ToolCallFormat, texts: Sequence[str | None]) -> tuple[list[str | None], list[str]]:
+    """The texts that the derived format reads as what went in, and of the others what is told: the proof has named what
+    the template loses and the format cannot carry, and no such case can be met."""
+    kept: list[str | None] = []
+    told = []
+    for asked, text in zip(ASKED, texts, strict=True):
+        read = text is None or _reads(format, asked, text, calls_alone(asked, texts))
+        kept.append(text if read else None)
+        if not read:
+            told.append(f"left out: {asked.topic}, {asked.title}; it does not come back as it went in")
+    return kept, told
+
+
+def _reads(format: ToolCallFormat, asked: Asked, text: str, alone: str | None) -> bool:
+    message = parse(text, format, tools=list(asked.turn.tools) if asked.declared else None, strict=True)
+    calls = [(call.name, _exact(json.loads(call.arguments))) for call in message.tool_calls]
+    went_in = [(name, _exact(dict(arguments))) for name, arguments in asked.calls]
+    beside = (message.content or "", message.reasoning or "")
+    return (
+        not message.rejected
+        and calls == went_in
+        and beside == (asked.content_in(text, alone), asked.reasoning_in(text))
+    )
+
+
+def _exact(value: Any) -> str:
+    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,108 @@
+"""Answers parsed whole: each is a parser fed once. There is no second implementation.
+
+`parse` reads one answer, `parse_many` a number of them, in several processes where asked to; the command line reads a
+file of them through `messages_of`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from toolfmt.formats.format import ToolCallFormat
+from toolfmt.formats.parser import Parser
+from toolfmt.messages.message import Message
+from toolfmt.messages.tools import counting_tools
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Asked: TypeAlias = tuple[str, object]
+"""An answer, and the tools that its model was given (as `counting_tools` gives them: they go to other processes)."""
+
+_TOGETHER = 64
+"""Answers that go to a process at once: sending one costs about as much as reading it."""
+
+
+def parse(
+    text: str,
+    format: str | ToolCallFormat,
+    *,
+    tools: object = None,
+    prefix: str = "",
+    strict: bool = False,
+    taken_ids: Collection[str] = (),
+) -> Message:
+    """One answer of a model as a message.
+
+    Takes the text, a format or its name, and what `Parser` takes. Content and reasoning that the prefix already holds
+    of the answer (a continued message) belong to the message too. Raises `UnknownFormat` and `BadTools`; never on the
+    text.
+    """
+    parser = Parser(format, tools=tools, prefix=prefix, strict=strict)
+    events = [*parser.feed(text), *parser.finish()]
+    return Message.from_events([*parser.continued, *events], taken_ids, parser.format.call_id)
+
+
+def parse_many(
+    texts: Iterable[str],
+    format: str | ToolCallFormat,
+    *,
+    tools: object = None,
+    prefix: str = "",
+    strict: bool = False,
+    processes: int = 1,
+) -> list[Message]:
+    """Many answers as messages, in the order of the texts; each is what `parse` makes of it alone.
+
+    Takes what `parse` takes; with more than one of `processes`, that many read side by side. As everywhere, a program
+    that starts processes does so below `if __name__ == "__main__"`. Raises `UnknownFormat`, `BadTools`, `ValueError`
+    for fewer than one process, and `TypeError` for what is no collection of texts and no number of processes.
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts is a collection of texts, not one text; parse(text, format) reads one")
+    given = counting_tools(tools)
+    known = Parser(format, tools=given).format  # so that bad input is told before the first text is read
+    asked = ((_text(text, position), given) for position, text in enumerate(texts))
+    return list(messages_of(asked, known, prefix=prefix, strict=strict, processes=processes))
+
+
+def _text(text: object, position: int) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"texts[{position}] is no text but of type {type(text).__name__}; decode it, or leave it out")
+    return text
+
+
+def messages_of(
+    asked: Iterable[Asked], format: ToolCallFormat, *, prefix: str = "", strict: bool = False, processes: int = 1
+) -> Iterator[Message]:
+    """The messages of answers with their tools, one by one as they are asked for, in order.
+
+    With several processes they are read some ahead, never all of them. Raises what `parse_many` raises.
+    """
+    if not isinstance(processes, int) or isinstance(processes, bool):
+        raise TypeError(f"processes is a whole number of at least 1, not {processes!r}")
+    if processes < 1:
+        raise ValueError(f"processes must be at least 1, not {processes}")
+    read = partial(_read, format=format, prefix=prefix, strict=strict)
+    if processes == 1:
+        yield from (message for one in asked for message in read([one]))
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    waiting: deque[Future[list[Message]]] = deque()
+    left = iter(asked)
+    with ProcessPoolExecutor(processes) as pool:
+        while True:
+            while len(waiting) < 4 * processes and (batch := list(islice(left, _TOGETHER))):
+                waiting.append(pool.submit(read, batch))
+            if not waiting:
+                return
+            yield from waiting.popleft().result()
+
+
+def _read(asked: list[Asked], format: ToolCallFormat, prefix: str, strict: bool) -> list[Message]:
+    return [parse(text, format, tools=tools, prefix=prefix, strict=strict) for text, tools in asked]

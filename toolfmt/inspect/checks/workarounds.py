@@ -1,0 +1,50 @@
+"""What to do where a template does not take tools or a role: told by what else it takes, so that the advice works."""
+
+from __future__ import annotations
+
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import HealedBy
+
+_DOES_IT = "toolfmt's render does it for you"
+
+
+SEND_TEXT_PARTS = 'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt render` does this.'
+
+
+def describe_tools(facts: Facts) -> str:
+    """Where to describe tools that the template does not show."""
+    if facts.refuses_questions:
+        return "Describe the tools in a message once the template takes one (TF003)."
+    if facts.question_form == "nothing":
+        return "Use another template for chat: what is described in words does not reach the prompt either."
+    if facts.question_form == "parts":
+        return "Describe the tools in a message whose content is a list of parts."
+    place = "in a system message" if facts.yes("system") else "at the beginning of the first user message"
+    return f"Describe the tools {place}; {_DOES_IT}."
+
+
+def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, HealedBy]:
+    """What the caller may `change` of a definition, or `otherwise` do where words reach the prompt; and what heals the
+    finding then.
+    """
+    if facts.takes_prose:
+        return f"{change}{otherwise}.", "prose"
+    no_prompt = (
+        "The tools cannot be described in the system prompt, because the template takes no request without tools."
+    )
+    return f"{change}. {no_prompt}", "request"
+
+
+def shows_descriptions(facts: Facts) -> bool:
+    """Whether the template shows the descriptions of tools: toolfmt's render states there what it leaves out."""
+    shown = facts.sections.definitions.get("description")
+    return shown is not None and shown.answer == "yes"
+
+
+def give_instructions(facts: Facts) -> str:
+    """Where to give the instructions that stand in a message of a role that the template does not take."""
+    if facts.question_form == "nothing":
+        return "Use another template for chat: the text of other messages does not reach the prompt either."
+    if facts.question_form == "parts":
+        return "Give content as a list of parts; put what is still lost at the beginning of the first user message."
+    return f"Put the instructions at the beginning of the first user message; {_DOES_IT}."

@@ -1,0 +1,55 @@
+"""A format derived from a model's template, whether or not a known format reads its calls.
+
+Asked for by name (`toolfmt derive`); an inspection derives one only of calls that no known format reads. The template's
+code runs in this process: `toolfmt.model.jobs` runs it in one with limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolfmt.errors import LimitHit
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.format.derive.derive import derive_from
+from toolfmt.inspect.format.derived import record_of
+from toolfmt.inspect.profiling import facts_of
+from toolfmt.inspect.report.report import DerivedFormat
+from toolfmt.templates import ModelFiles
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """What was derived, or why nothing was (a clause); `known` is the known format that reads these calls too, by name,
+    and tells what models of it write otherwise than their history."""
+
+    derived: DerivedFormat | None = None
+    why_not: str = ""
+    known: str = ""
+
+
+def derive_files(files: ModelFiles) -> Derivation:
+    """What can be derived from the template in force where tools are given. Raises `LimitHit`, and nothing else."""
+    return derivation_of(facts_of(files, None))
+
+
+def derivation_of(facts: Facts) -> Derivation:
+    """The same of a template that has been probed."""
+    if facts.renders is None or facts.probed is None:
+        return Derivation(why_not=_unusable(facts))
+    other, best = facts.decided.unclaimed, facts.decided.read_back
+    if other is not None and (other.derived is not None or other.why_not):
+        return Derivation(other.derived, other.why_not)
+    made = derive_from(facts.renders, facts.probed.shape)
+    known = "" if best is None else best.format.name
+    return Derivation(None if made.format is None else record_of(made), made.why_not, known)
+
+
+def derivation_stopped(hit: LimitHit) -> Derivation:
+    """What is derived where the template hit this limit: nothing."""
+    return Derivation(why_not=f"the template hit a limit ({hit.limit}): {hit.own_words}")
+
+
+def _unusable(facts: Facts) -> str:
+    if facts.broken is None:
+        return "there is no chat template"
+    return f"the template cannot be rendered: {facts.broken.own_words}"

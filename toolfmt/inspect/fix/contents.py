@@ -1,0 +1,57 @@
+"""The files of a copy as bytes by name, and a template's text changed wherever it stands in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from toolfmt.inspect.fix.json_text import Member, members, strings, with_string
+from toolfmt.inspect.runtimes.template_choice import same_text
+from toolfmt.templates import CHAT_TEMPLATE_FILE, ModelFiles, TemplateSource
+
+
+def with_template_text(
+    contents: Mapping[str, bytes], files: ModelFiles, source: TemplateSource, text: str
+) -> dict[str, bytes]:
+    """The contents with this text in the place of the template's, in every file that holds the same one.
+
+    A GGUF file is no part of them: its template goes into a file of its own.
+    """
+    if files.kind != "directory":
+        return {**contents, template_file(files, source): _bytes(text)}
+    changed = dict(contents)
+    for one in files.templates:
+        if same_text(one, source) and one.origin in contents:
+            changed[one.origin] = replaced_template(changed[one.origin], one, text)
+    return changed
+
+
+def template_file(files: ModelFiles, source: TemplateSource) -> str:
+    """The file that a template which stands in no directory is written into."""
+    return source.origin if files.kind == "template" else CHAT_TEMPLATE_FILE
+
+
+def replaced_template(data: bytes, source: TemplateSource, text: str) -> bytes:
+    """The bytes of a file with this text in the place of the template's."""
+    if source.origin.endswith(".jinja"):
+        return _bytes(text)
+    whole = _text(data)
+    for member in members(whole):
+        if member.key == "chat_template":
+            for string in reversed(list(strings(whole, member))):
+                if same_text(replace(source, text=_string(whole, string)), source):
+                    whole = with_string(whole, string, text)
+    return _bytes(whole)
+
+
+def _string(text: str, member: Member) -> str:
+    return str(json.loads(text[member.value : member.end], strict=False))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,230 @@
+"""A model mended in a copy: its template, then its settings, each change proven on the copy as it stands.
+
+`mend_copy` does all of it; the original is only read. What is changed is told file by file as a diff, with the finding
+that it heals.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
+from toolfmt.inspect.comparison import compare, is_below
+from toolfmt.inspect.fix import remedies
+from toolfmt.inspect.fix.contents import template_file, with_template_text
+from toolfmt.inspect.fix.fix_template import Mended, Prove, mend, with_template
+from toolfmt.inspect.fix.settings import ABOUT_THE_PARSER, HEALED_BY_SETTINGS, Attempt, attempts
+from toolfmt.inspect.fix.small_files import CannotCopy, check_output, small_files, write
+from toolfmt.inspect.report.report import Finding, JsonRecord, Report, ToolsWord
+from toolfmt.inspect.runtimes.template_choice import same_text
+from toolfmt.templates import ModelFiles, load_files
+
+_LONG_LINE = 500
+"""Where a file has a line this long (a template in JSON), a diff shows changed lines only."""
+_ELSEWHERE = "make room there, or name another directory by TMPDIR"
+_MOST_SETTINGS = 10
+"""Attempts at settings for one model."""
+
+
+@dataclass(frozen=True)
+class Fixed(JsonRecord):
+    """One change of a file: the code of the finding that it heals, the file, what changed as a unified diff."""
+
+    code: str
+    file: str
+    diff: str
+
+
+@dataclass(frozen=True)
+class NotFixed(JsonRecord):
+    """A finding that remains, and why."""
+
+    code: str
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class MendedModel:
+    """A copy that was written: where, the report on it, what was changed, what remains, the files that it holds."""
+
+    output: Path
+    report: Report
+    fixed: tuple[Fixed, ...]
+    not_fixed: tuple[NotFixed, ...]
+    files: tuple[str, ...]
+    kind: str
+    """What the original is: a directory, a GGUF file, a template alone."""
+    before: ToolsWord
+    """The verdict on the original in a word."""
+
+    def telling(self, report: Report) -> MendedModel:
+        """The same with this report on the copy, of whose findings alone it is told why they remain."""
+        codes = {finding.code for finding in remedies.everything(report)}
+        return replace(self, report=report, not_fixed=tuple(one for one in self.not_fixed if one.code in codes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report on the copy, with `fixed` and `not_fixed`."""
+        told = {"fixed": self.fixed, "not_fixed": self.not_fixed}
+        return self.report.to_dict() | {key: [one.to_dict() for one in value] for key, value in told.items()}
+
+
+def mend_copy(
+    files: ModelFiles,
+    report: Report,
+    codes: frozenset[str],
+    output: Path,
+    inspect: Callable[[ModelFiles], Report],
+    prove: Prove,
+) -> MendedModel:
+    """The copy of a model in `output`, with what can be healed of the report's findings of these codes.
+
+    Only the small files that toolfmt reads are copied. Raises `CannotCopy` where `output` holds anything or lies in
+    the original, and what `inspect` raises.
+    """
+    check_output(output, files)
+    copy = _Copy(files, inspect)
+    mended = mend(files, report, codes, inspect, prove)
+    if mended is not None:
+        copy.take(mended)
+    if files.kind == "directory":
+        _mend_settings(copy, mended.report if mended is not None else report, codes)
+    write(copy.contents, output)
+    last = inspect(copy.loaded(output))
+    tried = {} if mended is None else mended.why_not
+    return MendedModel(
+        output,
+        last,
+        tuple(copy.fixed),
+        _remaining(last, tried),
+        tuple(sorted(copy.contents)),
+        files.kind,
+        report.verdict.tools,
+    )
+
+
+class _Copy:
+    """The files of the copy as they are so far, and what was changed in them."""
+
+    def __init__(self, files: ModelFiles, inspect: Callable[[ModelFiles], Report]) -> None:
+        self._original = files
+        self.inspect = inspect
+        self.contents: Mapping[str, bytes] = small_files(files.home) if files.kind == "directory" else {}
+        self._written = None if files.kind == "directory" else files.template(True) or files.template(False)
+        if self._written is not None:
+            self.contents = with_template_text({}, files, self._written, self._written.text)
+        self.fixed: list[Fixed] = []
+
+    def take(self, mended: Mended) -> None:
+        """Write what became of the template wherever it stands."""
+        self.contents = with_template_text(self.contents, self._original, mended.source, mended.text)
+        places = [one for one in self._original.templates if same_text(one, mended.source)]
+        alone = self._original.kind != "directory"
+        labels = [template_file(self._original, mended.source)] if alone else [_label(one.origin) for one in places]
+        for step in mended.steps:
+            for label in dict.fromkeys(labels):
+                self.fixed += [Fixed(code, label, diff(step.before, step.after, label)) for code in step.codes]
+
+    def change(self, attempt: Attempt, codes: tuple[str, ...]) -> None:
+        before = self.contents.get(attempt.file, b"")
+        old, new = attempt.texts or tuple(data.decode("utf-8", "surrogatepass") for data in (before, attempt.data))
+        label = _label(attempt.file) if attempt.texts else attempt.file
+        self.contents = {**self.contents, attempt.file: attempt.data}
+        self.fixed += [Fixed(code, label, diff(old, new, label)) for code in codes]
+
+    def loaded(self, directory: Path) -> ModelFiles:
+        """What the copy in this directory is; of a GGUF file, the file with the template beside it."""
+        if self._original.kind == "directory":
+            return load_files(directory)
+        if self._written is None:
+            return self._original
+        file = directory / template_file(self._original, self._written)
+        alone = load_files(file)
+        if self._original.kind == "template":
+            return alone
+        return with_template(self._original, self._written, alone.templates[0].text)
+
+
+def _label(origin: str) -> str:
+    """What a diff calls the place of a template."""
+    return origin if origin.endswith(".jinja") else f"{origin} (chat_template)"
+
+
+def _mend_settings(copy: _Copy, report: Report, codes: frozenset[str]) -> None:
+    """Try settings until none heals anything more, each in a directory that does not stay."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(_MOST_SETTINGS):
+                files = _loaded(copy.contents, Path(folder) / f"{number}")
+                better = _next_setting(copy, report, files, codes, Path(folder) / f"{number}-")
+                if better is None:
+                    return
+                attempt, healed, report = better
+                copy.change(attempt, healed)
+    except OSError as error:
+        if isinstance(error, ToolfmtError):
+            raise
+        raise CannotCopy(f"no directory to try settings in ({error.strerror}); {_ELSEWHERE}") from None
+
+
+def _next_setting(
+    copy: _Copy, report: Report, files: ModelFiles, codes: frozenset[str], folder: Path
+) -> tuple[Attempt, tuple[str, ...], Report] | None:
+    """The first attempt that heals something, what it heals, and the report on it."""
+    for number, attempt in enumerate(attempts(report, files, copy.contents, codes)):
+        try:
+            changed = _loaded({**copy.contents, attempt.file: attempt.data}, folder.with_name(f"{folder.name}{number}"))
+            after = copy.inspect(changed)
+        except (CannotCopy, WorkerUnavailable):
+            raise
+        except ToolfmtError:
+            continue
+        healed = healed_by(report, after, attempt.codes)
+        if healed:
+            return attempt, healed, after
+    return None
+
+
+def healed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes of these that a setting heals; none where it changes anything of what the template does, or brings
+    another finding than one that a setting heals, or an error about the parser for another such error.
+    """
+    comparison = compare(before, after)
+    left = {finding.code for finding in remedies.everything(after)}
+    # A declaration that contradicts the template decides the format as long as it stands.
+    behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
+    came = (*comparison.behaviour.came, *comparison.settings.came)
+    fatal = ABOUT_THE_PARSER if set(codes) <= set(ABOUT_THE_PARSER) else ()
+    unhealed = any(
+        one.code not in HEALED_BY_SETTINGS or (one.severity == "error" and one.code in fatal) for one in came
+    )
+    worse = comparison.prompts or behaves or unhealed
+    return () if worse else tuple(code for code in codes if code not in left)
+
+
+def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
+    write(contents, folder, _ELSEWHERE)
+    return load_files(folder)
+
+
+def _remaining(report: Report, tried: Mapping[str, str]) -> tuple[NotFixed, ...]:
+    """Every code that is still told, once."""
+    first: dict[str, Finding] = {}
+    for finding in remedies.everything(report):
+        first.setdefault(finding.code, finding)
+    return tuple(
+        NotFixed(one.code, one.name, tried.get(one.code) or remedies.why_not(one, report)) for one in first.values()
+    )
+
+
+def diff(before: str, after: str, file: str) -> str:
+    """How the text of a file changed, as a unified diff."""
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    beside = 0 if any(len(line) > _LONG_LINE for line in (*old, *new)) else 2
+    made = difflib.unified_diff(old, new, f"a/{file}", f"b/{file}", n=beside)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)

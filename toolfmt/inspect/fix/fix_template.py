@@ -1,0 +1,208 @@
+"""Mending one template: remedy after remedy is tried, and what is proven is kept.
+
+`mend` takes the files and the report of a model and gives back the template's text with the steps that led there. How a
+model is inspected and where templates are rendered is its caller's affair. A remedy counts once the law of `proof.py`
+holds of it and a second inspection says that nothing is worse; of its edits as few are made as are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from toolfmt.errors import ToolfmtError, WorkerUnavailable
+from toolfmt.inspect.fix import remedies
+from toolfmt.inspect.fix.conversations import Variant
+from toolfmt.inspect.fix.prelude import with_prelude
+from toolfmt.inspect.fix.reinspection import what_is_worse
+from toolfmt.inspect.fix.remedies import Remedy
+from toolfmt.inspect.fix.sites import Sites
+from toolfmt.inspect.fix.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
+from toolfmt.inspect.fix.verification import NOT_SHOWN, Verdict
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.runtimes.template_choice import same_text
+from toolfmt.templates import ModelFiles, TemplateSource
+
+_MOST_EDITS = 60
+"""Places that are tried at once; a template of today has a dozen."""
+
+
+class Prove(Protocol):
+    """`toolfmt.inspect.fix.verification.judged`, wherever it runs."""
+
+    def __call__(
+        self, before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool
+    ) -> Verdict: ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change of a text: the findings that it heals, and the text before and after."""
+
+    codes: tuple[str, ...]
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What became of a template: its source as it was, its text now, the steps, and why other findings remain."""
+
+    source: TemplateSource
+    text: str
+    report: Report
+    """The inspection of the text as it is now."""
+    steps: tuple[Step, ...] = ()
+    why_not: dict[str, str] = field(default_factory=dict)
+    """By code of a finding for which something was tried."""
+
+
+def mend(
+    files: ModelFiles,
+    report: Report,
+    codes: frozenset[str],
+    inspect: Callable[[ModelFiles], Report],
+    prove: Prove,
+) -> Mended | None:
+    """The template in force where tools are given, with what can be healed of the findings of these codes.
+
+    None where there is no template, or one that is not rendered.
+    """
+    source = files.template(True) or files.template(False)
+    if source is None or report.profile.failure is not None:
+        return None
+    mending = _Mending(files, source, report, inspect, prove)
+    for remedy in list(remedies.of(report, codes)):
+        mending.attempt(remedy)
+    return Mended(source, mending.text, mending.report, tuple(mending.steps), mending.why_not)
+
+
+def with_template(files: ModelFiles, source: TemplateSource, text: str) -> ModelFiles:
+    """The files with this text wherever the template's own stands, line ends apart."""
+    templates = tuple(replace(one, text=text) if same_text(one, source) else one for one in files.templates)
+    return replace(files, templates=templates)
+
+
+class _Mending:
+    """The state of a mend: the template's body, the clauses before it, the report on both."""
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        source: TemplateSource,
+        report: Report,
+        inspect: Callable[[ModelFiles], Report],
+        prove: Prove,
+    ) -> None:
+        self._files, self._source, self._inspect, self._prove = files, source, inspect, prove
+        self._body = as_newlines(source.text)
+        self._clauses: tuple[str, ...] = ()
+        self.report = report
+        self.text = source.text
+        self.steps: list[Step] = []
+        self.why_not: dict[str, str] = {}
+
+    def attempt(self, remedy: Remedy) -> None:
+        """Try a remedy; what it heals becomes a step, else it is noted why it does not."""
+        told = [finding for finding in remedies.everything(self.report) if finding.code in remedy.codes]
+        if not told:
+            return  # healed along with another
+        codes = tuple(dict.fromkeys(finding.code for finding in told))
+        why = "its lines end in several ways" if self._body is None else ""
+        for body, clauses in self._candidates(remedy, [finding.line for finding in told]):
+            text = with_line_ends_of(self._source.text, with_prelude(clauses, body))
+            report, why = self._inspected(text, remedy, codes)
+            if report is not None:
+                gone = tuple(code for code in codes if code not in {one.code for one in remedies.everything(report)})
+                self.steps.append(Step(gone or codes, self.text, text))
+                self._body, self._clauses, self.text, self.report = body, clauses, text, report
+                return
+        why = why or self._last_why or "the template does it in no way that is known here"
+        self.why_not |= {code: remedies.known_reason(code, self.report) or why for code in codes}
+
+    def _inspected(self, text: str, remedy: Remedy, codes: tuple[str, ...]) -> tuple[Report | None, str]:
+        """The second inspection, where nothing is worse by it; else why it is none."""
+        try:
+            report = self._inspect(with_template(self._files, self._source, text))
+        except WorkerUnavailable:
+            raise
+        except ToolfmtError as error:
+            return None, str(error)
+        worse = what_is_worse(self.report, report, codes, remedies.may_change(remedy, self.report))
+        return (None, worse) if worse else (report, "")
+
+    def _candidates(self, remedy: Remedy, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The bodies and clauses of which the law holds, the smallest change first."""
+        body, self._last_why = self._body, ""
+        if body is None:
+            return
+        if remedy.edits is not None:
+            found = _apart(remedy.edits(Sites(body, words(body))))[:_MOST_EDITS]
+            above = with_prelude(self._clauses, body).count("\n") - body.count("\n")
+            near = [edit for edit in found if line_at(body, edit.start) + above in lines]
+            for few in self._holding(remedy, near, found):
+                yield edited(body, few), self._clauses
+        if remedy.clause:
+            clauses = (*self._clauses, remedy.clause)
+            if self._holds(remedy, with_prelude(clauses, body)):
+                yield body, clauses
+
+    def _holding(self, remedy: Remedy, near: list[Edit], found: list[Edit]) -> Iterator[list[Edit]]:
+        """Sets of edits that do: of those near the finding, else of all, else of all that do no harm."""
+        choices: tuple[Callable[[], list[Edit]], ...] = (
+            lambda: near,
+            lambda: found,
+            lambda: self._harmless(remedy, found),
+        )
+        tried: list[list[Edit]] = [[]]
+        for choose in choices:
+            edits = choose()
+            if edits in tried:
+                continue
+            tried.append(edits)
+            if self._holds(remedy, self._with(edits)):
+                fewest = self._fewest(remedy, edits)
+                yield from [fewest] if fewest == edits else [fewest, edits]
+
+    def _harmless(self, remedy: Remedy, found: list[Edit]) -> list[Edit]:
+        """The edits that change nothing by themselves that should not change."""
+        return [edit for edit in found if self._judged(self._with([edit]), (), remedy.typed).why in (NOT_SHOWN, "")]
+
+    def _fewest(self, remedy: Remedy, edits: list[Edit]) -> list[Edit]:
+        """The edits without those that are not needed."""
+        for edit in reversed(edits):
+            rest = [one for one in edits if one != edit]
+            if rest and self._holds(remedy, self._with(rest)):
+                edits = rest
+        return edits
+
+    def _with(self, edits: list[Edit]) -> str:
+        assert self._body is not None
+        return with_prelude(self._clauses, edited(self._body, edits))
+
+    def _holds(self, remedy: Remedy, text: str) -> bool:
+        verdict = self._judged(text, remedies.variants(remedy, self.report), remedy.typed)
+        if not verdict.holds:
+            self._last_why = verdict.why
+        return verdict.holds
+
+    def _judged(self, text: str, wanted: Sequence[Variant], typed: bool) -> Verdict:
+        before = with_prelude(self._clauses, self._body or "")
+        shape = self.report.profile.shape or Shape()
+        try:
+            return self._prove(before, text, self._files.special_tokens, shape, wanted, typed)
+        except WorkerUnavailable:
+            raise
+        except ToolfmtError as error:
+            return Verdict(False, str(error))
+
+
+def _apart(edits: Iterator[Edit]) -> list[Edit]:
+    """The edits in their order, without those that overlap one before."""
+    kept: list[Edit] = []
+    for edit in sorted(set(edits), key=lambda edit: (edit.start, -edit.end)):
+        if not kept or edit.start >= kept[-1].end:
+            kept.append(edit)
+    return kept

@@ -1,0 +1,155 @@
+"""Whether a changed template does what is wanted and nothing else: both are rendered, and their prompts compared.
+
+`judged` runs where untrusted templates may run; `toolfmt.model.jobs` hands it to a process with limits. The law: what
+the template took before it renders to the same bytes; the way of writing that the finding is about renders to the
+prompt of the way that was right all along (content in parts that came out stays as it did); any other way as before, or
+right as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from toolfmt.errors import LimitHit, TemplateError
+from toolfmt.inspect.fix.conversations import (
+    IN_WORDS,
+    VARIANTS,
+    Asked,
+    Variant,
+    conversations,
+    in_parts,
+    written_otherwise,
+)
+from toolfmt.inspect.probe.conversations import STAND_INS, Shape
+from toolfmt.templates import ChatTemplate
+
+_BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
+"""What a call is often written with, and what templates write otherwise."""
+_LINES = "Qk4first\nQk4second"
+NOT_SHOWN = "none of the conversations that a change is proven on shows it, so that none can be proven"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the law holds; else `why` not, in a few words. `healed` counts the prompts that came right by it."""
+
+    holds: bool
+    why: str = ""
+    healed: int = 0
+
+
+def judged(
+    before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool = False
+) -> Verdict:
+    """The law of a template's text `before` and `after` a mend, of these ways of writing.
+
+    `tokens` are the model's special tokens. Where `typed`, it is calls with values that are no strings that are to
+    change, into whatever: an inspection has to tell whether that is right.
+    """
+    healed = 0
+    asked = list(conversations(shape))
+    try:
+        was, is_now = (_renderer(text, tuple(tokens.items())) for text in (before, after))
+        # What is wanted first: most attempts fail at it.
+        for one in asked:
+            for variant in wanted:
+                other = written_otherwise(one, variant)
+                right = _right(one, variant, was)
+                if other is None or isinstance(right, TemplateError):
+                    continue
+                if is_now(other) != right:
+                    return Verdict(False, _not_right(one, variant))
+                healed += was(other) != right
+                if (beside := _wrong_beside(one, variant, was, is_now)) is not None:
+                    return Verdict(False, beside)
+        for one in asked:
+            if typed and one.typed:
+                if isinstance(is_now(one), TemplateError):
+                    return Verdict(False, f"with what was tried the template fails on {one.name}")
+                healed += is_now(one) != was(one)
+            elif (why := _changed(one, was, is_now, wanted)) is not None:
+                return Verdict(False, why)
+    except TemplateError as error:  # the changed template does not compile
+        return Verdict(False, str(error))
+    return Verdict(healed > 0, "" if healed else NOT_SHOWN, healed)
+
+
+def _wrong_beside(one: Asked, wanted: Variant, was: _Renders, is_now: _Renders) -> str | None:
+    """In which other way of writing what is wanted does not come out as it should; None where it does."""
+    for beside in _BESIDE:
+        plain = None if beside == wanted else written_otherwise(one, beside)
+        other = None if plain is None else written_otherwise(plain, wanted)
+        if plain is None or other is None or isinstance(right := _right(plain, wanted, was), TemplateError):
+            continue
+        if is_now(other) != right:
+            return _not_right(one, wanted, beside)
+    return None
+
+
+def _right(one: Asked, written: Variant, was: _Renders) -> str | TemplateError:
+    """What a conversation has to become written in this way: the prompt that it has as it stands. Parts that came out
+    already stay as they did, joined to each other however the template joins them.
+    """
+    taken = [at for at in range(len(one.messages)) if written == "parts" and _takes_parts(one, at, was)]
+    return was(in_parts(one, taken))
+
+
+def _takes_parts(one: Asked, at: int, was: _Renders) -> bool:
+    """Whether the content of this message comes out as a list of parts: as one, and two where it has two lines."""
+    if was(in_parts(one, [at], several=False)) != was(one):
+        return False
+    lines = replace(one, messages=(*one.messages[:at], one.messages[at] | {"content": _LINES}, *one.messages[at + 1 :]))
+    prompt = was(in_parts(lines, [at]))
+    return isinstance(prompt, str) and all(line in prompt for line in _LINES.split("\n"))
+
+
+def _not_right(one: Asked, *written: Variant) -> str:
+    how = " and ".join(IN_WORDS[variant] for variant in written)
+    return f"with what was tried {one.name} with {how} does not come out as it should"
+
+
+def _changed(one: Asked, was: _Renders, is_now: _Renders, wanted: Sequence[Variant]) -> str | None:
+    """What of a conversation changed that should not; None where nothing did."""
+    right = was(one)
+    if not isinstance(right, TemplateError) and is_now(one) != right:
+        return f"with what was tried the prompt of {one.name} changes"
+    for variant in VARIANTS:
+        other = written_otherwise(one, variant)
+        if other is None or variant in wanted or isinstance(before := was(other), TemplateError):
+            continue
+        if is_now(other) not in (before, _right(one, variant, was)):
+            return f"with what was tried the prompt of {one.name} with {IN_WORDS[variant]} changes"
+    return None
+
+
+class _Renders:
+    """The prompts of one template, each made once; a failure in the place of a prompt that could not be made."""
+
+    def __init__(self, template: ChatTemplate) -> None:
+        self._template = template
+        self._made: dict[str, str | TemplateError] = {}
+
+    def __call__(self, asked: Asked) -> str | TemplateError:
+        key = repr(asked)
+        if key not in self._made:
+            self._made[key] = self._render(asked)
+        return self._made[key]
+
+    def _render(self, asked: Asked) -> str | TemplateError:
+        given: dict[str, Any] = {**STAND_INS, **self._template.special_tokens, **asked.variables}
+        try:
+            return self._template.render(
+                asked.messages, tools=asked.tools, add_generation_prompt=asked.generation, **given
+            )
+        except LimitHit:
+            raise
+        except TemplateError as error:
+            return error
+
+
+@lru_cache(maxsize=4)
+def _renderer(source: str, tokens: tuple[tuple[str, str], ...]) -> _Renders:
+    return _Renders(ChatTemplate(source, dict(tokens)))

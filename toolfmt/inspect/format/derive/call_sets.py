@@ -1,0 +1,218 @@
+"""The calls that a derived format is proven on: data; nothing here knows templates or formats.
+
+None of them took part in the derivation. What a set asks for says `needed`: what every format has to give back, what it
+may have no way to write, and what is told of it and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.inspect.format.read_back import NASTY_STRINGS
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    BARE_TOOL,
+    PARALLEL,
+    PARAMETER,
+    SINGLE,
+    TOOL,
+    TYPED,
+    TYPED_TOOL,
+    Call,
+    Message,
+    tool_definition,
+)
+
+Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "told"]
+"""`if escaped`: a template that quotes strings and escapes nothing in them loses these, whatever reads them."""
+
+LONG = (10_000, 20_000)
+"""Characters of long values: a template that cuts values, or writes long ones otherwise, does so below that."""
+
+_LONG_NAME = "look_up_the_opening_hours_of_each_museum_in_the_cities_named"
+"""Sixty characters, of the 64 that OpenAI's interface allows: a template that cuts names is told by it."""
+_NAMES = ("open-file", "files.read", "FindPlace2", "list", "x", _LONG_NAME)
+_KEYS: dict[str, Any] = {"max-results": 7, "user.name": "here", "URL": "here", "line2": "here", "_hidden": "here"}
+_STRINGS = (
+    *(value for value in NASTY_STRINGS if value and value == value.strip()),
+    "a", "1.50", "-0", "a & b < c > d", "{{ x }} {% y %}", "naïve 🜚 \u202e \u00a0 e\u0301",
+)  # fmt: skip
+_BLANKS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab", " ")
+_INSIDE = {
+    "a tab": "\t", "a carriage return": "\r", "a line end of Windows": "\r\n",
+}  # fmt: skip
+_PRINTABLE = "".join(map(chr, range(ord(" "), ord("~") + 1)))
+
+
+def _many(most: int) -> dict[str, Any]:
+    return {f"part{number}": f"Mq{number}" if number % 2 else number for number in range(1, most + 1)}
+
+
+_MANY, _MORE = _many(12), _many(24)
+_TYPED: dict[str, Any] = TYPED | {"options": {"k": "v", "deep": {"on": False, "off": [1, [2.5]]}}}
+_SELDOM: dict[str, dict[str, Any]] = {
+    "zero and false": {"text": "plain", "count": 0, "flag": False},
+    "a null": {"text": "plain", "limit": None},
+    "a null in an object": {"text": "plain", "options": {"k": None}},
+    "an empty list or object": {"text": "plain", "tags": [], "options": {}},
+}
+_NUMBERS: dict[str, Any] = {
+    "below": -5, "many": 1234567, "circle": 3.14159, "huge": 1e20, "tiny": 1.5e-7, "tenth": 0.1,
+}  # fmt: skip
+"""What a template that rounds numbers, groups their digits or drops their signs writes otherwise."""
+_KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL, _UNTYPED_TOOL = "ask_qserver", "join_qparts", "keep_qstrings", "take_qany"
+_NUMBERS_TOOL, _WORDS_TOOL = "sum_qnumbers", "spell_qwords"
+
+
+_KINDS: dict[type, str] = {str: "string", int: "integer", float: "number"}
+
+
+def _tool(name: str, values: Mapping[str, Any]) -> Message:
+    kinds = {key: _KINDS[type(value)] for key, value in values.items()}
+    properties = {key: {"type": kind, "description": "What it is."} for key, kind in kinds.items()}
+    return tool_definition(name, "Does something.", properties, [])
+
+
+FURTHER_TOOLS: list[Message] = [
+    *(_tool(name, {"path": ""}) for name in _NAMES),
+    _tool(_KEYS_TOOL, _KEYS),
+    _tool(_MANY_TOOL, _MORE),
+    _tool(_NUMBERS_TOOL, _NUMBERS),
+    tool_definition(_UNTYPED_TOOL, "Takes it.", {"one": {"description": "Any."}, "several": {"type": "array"}}, []),
+    _tool(_STRINGS_TOOL, {f"text{number}": "" for number, _ in enumerate(_STRINGS)}),
+]
+"""The tools of the calls that reading back a known format does not ask for."""
+
+
+@dataclass(frozen=True)
+class CallSet:
+    """Calls of one turn. `what` is what is special about them, as a sentence names it.
+
+    Where `parts` do not come back together, each is tried alone, and what is `needed` is asked of each.
+    """
+
+    what: str
+    calls: tuple[Call, ...]
+    needed: Needed = "always"
+    tools: Sequence[Message] = ()
+    parts: tuple[CallSet, ...] = ()
+
+
+def call_sets(*, parallel: bool) -> Iterator[CallSet]:
+    """All of them but strings of the format's own markers; several calls only where a turn may hold two.
+
+    What a wrong format most likely fails comes first.
+    """
+    yield CallSet("one call", SINGLE, tools=ALL_TOOLS)
+    if parallel:
+        yield CallSet("two calls in one turn", PARALLEL, tools=ALL_TOOLS)
+    yield CallSet("a call without arguments", ((BARE_TOOL, {}),), tools=ALL_TOOLS)
+    yield _together("strings", tuple(_plain_string(value) for value in _STRINGS))
+    yield string_set("a value of 300 characters", "x" * 300)
+    yield _together("signs and spaces", tuple(_signs()))
+    for long in LONG:
+        yield string_set(f"a value of {long:,} characters", ("word " * (long // 5))[: long - 1] + ".")
+    yield CallSet("arguments of every type", ((TYPED_TOOL, _TYPED),), tools=ALL_TOOLS)
+    yield CallSet("numbers", ((_NUMBERS_TOOL, _NUMBERS),), tools=FURTHER_TOOLS)
+    yield CallSet("twelve arguments", ((_MANY_TOOL, _MANY),), tools=FURTHER_TOOLS)
+    yield CallSet("twenty-four arguments", ((_MANY_TOOL, _MORE),), tools=FURTHER_TOOLS)
+    repeated = {"part1": "same", "part3": "same", "part5": "part5", "part7": _MANY_TOOL, "part9": "part1"}
+    yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
+    if parallel:
+        yield from _several()
+    yield _together("blanks at the ends of a string", tuple(string_set("", value, "told") for value in _BLANKS))
+    yield string_set("an empty string", "", "told")
+    for what, given in _SELDOM.items():
+        yield CallSet(what, ((TYPED_TOOL, given),), "told", ALL_TOOLS)
+    untyped = (_UNTYPED_TOOL, {"one": "true", "several": ["1", {"two": "null"}]})
+    yield CallSet("a string that looks like another value where no type is declared", (untyped,), "told", FURTHER_TOOLS)
+    yield from _names(parallel)
+    yield _keys()
+
+
+def sets_of_names(names: Sequence[str]) -> Iterator[CallSet]:
+    """Calls of tools that go by these names: those for which a template has something else in mind."""
+    for name in names:
+        call: Call = (name, {"path": "here"})
+        yield CallSet(f"a call of {name}", (call,), "told", [_tool(name, {"path": ""})])
+
+
+def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
+    """These words as tools and as keys of strings: a template may have anything in mind for either.
+
+    Together, and each alone where they do not come back so.
+    """
+    if not words:
+        return
+    parts = tuple(sets_of_names(words))
+    if parallel:
+        calls = tuple(call for part in parts for call in part.calls)
+        yield CallSet(
+            "names that the template compares", calls, "told", [tool for part in parts for tool in part.tools], parts
+        )
+    else:
+        yield from parts
+    values = dict.fromkeys(words, "here\nand there")
+    tools = [_tool(_WORDS_TOOL, values)]
+    keys = tuple(
+        CallSet(f"the key {key}", ((_WORDS_TOOL, {key: value}),), "told", tools) for key, value in values.items()
+    )
+    yield CallSet("keys that the template compares", ((_WORDS_TOOL, values),), "told", tools, keys)
+
+
+def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
+    """One call whose one argument is this string."""
+    return CallSet(what, ((TOOL, {PARAMETER: value}),), needed, ALL_TOOLS)
+
+
+def _plain_string(value: str) -> CallSet:
+    quoted = any(sign in value for sign in "\"'\\")
+    return string_set(f"the string {value!r}", value, "if escaped" if quoted else "always")
+
+
+def _signs() -> Iterator[CallSet]:
+    """Strings of all that can be typed, and of spaces that templates and readers may take for others."""
+    yield string_set("a string of every sign of ASCII", f"a{_PRINTABLE}b", "if escaped")
+    yield string_set("other spaces in a string", "one\u2028two\u00a0three")
+    for what, space in _INSIDE.items():
+        yield string_set(f"{what} in a string", f"one{space}two", "told")
+
+
+def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
+    """Strings as arguments of one call."""
+    strings = (arguments[PARAMETER] for part in parts for _, arguments in part.calls)
+    call = (_STRINGS_TOOL, {f"text{number}": value for number, value in enumerate(strings)})
+    named = tuple(part if part.what else replace(part, what=what) for part in parts)
+    return CallSet(what, (call,), tools=FURTHER_TOOLS, parts=named)
+
+
+def _names(parallel: bool) -> Iterator[CallSet]:
+    told = (f"the name {name}" if name != _LONG_NAME else f"a name of {len(name)} characters" for name in _NAMES)
+    parts = tuple(
+        CallSet(what, ((name, {"path": "here"}),), "if it can be written", FURTHER_TOOLS)
+        for what, name in zip(told, _NAMES, strict=True)
+    )
+    if not parallel:
+        yield from parts
+        return
+    calls = tuple(call for part in parts for call in part.calls)
+    yield CallSet("names of other forms", calls, tools=FURTHER_TOOLS, parts=parts)
+
+
+def _keys() -> CallSet:
+    parts = tuple(
+        CallSet(f"the key {key}", ((_KEYS_TOOL, {key: value}),), "if it can be written", FURTHER_TOOLS)
+        for key, value in _KEYS.items()
+    )
+    return CallSet("keys of other forms", ((_KEYS_TOOL, _KEYS),), tools=FURTHER_TOOLS, parts=parts)
+
+
+def _several() -> Iterator[CallSet]:
+    yield CallSet("two equal calls", SINGLE * 2, tools=ALL_TOOLS)
+    three: tuple[Call, ...] = ((TYPED_TOOL, _TYPED), (BARE_TOOL, {}), *SINGLE)
+    yield CallSet("three calls in one turn", three, tools=ALL_TOOLS)
+    many = tuple((TOOL, {PARAMETER: f"Fq{number}"}) for number in range(12))
+    yield CallSet("five calls in one turn", many[:5], tools=ALL_TOOLS)
+    yield CallSet("twelve calls in one turn", many, tools=ALL_TOOLS)

@@ -1,0 +1,189 @@
+"""Every format that a template's calls could be written in, the likeliest first: `Derivation`.
+
+It is asked for by `derive.py`, which has each proven. What hits a limit of rendering ends it; nothing else is raised
+but `Refused`, whatever a template renders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeAlias
+
+from toolfmt.formats.format import DERIVED, Engine, ToolCallFormat
+from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.tagged import Tagged
+from toolfmt.inspect.format.derive.code_calls import code_calls
+from toolfmt.inspect.format.derive.engine_drafts import Draft
+from toolfmt.inspect.format.derive.json_objects import json_objects
+from toolfmt.inspect.format.derive.named_json import name_then_json
+from toolfmt.inspect.format.derive.nested import nested_tags
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import SENTINELS, Rendered, rendered
+from toolfmt.inspect.format.derive.surroundings import Surroundings, ignored_behind
+from toolfmt.inspect.format.derive.tags import tags
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.wording import quote
+
+_MOST = 24
+_KINDS: tuple[tuple[str, Callable[[Rendered, Surroundings], Iterator[Draft]]], ...] = (
+    ("JSON objects", json_objects),
+    ("a name, then JSON", name_then_json),
+    ("nested tags", nested_tags),
+    ("calls as code", code_calls),
+    ("tags", tags),
+)
+_BROKEN_JSON = re.compile(r'\{\s*"\w*"?|"\s*:|\}')
+_MARKS = (
+    "opener",
+    "closer",
+    "call_opener",
+    "call_closer",
+    "lead",
+    "separator",
+    "name_opener",
+    "name_closer",
+    "key_opener",
+    "key_closer",
+    "value_opener",
+    "value_closer",
+)
+_PROSE = re.compile(r"[\w\s.,:;!?'\"-]*")
+"""What prose is made of: no marker."""
+_INSTRUCTIONS = (
+    "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
+)
+
+Refusal: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A format that may be the template's; `kind` is what a person reads."""
+
+    format: ToolCallFormat
+    kind: str
+
+
+class Derivation:
+    """What can be derived from one template. Raises `Refused` where it writes no call to derive anything from."""
+
+    def __init__(self, renders: Renders, shape: Shape) -> None:
+        self._rendered = rendered(renders, shape)
+        self._around = Surroundings(self._rendered)
+        self.parallel = self._rendered.two is not None
+        """Whether a turn holds two calls."""
+        self.refusals: list[Refusal] = []
+        """Kinds of notation that the calls are not written in, each with why; complete once all candidates have been
+        asked for, and then the most telling stands last. Where there are candidates what they fail on says more: it
+        is empty."""
+
+    def candidates(self) -> Iterator[Candidate]:
+        """The candidates of every engine, the likeliest of each first."""
+        refused: list[tuple[int, Refusal]] = []
+        told: list[ToolCallFormat] = []
+        for kind, why, candidate in self._tried():
+            if why is not None:
+                refused.append((why.near, (kind, str(why))))
+                by_nearness = sorted(refused, key=lambda found: found[0])
+                self.refusals = [] if told else [refusal for _, refusal in by_nearness]
+            elif candidate is not None and candidate.format not in told:
+                told.append(candidate.format)
+                self.refusals = []
+                yield candidate
+            if len(told) == _MOST:
+                return
+
+    def _tried(self) -> Iterator[tuple[str, Refused | None, Candidate | None]]:
+        """Each draft as a candidate, or why it is none."""
+        for kind, derived in _KINDS:
+            try:
+                for draft in derived(self._rendered, self._around):
+                    try:
+                        format = put_together(draft, self._rendered, self._around)
+                    except Refused as why:
+                        yield kind, why, None
+                    else:
+                        yield kind, None, Candidate(format, draft.kind)
+            except Refused as why:
+                yield kind, why, None
+
+
+def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> ToolCallFormat:
+    """The format of an engine, with what the template shows of answers. Raises `Refused` where its markers cannot be a
+    format's."""
+    engine = draft.engine
+    _check_markers(engine)
+    _check_openers(engine, rendered)
+    between = engine.between if isinstance(engine, NamedJson) else ""
+    marks = (*ignored_behind(draft.ignored, between), *around.ignored)
+    ignored = [mark for mark in marks if not _of_calls(mark, engine) and not _held(mark)]
+    return ToolCallFormat(
+        name=DERIVED,
+        engine=engine,
+        page=f"Derived from a chat template: {draft.kind}.",
+        instructions=_INSTRUCTIONS,
+        source=("the chat template that it was derived from",),
+        reasoning=around.reasoning,
+        any_reasoning=True,
+        content_markers=around.content,
+        headers=around.headers,
+        ignored_markers=tuple(dict.fromkeys((*ignored, *_text_openers(engine, around)))),
+        ignored_at_start=around.at_start,
+        call_id=draft.call_id,
+    )
+
+
+def _of_calls(mark: str, engine: Engine) -> bool:
+    """Whether a mark closes calls, or holds what opens one: it says something."""
+    return mark in engine.closers or any(opener in mark for opener in engine.openers if opener)
+
+
+def _text_openers(engine: Engine, around: Surroundings) -> tuple[str, ...]:
+    """What opens a text for the user where the prompt has not written the beginning of it: as it does of a call."""
+    if not isinstance(engine, NamedJson) or engine.name_at_start != "usual":
+        return ()
+    return tuple(engine.call_opener + start for start in around.at_start)
+
+
+def _check_markers(engine: Engine) -> None:
+    for text in _texts(engine):
+        if word := _held(text):
+            raise Refused(f"a marker would hold a part of the conversation: {quote(word, 40)}", near=2)
+    if isinstance(engine, (NamedJson, Tagged)):
+        for name in _MARKS:
+            if _BROKEN_JSON.search(mark := getattr(engine, name, "")):
+                raise Refused(f"a marker would be a piece of broken JSON: {quote(mark, 40)}", near=3)
+
+
+def _check_openers(engine: Engine, rendered: Rendered) -> None:
+    answer = rendered.spoken[max(0, len(rendered.asked) - len(rendered.header)) :]
+    for opener in engine.openers:
+        closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
+        if _PROSE.fullmatch(opener) and not closed:
+            raise Refused(f"a call would begin with plain words: {quote(opener, 40)}", near=3)
+        if len(opener.strip()) == 1:
+            raise Refused(
+                f"a call would begin with one sign, which stands in ordinary answers: {opener.strip()}", near=3
+            )
+        if opener in answer and opener not in rendered.header:
+            raise Refused(f"a call would begin with what stands in answers in words: {quote(opener, 40)}", near=3)
+
+
+def _held(text: str) -> str:
+    """The word of the conversation that a marker holds; empty where it holds none."""
+    return next((word for word in SENTINELS if word in text), "")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text among the parameters of an engine."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _texts(inner)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name))

@@ -1,0 +1,296 @@
+"""Calls written as code: `f(k='v')`, `call:f{k:<q>v<q>}`, `(f :k "v")`, `<f k="v"/>`.
+
+Strings stand between quotes or marks, which is what tells this notation from tags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from toolfmt.formats.call_expression import CallExpression
+from toolfmt.formats.value_writers import (
+    JsonValues,
+    MarkedValues,
+    PythonBesideJson,
+    PythonValues,
+    QuotedJsonValues,
+    ReprValues,
+    ValueWriter,
+)
+from toolfmt.formats.values import CODE, CODE_CALL, JSON, LITERAL, QUOTED_JSON, BetweenMarks, Notation
+from toolfmt.inspect.format.derive.engine_drafts import Draft, made
+from toolfmt.inspect.format.derive.frames import Frames, frames
+from toolfmt.inspect.format.derive.raw_parts import RawParts, raw_parts
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import KEYS, Rendered
+from toolfmt.inspect.format.derive.surroundings import Surroundings
+from toolfmt.inspect.format.derive.text_cuts import (
+    blanks_before,
+    blanks_behind,
+    common_end,
+    common_start,
+    holds_marker,
+    markers,
+)
+from toolfmt.inspect.format.derive.turn_ends import saying_nothing
+from toolfmt.inspect.report.wording import quote
+
+_CLOSES = {"(": ")", "{": "}", "[": "]"}
+_QUOTES = ("'", '"')
+_SHORT = 4
+"""What closes the arguments is a bracket, or hardly more."""
+_TRUE_FALSE_NULL = re.compile(r"\b(?:true|false|null|True|False|None)\b")
+_LEAD = re.compile(r"[(\[{]?[\w:.]+[ \t]*")
+_WORD = re.compile(r"\w")
+_FENCE, _FENCE_LENGTH = re.compile(r"```\w{0,20}\Z"), 23
+_BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
+_UNQUOTED = (
+    "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument"
+)
+_KIND = "calls as code"
+
+
+@dataclass(frozen=True)
+class _Signs:
+    """The signs of a call, and what stands behind it."""
+
+    bracket: str
+    """What opens the arguments, with its blanks."""
+    closes: str
+    assign: str
+    separator: str
+    key_lead: str
+    pair_closer: str
+    quote: str
+    quoted_numbers: bool
+    after: str
+    between: str | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the arguments stand as in a program."""
+        return self.bracket.strip() in _CLOSES and self.separator.strip() == "," and not self.key_lead.strip()
+
+
+def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+    """Raises `Refused` where strings stand without quotes, or the call is not closed by a sign of its own."""
+    parts = raw_parts(rendered)
+    signs = _signs(parts)
+    before = around.lead(parts.before, parts.told)
+    shape = frames(before, signs.after, signs.between)
+    for notation, written in _notations(signs, _words(rendered)):
+        engine = made(
+            CallExpression,
+            notation=notation,
+            written=written,
+            brackets=(signs.bracket, signs.closes),
+            assign=signs.assign,
+            separator=signs.separator,
+            key_lead=signs.key_lead,
+            pair_closer=signs.pair_closer,
+            key_order="alphabetical" if _sorted(rendered) else "given",
+        )
+        yield from _framed(engine, shape, before, signs)
+
+
+def _sorted(rendered: Rendered) -> bool:
+    """Whether the template writes arguments in alphabetical order, whatever order they were given in."""
+    swapped = rendered.swapped
+    return swapped is not None and swapped.text.find(KEYS[0]) < swapped.text.find(KEYS[1])
+
+
+# --- the signs of a call
+
+
+def _signs(parts: RawParts) -> _Signs:
+    assign, quote_sign = _assign(parts)
+    separator, after = parts.separator, parts.after
+    if not separator.startswith(quote_sign) or not after.startswith(quote_sign):
+        raise Refused("what opens a string is not what closes it")
+    separator, after = separator[len(quote_sign) :], after[len(quote_sign) :]
+    between = parts.between[len(quote_sign) :] if parts.between is not None else None
+    opens = parts.head.strip()
+    of_call = opens in _CLOSES and (parts.none is None or parts.none.lstrip().startswith(opens))
+    key_lead = "" if of_call else common_end(parts.head, separator).lstrip()
+    bracket = parts.head[: len(parts.head) - len(key_lead)]
+    if not bracket:  # what stands before every key opens the arguments too
+        bracket, key_lead = parts.head, ""
+    separator = separator[: len(separator) - len(key_lead)]
+    if not separator + key_lead:
+        raise Refused("nothing stands between two arguments", near=3)
+    pair_closer = _pair_closer(separator, after, bracket, parts.none)
+    if pair_closer:
+        separator, after = separator[len(pair_closer) :], after[len(pair_closer) :]
+        between = between[len(pair_closer) :] if between is not None else None
+        if bracket.strip() and key_lead and separator and bracket.endswith(separator):  # it stands before every key
+            bracket, key_lead, separator = bracket.removesuffix(separator), separator + key_lead, ""
+    else:
+        key_lead, separator = key_lead.strip(), separator or " "
+    closes = _closes(bracket.strip(), after, between)
+    if parts.none is not None and bracket.strip() and not parts.none.lstrip().startswith(bracket.strip()):
+        raise Refused(
+            f"behind the name of a call with arguments stands {quote(bracket.strip(), 40)}, and not behind that of one "
+            "without"
+        )
+    after = after.lstrip()[len(closes) :]
+    between = between.lstrip()[len(closes) :] if between is not None else None
+    plain = bracket.strip() in _CLOSES and separator.strip() == "," and not key_lead.strip()
+    return _Signs(
+        bracket=bracket.strip() if plain else bracket,
+        closes=closes,
+        assign=assign.strip() or assign,
+        separator=separator,
+        key_lead=key_lead,
+        pair_closer=pair_closer,
+        quote=quote_sign,
+        quoted_numbers=parts.number_assign == parts.assign,
+        after=after,
+        between=between,
+    )
+
+
+def _pair_closer(separator: str, after: str, bracket: str, none: str | None) -> str:
+    """What closes every argument: it stands behind the last one too, before all that ends a call without any."""
+    closer = separator.rstrip()
+    if none is None or not closer or not after.startswith(closer):
+        return ""
+    opened = none.lstrip() if not bracket.strip() else none.lstrip().removeprefix(bracket.strip())
+    return closer if after[len(closer) :].strip() == opened.strip() else ""
+
+
+def _assign(parts: RawParts) -> tuple[str, str]:
+    """What stands between a key and its value, and the quote of strings, which a number lacks or has too."""
+    assign, bare = parts.assign, parts.number_assign
+    if assign == bare and assign[-1:] in _QUOTES and parts.separator.startswith(assign[-1]):
+        return assign[:-1], assign[-1]
+    if assign == bare and len(assign) > 1 and assign[0] in "=:" and parts.separator.startswith(assign[1:]):
+        return assign[0], assign[1:]
+    if bare == assign and (closer := common_start(parts.separator, parts.after).strip()):
+        raise Refused(f"values stand without quotes, and are closed by a marker: {quote(closer, 40)}")
+    if not assign.startswith(bare) or assign == bare:
+        raise Refused(_UNQUOTED, near=2 if bare == assign else 1)
+    return bare, assign[len(bare) :]
+
+
+def _closes(bracket: str, after: str, between: str | None) -> str:
+    """What closes the arguments."""
+    closes = _CLOSES.get(bracket, "")
+    if not closes:
+        same = (common_start(after, between) if between is not None else after).strip()
+        closes = same if same and len(same) < _SHORT and not re.search(r"\s", same) else ""
+        closes = closes or next(iter(markers(same)), "")
+    if (
+        not closes
+        or not after.lstrip().startswith(closes)
+        or not (between is None or between.lstrip().startswith(closes))
+    ):
+        ends = ": they end only where the next call begins or all calls end" if between is not None else ""
+        raise Refused("nothing closes the arguments of a call" + ends)
+    if _WORD.match(closes):
+        raise Refused(f"a plain word closes the arguments of a call, and a key may be the same: {closes}", near=1)
+    return closes
+
+
+def _words(rendered: Rendered) -> Literal["JSON", "Python", "both or none"]:
+    """Whose words the template writes for true, false and null."""
+    seen = rendered.words.text if rendered.words is not None else ""
+    found = set(_TRUE_FALSE_NULL.findall(seen[seen.find(KEYS[0]) + 1 :])) if KEYS[0] in seen else set()
+    python = {word for word in found if word[0].isupper()}
+    if not found or 0 < len(python) < len(found):
+        return "both or none"
+    return "Python" if python else "JSON"
+
+
+def _notations(signs: _Signs, words: str) -> list[tuple[Notation | BetweenMarks, ValueWriter]]:
+    """How values may be read and written, the likeliest first."""
+    if signs.quote not in _QUOTES:
+        marks = made(BetweenMarks, signs.quote)
+        return [(marks, made(MarkedValues, signs.quote, null)) for null in ("None", "null")]
+    if signs.quoted_numbers:
+        return [(QUOTED_JSON, QuotedJsonValues())]
+    if not signs.plain:
+        source = [(CODE, ReprValues() if signs.quote == "'" else PythonValues())] if words == "Python" else []
+        return [*source, (LITERAL, JsonValues())]
+    writers: list[ValueWriter] = [PythonValues(), ReprValues(), JsonValues(), PythonBesideJson()]
+    as_code: list[tuple[Notation | BetweenMarks, ValueWriter]] = [(CODE_CALL, writer) for writer in writers]
+    if signs.quote == "'" or words == "Python":
+        return as_code
+    # Strings of JSON are not read as Python's: `\/` has a backslash there.
+    return [(JSON if words == "JSON" else LITERAL, JsonValues()), *as_code]
+
+
+# --- what frames calls
+
+
+def _framed(engine: CallExpression, shape: Frames, before: str, signs: _Signs) -> Iterator[Draft]:
+    each, outer = shape.each.strip(), shape.outer.strip()
+    if len(each) == 1 and holds_marker(outer) and signs.between is not None:
+        yield _led_in_frame(engine, shape)
+    elif len(each) > 1:
+        yield _framed_each(engine, shape, several=signs.between is not None)
+    elif each:
+        between = (signs.between or "").removesuffix(each) or " "
+        yield Draft(
+            _KIND, made(replace, engine, unframed_openers=(each,), lead=each, enclosing=("", ""), between=between)
+        )
+    else:
+        yield _framed_once(engine, before, signs)
+
+
+def _led_in_frame(engine: CallExpression, shape: Frames) -> Draft:
+    """All calls in one frame, a sign before the name of each: `(f :k "v")`."""
+    closers = markers(shape.outer_close)
+    framed = made(
+        replace,
+        engine,
+        opener=shape.outer.strip(),
+        closer=closers[0] if closers else "",
+        lead=shape.each.strip(),
+        enclosing=(blanks_behind(shape.outer), blanks_before(shape.outer_close)),
+        between=shape.each_close + shape.between + blanks_before(shape.each) or " ",
+    )
+    return Draft(_KIND, framed, saying_nothing(shape.outer_close.lstrip()[len(framed.closer) :]))
+
+
+def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Draft:
+    """Each call in a frame of its own; what stands between the frame's opener and the name leads it."""
+    each, opener = shape.each.strip(), markers(shape.each)[0]
+    blanks = blanks_behind(shape.each)
+    lead, closers = each[len(opener) :], markers(shape.each_close)
+    if (lead and not _LEAD.fullmatch(lead)) or opener.count('"') % 2:
+        opener, lead = each, ""
+    elif lead and "\n" not in blanks:
+        lead += blanks
+    rest = () if several else tuple(closers[1:])
+    ignored = (*rest, *markers(shape.outer), *markers(shape.outer_close))
+    return Draft(_KIND, made(replace, engine, opener=opener, closer=closers[0] if closers else "", lead=lead), ignored)
+
+
+def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
+    """All calls in one frame, perhaps in brackets or a fence."""
+    inner = before[_begin_of_calls(before) :]
+    opener = before[: len(before) - len(inner)].strip()
+    tail = _BEHIND.match(signs.after)
+    behind = tail[0] if tail else ""
+    closers = markers(signs.after[len(behind) :])
+    framed = made(
+        replace,
+        engine,
+        opener=opener,
+        closer=closers[0] if opener and closers else "",
+        unframed_openers=() if opener else (inner.strip(),),
+        enclosing=(inner, behind),
+        between=signs.between or ", ",
+    )
+    return Draft(_KIND, framed, tuple(closers[1:] if opener else closers))
+
+
+def _begin_of_calls(before: str) -> int:
+    """Where in the text before the first call the bracket and the fence around all of them begin, blanks included."""
+    text = before.rstrip()
+    text = text.removesuffix("[").rstrip()
+    fence = _FENCE.search(text[-_FENCE_LENGTH:])
+    return len(text[: len(text) - len(fence[0])].rstrip() if fence else text)

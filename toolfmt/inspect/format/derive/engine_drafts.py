@@ -1,0 +1,72 @@
+"""What the modules of the engines hand over: an engine with its markers, before it is put into a format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from toolfmt.formats.format import Engine
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.report.wording import quote
+
+_LONGEST_REASON = 200
+_PARAMETERS = {
+    "assign": "what stands between a key and its value",
+    "before_name": "what stands around a call",
+    "between": "what stands between the parts of a call",
+    "between_calls": "what stands between two calls",
+    "brackets": "what stands around the arguments",
+    "call_closer": "what closes a call",
+    "call_opener": "what opens a call",
+    "closer": "what closes the calls",
+    "key_closer": "what stands behind a key",
+    "key_lead": "what stands before a key",
+    "key_opener": "what stands before a key",
+    "mark": "what stands around a string",
+    "name_closer": "what stands behind the name",
+    "name_opener": "what stands before the name",
+    "opener": "what opens the calls",
+    "pair_closer": "what stands behind every argument",
+    "separator": "what stands between two arguments",
+    "sign": "what stands before every tag",
+    "value_closer": "what closes a value",
+}
+"""What an engine calls its parameters, in the words of who writes templates."""
+_SAID = re.compile(r"""(?P<parameter>\w+): (?P<quoted>'[^']*'|"[^"]*")?(?P<clause>.*)""", re.S)
+_NAMED = re.compile(rf"\b({'|'.join(_PARAMETERS)})\b\Z")
+PLAIN_ID = "call_{number}"
+"""The form of ids of calls that are written without one."""
+_Made = TypeVar("_Made")
+_Parameters = ParamSpec("_Parameters")
+
+
+@dataclass(frozen=True)
+class Draft:
+    """`kind` is what a person reads; `ignored` are marks around the calls that say nothing, `call_id` the form of the
+    ids that the template writes."""
+
+    kind: str
+    engine: Engine
+    ignored: tuple[str, ...] = ()
+    call_id: str = PLAIN_ID
+
+
+def made(engine: Callable[_Parameters, _Made], *args: _Parameters.args, **parameters: _Parameters.kwargs) -> _Made:
+    """The engine with these parameters. Raises `Refused` where it cannot tell its own markers apart."""
+    try:
+        return engine(*args, **parameters)
+    except ValueError as why:
+        raise Refused(quote(_in_words(str(why)), _LONGEST_REASON), near=1) from None
+
+
+def _in_words(why: str) -> str:
+    """Why an engine refuses its parameters, for who has never seen one."""
+    said = _SAID.fullmatch(why)
+    if said is None or said["parameter"] not in _PARAMETERS:
+        return why
+    clause = _NAMED.sub(lambda name: _PARAMETERS[name[0]], said["clause"])
+    if said["quoted"] is None:
+        return clause
+    return f"{_PARAMETERS[said['parameter']]}, {said['quoted']},{clause}"

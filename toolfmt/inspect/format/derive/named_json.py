@@ -1,0 +1,238 @@
+"""A name, then its arguments as JSON: what opens a call, where an id stands, what separates, fences and closes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from toolfmt.formats.format import NameAtStart
+from toolfmt.formats.identities import INDEXED, NAME_ONLY, Identity, IdThenName, Indexed, NameThenId
+from toolfmt.formats.named_json import NamedJson
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.written_objects import JsonStyle
+from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, Draft, made
+from toolfmt.inspect.format.derive.frames import Frames, frames
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import NAMES, Rendered, Seen
+from toolfmt.inspect.format.derive.surroundings import Surroundings
+from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind, common_end, common_start, markers
+from toolfmt.inspect.format.derive.turn_ends import turn_ends
+from toolfmt.inspect.format.derive.value_paths import object_behind
+
+_FENCE = re.compile(r"\s*```")
+_FAR_BEFORE, _FAR_BEHIND = 80, 120
+"""So near its name stands the id of a call."""
+_TAIL = 400
+_INDEX_LEAD = "functions."
+_ID_FORM = "call{number:05d}"
+
+
+@dataclass(frozen=True)
+class _Header:
+    """Where name and id of a call stand, in which form, and what stands between the two."""
+
+    begin: int
+    end: int
+    form: Literal["name", "indexed", "id first", "id behind"]
+    marker: str = ""
+    led: bool = True
+    """Whether `functions.` stands before an indexed name."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What stands before the first call, between name and arguments, around those, behind, and between two calls."""
+
+    before: str
+    separator: str
+    fence: tuple[str, str]
+    after: str
+    between: str | None
+    header: _Header
+    id_marker: str = ""
+    """What stands between the arguments and an id behind them; empty where none stands there."""
+
+
+def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+    """Raises `Refused` where no JSON of the arguments stands behind a name, or nothing tells where a call begins."""
+    parts = _parts(rendered)
+    before = around.lead(parts.before, _told(rendered))
+    shape, prompted = _around_each(rendered, parts, before)
+    each = shape.each.strip() or before.strip()
+    at_start: NameAtStart = "usual" if prompted or not each else "never"
+    closes, behind = markers(shape.each_close), markers(shape.outer_close)
+    if parts.between is None:
+        closes, behind = closes[:1], closes[1:] + behind
+        closes = [] if closes and closes[0] in turn_ends(rendered) else closes
+    outer = shape.outer.strip()
+    identity, between = _identity(parts.header), shape.apart
+    begun = answer_prefix(rendered.asked[-_TAIL:], headers=around.headers).strip()
+    if prompted and begun and each.endswith(begun):
+        each, between = begun, between + each.removesuffix(begun)
+    for call_opener, lead in _openers(each, shape.each, divided=not prompted):
+        engine = made(
+            NamedJson,
+            opener=outer,
+            closer=behind[0] if outer and behind else "",
+            call_opener=call_opener,
+            lead=lead,
+            separator=_separator(parts.separator),
+            fence=parts.fence,
+            identity=identity,
+            call_closer=shape.each_close.strip() if parts.between is not None else "".join(closes),
+            name_at_start=at_start,
+            between=between,
+            inside=(blanks_behind(shape.outer), blanks_before(shape.outer_close)) if outer and behind else ("", ""),
+            style=_style(rendered),
+            id_marker=parts.id_marker,
+            id=_ID_FORM if parts.id_marker else "",
+        )
+        id_form = _ID_FORM if parts.id_marker else _id_form(parts.header)
+        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind), id_form)
+
+
+def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
+    """The opener of a call and what leads its name: all of it as one, or its first marker apart."""
+    marks = markers(each)
+    ways = [(each, "")]
+    if divided and len(marks) > 1 and re.fullmatch(r"[<\[].*[>\]]", marks[0], re.S):
+        ways.insert(0, (marks[0], (each[len(marks[0]) :] + blanks_behind(whole)).lstrip()))
+    return ways
+
+
+def _style(rendered: Rendered) -> JsonStyle:
+    """How the arguments are spelt; of two, where those are seen, which show the sign between them."""
+    seen = rendered.two_arguments or rendered.one
+    found = object_behind(seen.text, seen.calls[0][1])
+    try:
+        return JsonStyle.of(seen.text[found.begin : found.end], seen.calls[0][1]) if found else JsonStyle()
+    except ValueError:
+        return JsonStyle()
+
+
+def _id_form(header: _Header) -> str:
+    if header.form == "indexed":
+        return "functions.{name}:{number}" if header.led else "{name}:{number}"
+    return PLAIN_ID if header.form == "name" else _ID_FORM
+
+
+def _parts(rendered: Rendered) -> _Parts:
+    one = rendered.one
+    (header,) = _headers(one)
+    body = object_behind(one.text, one.calls[0][1], header.end)
+    if body is None:
+        raise Refused("no JSON object of the arguments stands behind the name")
+    head, after, fence = one.text[header.end : body.begin], one.text[body.end :], ("", "")
+    if "```" in head:
+        at, closing = head.find("```"), _FENCE.match(after)
+        fence = (head[at:], closing[0] if closing else "")
+        head, after = head[:at], after[len(fence[1]) :]
+    between, marker = _between(rendered, fence[1]), ""
+    if header.form == "name":
+        marker, after = _id_behind(one, after)
+        other, between = (
+            _id_behind(rendered.two, between) if rendered.two and between is not None else (marker, between)
+        )
+        if other != marker:
+            raise Refused("behind the arguments of two calls stands an id, otherwise than behind those of one", near=2)
+    return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
+
+
+def _id_behind(seen: Seen, after: str) -> tuple[str, str]:
+    """What stands between the arguments of the first call and its id behind them, and what stands behind that."""
+    id = seen.ids[0] if seen.ids else ""
+    at = after.find(id, 0, _FAR_BEHIND) if id else -1
+    if at < 0:
+        return "", after
+    marker, rest = after[:at], after[at + len(id) :]
+    if not marker.strip():
+        raise Refused("no marker stands between a call's arguments and its id", near=2)
+    if not markers(rest):
+        raise Refused("an id stands behind the arguments of a call, and nothing closes that", near=2)
+    return marker, rest
+
+
+def _between(rendered: Rendered, fence: str) -> str | None:
+    """What stands between two calls, behind the fence around the first one's arguments."""
+    two = rendered.two
+    if two is None:
+        return None
+    first, second = _headers(two)
+    body = object_behind(two.text, two.calls[0][1], first.end)
+    if body is None or body.end > second.begin:
+        raise Refused("the arguments of two calls are written otherwise than those of one", near=2)
+    return two.text[body.end : second.begin].removeprefix(fence)
+
+
+def _headers(seen: Seen) -> list[_Header]:
+    found: list[_Header] = []
+    for at, (name, _) in enumerate(seen.calls):
+        found.append(_header(seen, name, at, found[-1].end if found else 0))
+    return found
+
+
+def _header(seen: Seen, name: str, number: int, begin: int) -> _Header:
+    """Where the name stands, from `begin` on, and whether the id is made of it, or stands before or behind it."""
+    text = seen.text
+    id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""
+    if id and name in id and name not in text.replace(id, ""):
+        spot = text.find(id, begin)
+        return _Header(spot, spot + len(id), "indexed", led=id.startswith(_INDEX_LEAD))
+    spot = text.find(name, begin)
+    if spot < 0:
+        raise Refused("the name of a call does not stand before its arguments")
+    end = spot + len(name)
+    if text.startswith(f":{number}", end):
+        led = text[:spot].endswith(_INDEX_LEAD)
+        return _Header(spot - len(_INDEX_LEAD) if led else spot, end + len(f":{number}"), "indexed", led=led)
+    at = text.find(id, begin) if id else -1
+    if 0 <= at < spot and spot - at < _FAR_BEFORE:
+        return _Header(at, end, "id first", text[at + len(id) : spot])
+    body = object_behind(text, seen.calls[number][1], end)
+    if spot < at < spot + _FAR_BEHIND and (body is None or at < body.begin):
+        return _Header(spot, at + len(id), "id behind", text[end:at])
+    return _Header(spot, end, "name")
+
+
+def _told(rendered: Rendered) -> str | None:
+    told = rendered.told
+    if told is None or NAMES[0] not in told.text:
+        return None
+    return told.text[: _headers(told)[0].begin]
+
+
+def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames, bool]:
+    """The frames, and whether the prompt writes the opener of the first call, or a part of it."""
+    shape = frames(before, parts.after, parts.between)
+    if parts.between is None:
+        return shape, False
+    written = parts.before if parts.before.strip() else (rendered.asked or rendered.one.before) + parts.before
+    prompted = common_end(written, parts.between)
+    asked = rendered.asked
+    if prompted.strip() and (not shape.each or asked.rstrip().endswith(prompted.strip())):
+        return Frames("", parts.after, prompted, common_start(parts.after, parts.between), ""), True
+    if not shape.each:
+        raise Refused("nothing stands before every call", near=1)
+    return shape, False
+
+
+def _identity(header: _Header) -> Identity:
+    if header.form == "name":
+        return NAME_ONLY
+    if header.form == "indexed":
+        return INDEXED if header.led else made(Indexed, prefix="")
+    if not header.marker.strip():
+        raise Refused("no marker stands between a call's name and its id", near=2)
+    if header.form == "id first":
+        return made(IdThenName, header.marker, _ID_FORM)
+    return made(NameThenId, header.marker, _ID_FORM)
+
+
+def _separator(head: str) -> str:
+    if head.strip():
+        return head.strip()
+    if not head:
+        raise Refused("nothing stands between the name and its arguments", near=1)
+    return "\n" if "\n" in head else head

@@ -1,0 +1,65 @@
+"""Keys as tags: `<city>Paris</city>`, all in the tag of the call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfmt.formats.nested_tags import NestedTags
+from toolfmt.inspect.format.derive.engine_drafts import Draft, made
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES, Rendered
+from toolfmt.inspect.format.derive.surroundings import Surroundings
+from toolfmt.inspect.format.derive.text_cuts import cut
+from toolfmt.inspect.format.derive.turn_ends import saying_nothing
+
+_CLOSING = re.compile(r"\s*(</[^<>\s]{1,60}>)")
+_NO_TAGS = "keys do not stand in two tags around their values"
+
+
+def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+    """Raises `Refused` where keys do not stand in an opening and a closing tag, or a text could hold the same tags."""
+    if rendered.two_arguments is None:
+        raise Refused("two arguments are not written")
+    pieces = cut(rendered.two_arguments.text, (NAMES[0], *KEYS[:2], *VALUES[:2]))
+    if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], KEYS[0], KEYS[1], VALUES[1], KEYS[1]]:
+        raise Refused(_NO_TAGS)
+    before, head, opened, closing, between, *_, after = pieces[0::2]
+    sign = closing[:-2]
+    opens = sign + "<"
+    if opened == ">" and closing == "</" and head.endswith(opens):
+        raise Refused(
+            "the tags of arguments are their names alone, so that a value that holds a tag cannot be told from the "
+            "next argument",
+            near=3,
+        )
+    if opened != ">" or not closing.endswith("</") or not sign.strip():
+        raise Refused("what closes a value repeats its key, and a derived format has one closer for all values", near=3)
+    if not head.endswith(opens) or not between.startswith(">"):
+        raise Refused("the tags of keys are not written alike", near=2)
+    call_begin = before.rfind(opens)
+    end = _CLOSING.match(after.removeprefix(">").lstrip().removeprefix(sign))
+    if call_begin < 0 or end is None:
+        raise Refused("no tag stands around tags that are keys", near=2)
+    opener = around.lead(before, None)[: call_begin - len(before)].strip()
+    behind = after.removeprefix(">").lstrip().removeprefix(sign)[end.end() :]
+    closes = saying_nothing(behind.lstrip())
+    call_opener = before[call_begin + len(sign) :]
+    engine = made(
+        NestedTags,
+        sign=sign,
+        opener=opener,
+        closer=_with_sign(behind, sign) if opener else "",
+        unframed_openers=() if opener else (sign + call_opener,),
+        call_opener=call_opener,
+        name_closer=head[: -len(opens)].strip(),
+        call_closer=end[1],
+    )
+    yield Draft("nested tags", engine, () if opener else closes)
+
+
+def _with_sign(behind: str, sign: str) -> str:
+    """The closing tag of the frame, with the sign before it."""
+    text = behind.lstrip()
+    closing = _CLOSING.match(text.removeprefix(sign))
+    return (sign if text.startswith(sign) else "") + closing[1] if closing else ""

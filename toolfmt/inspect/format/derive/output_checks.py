@@ -1,0 +1,232 @@
+"""How a derived format reads whole answers in the surroundings that the template shows: the other half of its proof.
+
+An answer in words, calls beside text and beside reasoning, calls that go on from the generation prompt, and ordinary
+answers that mention the markers: the right calls and content, reasoning told as reasoning, nothing of a frame left in
+the content. Raises `Refused`; what the template renders none of is told as a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.errors import TemplateError
+from toolfmt.formats import ToolCallFormat
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.format.derive.reading import differing, left_over, read_answer, shown
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.read_back import opened, own_markers
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    BARE_TOOL,
+    ID,
+    PARALLEL,
+    REASONING,
+    REPLY,
+    SINGLE,
+    TOOL,
+    VALUES,
+    Call,
+    Message,
+    Shape,
+    conversation,
+    reply,
+    user,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders, token_begin
+
+_NEAR = 60
+"""A reasoning block that the generation prompt opens stands so near to its end."""
+_SHORT_REST = 30
+"""So many characters of a generation prompt a history may leave out."""
+_TAIL = 400
+_WORDS = re.compile(r"[\w\s.,:;!?'\"-]+")
+"""What prose is made of; a line break is no sign of a marker either."""
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~\s]+")
+"""What headings, lists, quotations and programs are marked with."""
+ORDINARY = (
+    "Here is the plan: first we look, then we decide. Is that right?",
+    'The function f(x) returns [1, 2] or {"a": 1}; call it twice.',
+    "# Notes\n\n- one: 1\n- two: <b>2</b>\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+    "## Weather\n\n### find\n\n> *one*, **two**, __three__, ~~four~~ and ***five***\n\n---\n\n* a\n+ b\n1) c",
+    "$ ls -l --all # then\n>>> find(1) == {} -> [] => () ;; // a /* b */ && c || d << e >> f :: g !! h",
+    '```json\n{"city": "Oslo", "days": [1, 2]}\n```',
+    '```python\ndef find(place: str) -> dict:\n    return {"place": place}\n```',
+    '{"city": "Oslo", "forecast": [{"day": 1, "sky": "clear"}]}',
+    "[1] See the notes. (2) Ask again @ noon, call: 555-1234; name: Ada, to: Bo = 3 > 2 < 4.",
+    '<div class="note"><p>Tool, function, action, name and arguments.</p></div>',
+)
+"""Answers that no format may take for calls, nor lose anything of."""
+OF_A_TOOL = (
+    "<code>NAME</code> tells it.",
+    "<b>NAME</b> tells it.",
+    "<p>NAME</p>",
+    "**NAME**",
+    "**NAME** tells it, as `NAME` does.",
+    "`NAME`",
+    "### NAME\n\n- place: where to look\n\nIt tells more.",
+    "- NAME: looks\n- tell: tells",
+    "* NAME: looks",
+    "1. NAME: looks",
+    "[NAME](#here) tells it.",
+    "<li>NAME</li>",
+    "<h2>NAME</h2>\n\nIt tells more.",
+    "~~~NAME\nplace\n~~~",
+    "```NAME\nplace\n```",
+    '"NAME"',
+    "'NAME' tells it.",
+    "(NAME) tells it.",
+    "[NAME] tells it.",
+    "> NAME\n\ntells it.",
+    "| NAME | looks |",
+    "NAME: looks",
+)
+"""Such answers too, with a declared tool's name in the place of NAME: what an answer about tools is written with."""
+
+
+@dataclass(frozen=True)
+class AnswersRead:
+    """How many kinds of answer were read right, and those that the template does not show, in words."""
+
+    right: int
+    limits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RenderedAnswer:
+    """What a model would have written, and the end of the prompt before it."""
+
+    text: str
+    prompt: str
+
+
+def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
+    """Raises `Refused` where the format's markers are none: plain words, one sign, a piece of an id."""
+    for opener in format.openers:
+        if not opener.strip() or len(opener.strip()) == 1:
+            raise Refused(f"a call would begin with {shown(opener)}, which stands in ordinary answers")
+        if _SIGNS.fullmatch(opener):
+            raise Refused(f"a call would begin with {shown(opener.strip())}, which stands in ordinary answers")
+        if _WORDS.fullmatch(opener):
+            raise Refused(f"a call would begin with plain words: {shown(opener.strip())}")
+    if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):
+        raise Refused("the id of a call would be one of its markers")
+
+
+def read_answers(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
+    """Every kind of answer that the template shows, and ordinary ones. Raises `Refused` at the first that is wrong."""
+    answers = WholeAnswers(renders, shape, format)
+    right, limits = 0, []
+    for what, wrong in _all(answers, parallel):
+        if wrong is None:
+            limits.append(f"{what} is not shown by the template")
+        elif wrong:
+            raise Refused(f"{what}: {wrong}")
+        else:
+            right += 1
+    return AnswersRead(right, tuple(limits))
+
+
+def _all(answers: WholeAnswers, parallel: bool) -> Iterator[tuple[str, str | None]]:
+    """Each kind with what is wrong about it: empty where nothing is, None where the template renders none."""
+    shape = answers.shape
+    yield "an answer that mentions the markers", answers.ordinary()
+    yield "an answer in words", answers.in_words()
+    continued = answers.called(shape, SINGLE)
+    yield "a call that goes on from the generation prompt", continued
+    if parallel and continued is not None:
+        yield "two calls that go on from the generation prompt", answers.called(shape, PARALLEL)
+    yield "text beside a call", answers.called(replace(shape, content="text"), SINGLE, text=True)
+    yield "reasoning beside a call", answers.called(replace(shape, reasoning=True), SINGLE, reasoning=True)
+
+
+class WholeAnswers:
+    """The answers of one template, read by one format."""
+
+    def __init__(self, renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
+        self.renders, self.shape, self.format = renders, shape, format
+        self.tools = ALL_TOOLS
+        self.asked = self._render(user(system=shape.system), generation=True)
+        self.tail = self._render(reply(shape)).rpartition(REPLY)[2]
+
+    def ordinary(self) -> str:
+        """Nothing is found in ordinary answers, nor lost."""
+        ignored = {*self.format.ignored_markers, *self.format.ignored_at_start}
+        marks = sorted({*self.format.openers, *self.format.closers} - ignored)
+        mentions = [f"The marker {mark} opens or closes a call, or `{mark}` does." for mark in marks if mark.strip()]
+        of_tools = [text.replace("NAME", name) for text in OF_A_TOOL for name in (TOOL, BARE_TOOL)]
+        for text in (*ORDINARY, *mentions, *of_tools):
+            came = read_answer(self.format, text, self.tools)
+            if came.calls or came.rejected:
+                return f"a call is read in {shown(text)}"
+            if came.content != text:
+                return f"of {shown(text)} comes {shown(came.content)}"
+        return ""
+
+    def in_words(self) -> str | None:
+        answer = self.answer(reply(self.shape))
+        if answer is None or REPLY not in answer.text:
+            return None
+        came = read_answer(self.format, answer.text, self.tools, answer.prompt)
+        if came.calls or came.rejected:
+            return "a call is read in it"
+        if REPLY not in came.content:
+            return "its text is lost"
+        return self._left(came.content)
+
+    def called(self, shape: Shape, calls: Sequence[Call], *, text: bool = False, reasoning: bool = False) -> str | None:
+        """What is wrong about these calls in an answer to the generation prompt, beside text or reasoning."""
+        if shape.follows != "nothing":
+            return None
+        answer = self.answer(conversation(shape, calls))
+        if answer is None or VALUES[0] not in answer.text:
+            return None
+        if (text and REPLY not in answer.text) or (reasoning and REASONING not in answer.text):
+            return None
+        came = read_answer(self.format, answer.text, self.tools, answer.prompt)
+        if text and not self.format.openers and not came.calls and REPLY in came.content:
+            return None  # nothing marks a call: behind text there is none
+        if wrong := differing(calls, came):
+            return wrong
+        if text and REPLY not in came.content + came.reasoning:
+            return "its text is lost"
+        if reasoning and REASONING not in came.reasoning:
+            return "its reasoning is told as content" if REASONING in came.content else "its reasoning is lost"
+        return self._left(came.content)
+
+    def _left(self, content: str) -> str:
+        """What of a frame is left in the content."""
+        left = left_over(content.replace(REPLY, " "))
+        return f"{shown(left)} is left in its content" if left else ""
+
+    def answer(self, messages: Sequence[Message]) -> RenderedAnswer | None:
+        """The last turn as an answer to the generation prompt; None where the template renders it as no such thing."""
+        prompt, asked = self._render(messages), self.asked
+        if not prompt or not asked:
+            return None
+        if self.tail and prompt.endswith(self.tail):
+            prompt = prompt[: len(prompt) - len(self.tail)]
+        closers = [closer for opener, closer in self.format.reasoning_read if _open(asked[-_NEAR:], opener, closer)]
+        same = common_prefix(prompt, asked)
+        if same == len(asked):
+            goes_on = not closers or any(closer in prompt[same:] for closer in closers)
+            return RenderedAnswer(prompt[same:], asked[-_TAIL:]) if goes_on else None
+        same = token_begin(prompt, same)
+        begun = prompt[same:].lstrip()
+        if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning_read):
+            return None
+        near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
+        # It answers another generation prompt: what is left of that one's header is no text of the answer.
+        begun = opened(self.format, asked[:same])
+        return RenderedAnswer(answer_prefix(prompt[same:]), begun) if near else None
+
+    def _render(self, messages: Sequence[Message], *, generation: bool = False) -> str:
+        made = self.renders.render(messages, self.tools if self.shape.tools else None, generation=generation)
+        return "" if isinstance(made, TemplateError) else made
+
+
+def _open(text: str, opener: str, closer: str) -> bool:
+    at = text.rfind(opener)
+    return at >= 0 and closer not in text[at:]

@@ -1,0 +1,97 @@
+"""A call whose arguments are no JSON: its text of two arguments, cut at name, keys and values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, NUMBER, NUMBER_KEY, VALUES, Rendered, Seen
+from toolfmt.inspect.format.derive.text_cuts import cut
+
+_OF_JSON = re.compile(r"[\"']\s*:")
+
+
+@dataclass(frozen=True)
+class RawParts:
+    """What stands before the name, between name and key, key and value, value and key, and behind the last value."""
+
+    before: str
+    head: str
+    assign: str
+    separator: str
+    after: str
+    number_assign: str
+    """As `assign`, where the value is a number; the same where none was seen."""
+    number_after: str
+    """What stands behind a number that is the only value."""
+    between: str | None
+    """What stands behind the last value of a call and before the name of the next one; None where a turn holds one."""
+    none: str | None
+    """What stands behind the name of a call without arguments; None where that was not seen."""
+    told: str | None
+    """What stands before the name beside a text for the user."""
+
+
+def raw_parts(rendered: Rendered) -> RawParts:
+    """Raises `Refused` where the parts do not stand in this order, once each, and the same around every argument."""
+    if rendered.two_arguments is None:
+        raise Refused("two arguments are not written")
+    (name, key, value), (second, other) = (NAMES[0], KEYS[0], VALUES[0]), (KEYS[1], VALUES[1])
+    pieces = cut(rendered.two_arguments.text, (name, key, second, value, other))
+    words = pieces[1::2]
+    if words != [name, key, value, second, other]:
+        raise Refused(_order(words), near=1)
+    before, head, assign, separator, again, after = pieces[0::2]
+    if again != assign:
+        raise Refused("the second argument is written otherwise than the first")
+    if _OF_JSON.match(assign):
+        raise Refused("keys stand in quotes as those of JSON do, but name and arguments are no JSON", near=1)
+    number_assign, number_after = _of_number(rendered.number, assign, after)
+    return RawParts(
+        before, head, assign, separator, after, number_assign, number_after, _between(rendered), _none(rendered),
+        _told(rendered),
+    )  # fmt: skip
+
+
+def _order(words: list[str]) -> str:
+    """Why the words of a call are in no order that an engine reads."""
+    if NAMES[0] not in words:
+        return "the name of a call does not stand in the answer"
+    if words.count(NAMES[0]) > 1 and KEYS[0] in words:
+        return "the name of a call stands in it more than once"
+    if not set(KEYS) & set(words):
+        return "the keys of the arguments are not written"
+    if words.count(KEYS[0]) > 1:
+        return "the key of an argument stands in it more than once"
+    return "name, keys and values do not stand in this order"
+
+
+def _of_number(seen: Seen | None, assign: str, after: str) -> tuple[str, str]:
+    if seen is None:
+        return assign, after
+    pieces = cut(seen.text, (NAMES[0], NUMBER_KEY, str(NUMBER)))
+    if pieces[1::2] != [NAMES[0], NUMBER_KEY, str(NUMBER)]:
+        raise Refused("a number is written otherwise than a string")
+    return pieces[4], pieces[6]
+
+
+def _between(rendered: Rendered) -> str | None:
+    if rendered.two is None:
+        return None
+    pieces = cut(rendered.two.text, (*NAMES, *KEYS, *VALUES))
+    if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], NAMES[1], KEYS[1], VALUES[1]]:
+        raise Refused("two calls are written otherwise than one", near=2)
+    return pieces[6]
+
+
+def _none(rendered: Rendered) -> str | None:
+    if rendered.none is None:
+        return None
+    pieces = cut(rendered.none.text, (NAMES[0],))
+    return pieces[2] if len(pieces) == 3 else None
+
+
+def _told(rendered: Rendered) -> str | None:
+    told = rendered.told
+    return told.text[: told.text.find(NAMES[0])] if told is not None and NAMES[0] in told.text else None

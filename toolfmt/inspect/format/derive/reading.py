@@ -1,0 +1,124 @@
+"""What a derived format's parser makes of one answer: calls, and the texts around them. Never raises."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.inspect.format.read_back import reading_of
+from toolfmt.inspect.probe.conversations import Call, Message
+from toolfmt.messages.events import Event, merge
+
+_PIECES, _CHARACTERS = 40, 1_000
+"""An answer is read in so many pieces too; where calls stand alone, in characters, if there are no more than that."""
+_LONGEST = 60
+"""So many characters of a value are quoted."""
+# What ends a turn by its own name, in the spellings of tokens.
+_END_OF_TURN = re.compile(
+    r"(?i)</?s>|<[|｜]?[^<>\s]{0,40}(?:end|eo[stm])[^<>\s]{0,40}>|\[[^\[\]\s]{0,40}end[^\[\]\s]{0,40}\]"
+)
+
+
+@dataclass(frozen=True)
+class AnswerRead:
+    """`before` and `between` are content beside the calls, `behind` what follows the last one, all of it without calls
+    in `before`; `streams` whether pieces are read as the whole is."""
+
+    calls: tuple[tuple[str, Any], ...]
+    before: str
+    between: str
+    behind: str
+    reasoning: str
+    tolerated: tuple[str, ...]
+    rejected: str
+    streams: bool
+
+    @property
+    def content(self) -> str:
+        return self.before + self.between + self.behind
+
+
+def read_answer(
+    format: ToolCallFormat,
+    text: str,
+    tools: Sequence[Message] | None,
+    prefix: str = "",
+    *,
+    characters: bool = False,
+) -> AnswerRead:
+    """An answer that follows this end of a prompt, whole and in pieces: in `characters`, if it is not too long."""
+    whole = _events(format, [text], tools, prefix)
+    length = -(-len(text) // (_CHARACTERS if characters else _PIECES)) or 1
+    pieces = [text[at : at + length] for at in range(0, len(text), length)]
+    return _told(whole, streams=_events(format, pieces, tools, prefix) == whole)
+
+
+def differing(wanted: Sequence[Call], came: AnswerRead) -> str:
+    """How the calls differ from those that went in; empty where they do not. The order of arguments is left out."""
+    if came.rejected:
+        return f"it is rejected as {came.rejected}"
+    if len(came.calls) != len(wanted):
+        return f"{len(came.calls)} {'call is' if len(came.calls) == 1 else 'calls are'} read instead of {len(wanted)}"
+    for (name, arguments), (read_name, read_arguments) in zip(wanted, came.calls, strict=True):
+        if name != read_name:
+            return f"the name {shown(name)} comes back as {shown(read_name)}"
+        if said := _differing_arguments(dict(arguments), read_arguments):
+            return said
+    return "" if came.streams else "it is read otherwise in pieces"
+
+
+def reordered(wanted: Sequence[Call], came: AnswerRead) -> bool:
+    """Whether arguments of a call come in another order."""
+    pairs = zip(wanted, came.calls, strict=False)
+    return any(list(arguments) != list(read) for (_, arguments), (_, read) in pairs)
+
+
+def left_over(text: str) -> str:
+    """What of a text that follows the calls is more than the end of the turn."""
+    return _END_OF_TURN.sub("", text).strip()
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it, cut in the middle where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[:30]} … {text[-20:]}"
+
+
+def _events(format: ToolCallFormat, pieces: Sequence[str], tools: Any, prefix: str) -> list[Event]:
+    parser = Parser(format, tools=tools, prefix=prefix)
+    told = [event for piece in pieces for event in parser.feed(piece)]
+    return merge([*told, *parser.finish()])
+
+
+def _told(events: Sequence[Event], *, streams: bool) -> AnswerRead:
+    read = reading_of(events)
+    rejected = read.rejected[0] if read.rejected else ""
+    beside = read.leading, read.between, read.trailing
+    return AnswerRead(read.calls, *beside, read.reasoning, read.tolerated, rejected, streams)
+
+
+def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:
+    lost = [key for key in arguments if key not in came]
+    if lost:
+        return f"of {len(arguments)} arguments {len(lost)} are lost" if len(arguments) > 1 else "the argument is lost"
+    if more := sorted(set(came) - set(arguments)):
+        return f"the argument {shown(more[0])} is read that was not given"
+    for key, value in arguments.items():
+        if _typed(value) != _typed(came[key]):
+            return _changed(value, came[key])
+    return ""
+
+
+def _changed(value: Any, came: Any) -> str:
+    if isinstance(value, str) and isinstance(came, str) and len(value) > _LONGEST < len(came) != len(value):
+        return f"{len(value):,} characters come back as {len(came):,}"
+    return f"{shown(value)} comes back as {shown(came)}"
+
+
+def _typed(value: Any) -> str:
+    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,194 @@
+"""What a template writes of calls whose names, keys and values nobody else writes.
+
+Everything that a derivation looks at is rendered here, once; what no template could mean by itself (a name, a key, a
+value, an id) is a sentinel, so that the rest of the text is the format's. A call that the template throws on is not
+seen; without a first call nothing is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.probe.conversations import (
+    DESCRIPTION,
+    FURTHER,
+    ID,
+    PARAMETER_DESCRIPTION,
+    REASONING,
+    REPLY,
+    RESULT,
+    SYSTEM,
+    USER,
+    Call,
+    Message,
+    Shape,
+    call_id,
+    reply,
+    tool_definition,
+    user,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Region, Renders
+
+NAMES = ("fetch_zqone", "store_zqtwo", "close_zqthree")
+KEYS = ("azqkey", "bzqkey", "czqkey")
+VALUES = ("Vzq1aaa", "Vzq2bbb", "Vzq3ccc")
+NUMBER_KEY = "nzqkey"
+NUMBER = 73519
+HARD = "Vzq5<e>&\n1"
+"""A value that a family may mark as text, or escape."""
+SENTINELS = (
+    *NAMES, *KEYS, *VALUES, NUMBER_KEY, str(NUMBER), "Vzq5", ID[:-1], USER, FURTHER, SYSTEM, REPLY, RESULT, REASONING,
+    DESCRIPTION, PARAMETER_DESCRIPTION,
+)  # fmt: skip
+"""No marker holds one of these."""
+
+_TYPES = {**dict.fromkeys(KEYS, "string"), NUMBER_KEY: "integer"}
+TOOLS: list[Message] = [
+    tool_definition(
+        name, "Does.", {key: {"type": kind, "description": "An argument."} for key, kind in _TYPES.items()}, []
+    )
+    for name in NAMES
+]
+
+_LONGEST_PROMPT = 200_000
+_LONGEST_CALLS = 20_000
+_NEAR = 200
+"""The generation prompt may have written so much of the answer already."""
+_CUT_BEFORE, _CUT_BEHIND = re.compile(r"[<\w|｜▁/]"), re.compile(r"[\w|｜▁/>]")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One rendered set of calls: what a model would have written, the prompt before that, and the ids it was given."""
+
+    text: str
+    before: str
+    calls: tuple[Call, ...]
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """All that a derivation looks at. A set that the template throws on, or writes in part, is None."""
+
+    shape: Shape
+    asked: str
+    """A question, with the prompt for its answer; empty where the template throws."""
+    untold: str
+    """The same without tools."""
+    header: str
+    """What of it asks for the answer."""
+    spoken: str
+    """A question and an answer in words."""
+    thinking: tuple[str, ...]
+    """Answers in words with reasoning before them, with and without text in the calls' shape."""
+    one: Seen
+    two_arguments: Seen | None
+    swapped: Seen | None
+    """The two arguments, the second first."""
+    none: Seen | None
+    number: Seen | None
+    hard: Seen | None
+    words: Seen | None
+    """A call of true, false and null."""
+    two: Seen | None
+    told: Seen | None
+    """The first call beside a text for the user."""
+    thought: Seen | None
+    """The first call beside reasoning."""
+
+
+def rendered(renders: Renders, shape: Shape) -> Rendered:
+    """Has the template write everything. Raises `Refused` where it writes no call to begin with."""
+    name, (key, second), (value, other) = NAMES[0], KEYS[:2], VALUES[:2]
+    first, another = (name, {key: value}), (NAMES[1], {second: other})
+    one = _see(renders, shape, [first])
+    if one is None:
+        raise Refused("the template throws on a call of one string argument")
+    if value not in one.text or name not in one.text + one.before[-_NEAR:]:
+        raise Refused("the value of a call does not stand in the answer")
+    given = TOOLS if shape.tools else None
+    question = user(system=shape.system)
+    asked = _text(renders, question, given, generation=True)
+    plain = _text(renders, question, given)
+    with_reasoning = replace(shape, reasoning=True)
+    return Rendered(
+        shape=shape,
+        asked=asked,
+        untold=_text(renders, question, None, generation=True),
+        header=asked[common_prefix(asked, plain) :] if plain else "",
+        spoken=_text(renders, reply(shape), given),
+        thinking=tuple(
+            _text(renders, reply(thinking), given)
+            for thinking in (replace(with_reasoning, content="text"), with_reasoning)
+        ),
+        one=one,
+        two_arguments=_whole(_see(renders, shape, [(name, {key: value, second: other})])),
+        swapped=_whole(_see(renders, shape, [(name, {second: other, key: value})])),
+        none=_see(renders, shape, [(name, {})]),
+        number=_whole(_see(renders, shape, [(name, {NUMBER_KEY: NUMBER})])),
+        hard=_see(renders, shape, [(name, {key: HARD})]),
+        words=_see(renders, shape, [(name, {key: True, second: [False, None]})]),
+        two=_whole(_see(renders, shape, [first, another])),
+        told=_whole(_see(renders, replace(shape, content="text"), [first])),
+        thought=_whole(_see(renders, with_reasoning, [first])),
+    )
+
+
+def _text(
+    renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, *, generation: bool = False
+) -> str:
+    """The prompt; empty where the template throws."""
+    made = renders.render(messages, tools, generation=generation)
+    if isinstance(made, TemplateError):
+        return ""
+    _check_length(made)
+    return made
+
+
+def _check_length(prompt: str) -> None:
+    if len(prompt) > _LONGEST_PROMPT:
+        raise Refused(f"a prompt of a question and a call is longer than {_LONGEST_PROMPT:,} characters")
+
+
+def _see(renders: Renders, shape: Shape, calls: Sequence[Call]) -> Seen | None:
+    """The calls as the template writes them; None where it throws, with all tools and with those that are called."""
+    called = [tool for tool in TOOLS if tool["function"]["name"] in {name for name, _ in calls}]
+    for tools in (TOOLS, called):
+        region = renders.calls(shape, calls, tools)
+        if isinstance(region, TemplateError):
+            continue
+        prompt = region.before + region.text
+        _check_length(prompt)
+        asked = _text(renders, user(system=shape.system), tools if shape.tools else None, generation=True)
+        begin = _begin(region, asked)
+        if len(prompt) - begin > _LONGEST_CALLS:
+            raise Refused(f"what is written of a call is longer than {_LONGEST_CALLS:,} characters")
+        ids = (call_id(shape, name, at) for at, (name, _) in enumerate(calls))
+        return Seen(prompt[begin:], prompt[:begin], tuple(calls), tuple(id for id in ids if id))
+    return None
+
+
+def _begin(region: Region, asked: str) -> int:
+    """Where the model would begin to write: where the prompt for its answer ends, not within a token."""
+    prompt, begin = region.before + region.text, len(region.before)
+    same = common_prefix(prompt, asked)
+    if asked and same >= len(asked) - 40:
+        begin = min(begin, same)
+    begin = max(begin, len(region.before) - _NEAR)
+    while 0 < begin < len(region.before) and _CUT_BEFORE.match(prompt[begin - 1]) and _CUT_BEHIND.match(prompt[begin]):
+        begin -= 1
+    return begin
+
+
+def _whole(seen: Seen | None) -> Seen | None:
+    """The same, if every value stands in it."""
+    if seen is None:
+        return None
+    values = (str(value) for _, arguments in seen.calls for value in arguments.values())
+    return seen if all(value in seen.text for value in values) else None

@@ -1,0 +1,208 @@
+"""What belongs to an answer but not to its calls: header, reasoning, text for the user, what says nothing.
+
+Asked by the modules of the engines for what of the text before a call is the call's (`lead`), and where a format is
+put together for everything else that its record says about answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.formats.reasoning_pairs import COMMON, THINK
+from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, SENTINELS, Rendered
+from toolfmt.inspect.format.derive.text_cuts import (
+    before_marker,
+    begins_with_marker,
+    common_end,
+    holds_marker,
+    is_marker,
+    markers,
+)
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, USER
+from toolfmt.inspect.probe.differences import common_prefix
+
+Pair = tuple[str, str]
+
+_LONGEST_MARK = 40
+_LONGEST_START = 60
+_LONGEST_HEADER = 80
+_SHORTEST_MARK = 3
+_TAIL = 400
+_LINE_IN_BRACKETS = re.compile(r"\[[^\[\]\n]{3,36}\]|<[^<>\n]{3,36}>")
+_THOUGHT = re.compile(r"think|reason|plan|thought|analysis", re.IGNORECASE)
+_LAST_MARK = re.compile(r"(?:<[^<>]+>[^<>]*|\[[^\[\]]+\]\s*)\Z")
+
+
+class Surroundings:
+    """What the template writes around a call, beside text and beside reasoning."""
+
+    def __init__(self, rendered: Rendered) -> None:
+        self.rendered = rendered
+        self.own_reasoning = tuple(dict.fromkeys(_reasoning(rendered)))
+        """The pairs that the template itself puts around reasoning."""
+        self.wrapped = _wrapped(rendered, self.own_reasoning)
+        """What it puts around the text, or the plan, that stands before a call."""
+        self.content, self.at_start = _around_words(rendered, self.own_reasoning)
+        """What it writes around an answer in words, as pairs, or before one alone."""
+        self.headers = _headers(rendered)
+        """What asks for an answer, where its shape does not show that, as regular expressions."""
+        self._turns = _turns_between(rendered)
+
+    @property
+    def reasoning(self) -> tuple[Pair, ...]:
+        """The pairs that the template shows, else the commonest one."""
+        plans = (pair for pair in self.wrapped if _THOUGHT.search(pair[0]))
+        return tuple(dict.fromkeys((*plans, *self.own_reasoning))) or (THINK,)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """What stands around text for the user, or between that and a call, and says nothing."""
+        around = tuple(mark for pair in self.wrapped if not _THOUGHT.search(pair[0]) for mark in pair)
+        return tuple(dict.fromkeys((*around, *self._turns)))
+
+    def lead(self, before: str, told: str | None) -> str:
+        """What of the text before a call belongs to it: not the header, no reasoning, no text.
+
+        `told` is what stands before the same call beside a text for the user: what both end with is the call's.
+        """
+        header = self.rendered.header.strip()
+        if header and header in before:
+            before = before[before.rfind(header) + len(header) :]
+        for opener, closer in (*self.own_reasoning, *COMMON, *self.wrapped):
+            closed, opened = before.rfind(closer), before.rfind(opener)
+            if closed >= 0:
+                before = before[closed + len(closer) :]
+            elif opened >= 0 and not before[opened + len(opener) :].strip():
+                before = before[opened + len(opener) :]
+        if told is not None and REPLY in told:
+            same = common_end(before, told[told.rfind(REPLY) + len(REPLY) :])
+            before = before[len(before) - len(same) :] if same.strip() else before
+        return before
+
+
+def _wrapped(rendered: Rendered, own_reasoning: tuple[Pair, ...]) -> tuple[Pair, ...]:
+    """Marks around the text for the user that stands before a call."""
+    if rendered.told is None or REPLY not in rendered.told.text:
+        return ()
+    before, _, behind = rendered.told.text.partition(REPLY)
+    if NAMES[0] not in behind:
+        return ()  # the text stands behind the call
+    opener, closer = _last(markers(before)), _first(markers(behind))
+    if not is_marker(opener) or not is_marker(closer) or opener.startswith("</") or opener in rendered.header:
+        return ()
+    if any(word in closer for word in SENTINELS):
+        return ()
+    if any(pair[0].endswith(opener) and pair[1] == closer for pair in own_reasoning):
+        return ()  # the text is told as reasoning
+    one, two = rendered.one.text, rendered.two
+    if two is not None and two.text.count(closer) > one.count(closer):
+        return ()  # a marker of calls
+    empty = re.search(re.escape(opener) + r"\s*" + re.escape(closer), one)
+    return ((opener, closer),) if empty or closer not in one else ()
+
+
+def _reasoning(rendered: Rendered) -> Iterator[Pair]:
+    """What stands around reasoning, in an answer in words or else beside a call."""
+    for said in rendered.thinking:
+        pair = _around_reasoning(rendered, said)
+        if pair is not None:
+            yield pair
+            return
+    thought = rendered.thought
+    if thought is None or REASONING not in thought.text:
+        return
+    before, _, behind = thought.text.partition(REASONING)
+    opener = before.strip() if 0 < len(before.strip()) < _LONGEST_MARK else _last(markers(thought.before + before))
+    closer = _first(markers(behind))
+    if holds_marker(opener) and is_marker(closer) and not any(word in closer for word in (*NAMES, *KEYS)):
+        yield opener, closer
+
+
+def _around_reasoning(rendered: Rendered, said: str) -> Pair | None:
+    """What stands around the reasoning of an answer in words; the prompt for it may have opened that."""
+    if REASONING not in said or REPLY not in said or not rendered.asked:
+        return None
+    at = said.find(REASONING)
+    same = common_prefix(said, rendered.asked)
+    start = before_marker(said, min(same, at, common_prefix(said, rendered.spoken) if rendered.spoken else at))
+    closer = _closer(said[at + len(REASONING) : said.find(REPLY)])
+    prompted = rendered.asked[same:].strip() if same >= at and closer not in rendered.asked[same:] else ""
+    opener = prompted or said[start:at].strip()
+    if not 0 < len(opener) < _LONGEST_MARK:
+        last = _LAST_MARK.search(said[max(0, at - _LONGEST_MARK) : at])
+        opener = last[0].strip() if last else ""
+    header = rendered.header.removesuffix(rendered.asked[same:]) if prompted else ""
+    if not opener or len(closer) < _SHORTEST_MARK or (opener == header.strip()) or len(opener) >= _LONGEST_MARK:
+        return None
+    common = (pair for pair in COMMON if opener.endswith(pair[0]) and pair[1] == closer)
+    return next(common, (opener, closer))
+
+
+def _closer(behind: str) -> str:
+    """What closes reasoning: the first marker, or a whole line in brackets."""
+    line = behind.strip().split("\n")[0].strip()
+    if _LINE_IN_BRACKETS.fullmatch(line):
+        return line
+    closer = _first(markers(behind))
+    return closer if len(closer) < _LONGEST_MARK else ""
+
+
+def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pair, ...], tuple[str, ...]]:
+    """What the template writes around an answer in words, behind what asks for it: a tag and its closer, or a start."""
+    if not rendered.asked or not rendered.spoken.startswith(rendered.asked):
+        return (), ()
+    first, _, behind = rendered.spoken[len(rendered.asked) :].partition(REPLY)
+    for _, closer in (*pairs, *COMMON):
+        first = first[first.rfind(closer) + len(closer) :] if closer in first else first
+    if not first.strip() or len(first) >= _LONGEST_START:
+        return (), ()
+    opener = first.strip()
+    closer = _first(markers(behind))
+    if is_marker(opener) and closer == f"</{opener[1:]}":
+        return ((opener, closer),), ()
+    return (), (first.lstrip(),)
+
+
+def _headers(rendered: Rendered) -> tuple[str, ...]:
+    """What stands between a question and the answer, if only this template can be known by it."""
+    header = rendered.header.strip() or rendered.asked.rpartition(USER)[2].strip()
+    for mark in (*(closer for _, closer in COMMON), *(opener for opener, _ in COMMON)):
+        header = header.removesuffix(mark).strip()
+    tail = rendered.asked[-_TAIL:]
+    if not 0 < len(header) < _LONGEST_HEADER or not holds_marker(header) or header not in tail:
+        return ()
+    return (re.escape(header),) if header in answer_prefix(tail) else ()
+
+
+def _turns_between(rendered: Rendered) -> tuple[str, ...]:
+    """Markers between a text for the user and the call behind it, where the template ends a turn there and begins
+    another one."""
+    header = rendered.header.strip()
+    if rendered.told is None or REPLY not in rendered.told.text or not is_marked_header(header):
+        return ()
+    behind = rendered.told.text.rpartition(REPLY)[2].partition(NAMES[0])[0]
+    before, found, _ = behind.partition(header)
+    return (*(mark for mark in markers(before) if is_marker(mark)), header) if found else ()
+
+
+def is_marked_header(header: str) -> bool:
+    """Whether a header is short, and begins with a marker."""
+    return 0 < len(header) < _LONGEST_HEADER and begins_with_marker(header)
+
+
+def ignored_behind(marks: Iterator[str] | tuple[str, ...], between: str) -> tuple[str, ...]:
+    """Of what stands behind and between calls, the markers: they say nothing."""
+    found = [mark for mark in marks if is_marker(mark)]
+    if begins_with_marker(between.strip()):
+        found += [part.strip() for part in re.findall(r"<[^<>]+>[^<]*", between)]
+    return tuple(dict.fromkeys(found))
+
+
+def _first(marks: list[str]) -> str:
+    return marks[0] if marks else ""
+
+
+def _last(marks: list[str]) -> str:
+    return marks[-1] if marks else ""

@@ -1,0 +1,314 @@
+"""Arguments between tags: a name, then keys and raw values; what opens and closes each, and the calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolfmt.formats.headers import PLAIN, QUOTED, Attributes, Header
+from toolfmt.formats.tagged import Tagged
+from toolfmt.formats.value_writers import TextBesideType, TextByType, TextInMarks, TextWriter
+from toolfmt.inspect.format.derive.engine_drafts import Draft, made
+from toolfmt.inspect.format.derive.frames import Frames, frames
+from toolfmt.inspect.format.derive.raw_parts import RawParts, raw_parts
+from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.rendered_calls import HARD, KEYS, NAMES, VALUES, Rendered
+from toolfmt.inspect.format.derive.surroundings import Surroundings
+from toolfmt.inspect.format.derive.text_cuts import (
+    blanks_before,
+    blanks_behind,
+    chunks,
+    common_end,
+    common_start,
+    cut,
+    markers,
+)
+
+_TYPE = re.compile(r'\s*\b(\w{1,40})="(\w{1,40})"')
+_ATTRIBUTES = re.compile(r'(?:\s*\w{1,40}="[^"]{0,80}")+')
+_ATTRIBUTE = re.compile(r'(\w{1,40})="([^"]{0,80})"')
+_DIGITS = 9
+_QUOTES = ("'", '"')
+_KEY_CLOSER = re.compile(r"[^<>]*>>?|[^<\s]+")
+_TWO_TAGS = re.compile(r"(<[^<>]*>)\s*(.+)\Z", re.S)
+
+
+@dataclass(frozen=True)
+class _Tags:
+    """What a call's own tags are, without what frames it."""
+
+    key_opener: str
+    key_closer: str
+    key_header: Header
+    value_opener: str
+    value_closer: str
+    name_closer: str
+    name_header: Header
+    between: str
+    cdata: tuple[str, str] | tuple[()]
+    newlines: tuple[str, ...]
+    """What may stand between a value and its tags and belong to neither, the likelier first."""
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What frames calls; `ignored` are marks that say nothing then."""
+
+    opener: str = ""
+    closer: str = ""
+    name_opener: str = ""
+    call_closer: str = ""
+    between_calls: str = ""
+    enclosing: tuple[str, str] | tuple[()] = ()
+    skipped: tuple[str, ...] = ()
+    before_name: str = ""
+    after_call: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+def tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+    """Raises `Refused` where keys or values have no tags of their own, or nothing frames a call."""
+    parts = raw_parts(rendered)
+    own = _tags(rendered, parts)
+    between = _behind_value(parts.between, own.value_closer) if parts.between is not None else None
+    after, before = _behind_value(parts.after, own.value_closer), around.lead(parts.before, parts.told)
+    shapes = dict.fromkeys(frames(before, after, between, keep_close=keep) for keep in (False, True))
+    refused: Refused | None = None
+    some = False
+    for frame in (frame for shape in shapes for frame in _framed(shape, own, several=between is not None)):
+        for newline in own.newlines:
+            try:
+                engine = _engine(own, frame, newline)
+            except Refused as why:
+                refused = why
+                continue
+            some = True
+            yield Draft("tags", engine, frame.ignored)
+    if not some:
+        raise refused or Refused("no markers open and close a call")
+
+
+def _engine(own: _Tags, frame: _Frame, newline: str) -> Tagged:
+    return made(
+        Tagged,
+        opener=frame.opener,
+        closer=frame.closer,
+        key_opener=own.key_opener,
+        key_closer=own.key_closer,
+        key_header=own.key_header,
+        value_opener=own.value_opener,
+        value_closer=own.value_closer,
+        name_opener=frame.name_opener,
+        name_closer=own.name_closer,
+        name_header=own.name_header,
+        call_closer=frame.call_closer,
+        value_newline=newline,
+        cdata=own.cdata,
+        skipped=frame.skipped,
+        between=own.between,
+        between_calls=frame.between_calls,
+        enclosing=frame.enclosing,
+        before_name=frame.before_name,
+        after_call=frame.after_call,
+        write_value=TextInMarks(*own.cdata) if own.cdata else _text_writer(own.key_header),
+    )
+
+
+def _text_writer(header: Header) -> TextWriter:
+    states = isinstance(header, Attributes) and header.type_attribute
+    return TextBesideType() if states else TextByType()
+
+
+# --- the tags of a call
+
+
+def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
+    key_header, behind_key = _key_header(parts)
+    key_opener = _key_opener(parts)
+    name_closer = parts.head[: len(parts.head) - len(key_opener)]
+    blanks = key_opener[: len(key_opener) - len(key_opener.lstrip())]
+    behind_value = parts.separator[: len(parts.separator) - len(key_opener.lstrip())]
+    value_closer = common_start(behind_value if behind_value.endswith(blanks) else "", parts.after).strip()
+    if not value_closer:
+        raise Refused(
+            "values stand without quotes or closers: a line break in a value cannot be told from the next argument",
+            near=3,
+        )
+    key_closer, value_opener, line = _between_key_and_value(behind_key)
+    name_header, name_end = _name_header(rendered, name_closer.strip())
+    in_lines = "\n" in line or "\n" in blanks_before(parts.separator)
+    return _Tags(
+        key_opener=key_opener.lstrip(),
+        key_closer=key_closer,
+        key_header=key_header,
+        value_opener=value_opener,
+        value_closer=value_closer,
+        name_closer=name_end,
+        name_header=name_header,
+        between=blanks_behind(behind_value) if behind_value.strip() else "",
+        cdata=_cdata(rendered, parts),
+        newlines=("\n", "") if in_lines else ("",),
+    )
+
+
+def _key_header(parts: RawParts) -> tuple[Header, str]:
+    """How a key is written in its tag, and what stands behind that.
+
+    A key may be quoted, and an attribute behind it may tell whether its value is a string.
+    """
+    if parts.number_assign == parts.assign:
+        quoted = parts.assign.startswith('"') and ">" in parts.assign
+        return (QUOTED, parts.assign[1:]) if quoted else (PLAIN, parts.assign)
+    if parts.assign.removeprefix(parts.number_assign) in _QUOTES:
+        raise Refused("strings stand in quotes and numbers do not: the values are no texts between tags", near=-1)
+    of_string, of_number = _TYPE.search(parts.assign), _TYPE.search(parts.number_assign)
+    if not of_string or not of_number or of_string[1] != of_number[1] or not parts.assign.startswith('"'):
+        raise Refused(
+            "what stands behind a key depends on the type of its value", near=-1 if ":" in parts.assign else 1
+        )
+    header = Attributes(type_attribute=of_string[1], string=of_string[2].lower(), other_types=(of_number[2].lower(),))
+    return header, parts.assign[of_string.end() :]
+
+
+def _key_opener(parts: RawParts) -> str:
+    """What stands before the first key and before the second, but not where there is no key."""
+    opener = common_end(parts.head, parts.separator)
+    if parts.none is not None:
+        same = common_start(parts.head, parts.none)
+        rest = parts.head[len(same) :]
+        if same and rest.strip() and parts.separator.endswith(rest.lstrip()):
+            opener = rest
+    if not opener:
+        raise Refused("nothing stands before every key")
+    return opener
+
+
+def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
+    """What closes a key, what opens a value, and the blanks before the value."""
+    found = _KEY_CLOSER.match(behind_key)
+    closer = found[0] if found else ""
+    rest = behind_key[len(closer) :]
+    if closer:
+        return closer, rest.strip(), blanks_behind(rest)
+    closer, opener = behind_key.strip(), ""
+    two = _TWO_TAGS.match(closer)
+    if two:
+        closer, opener = two[1], two[2]
+    if not closer:
+        raise Refused("nothing stands between a key and its value")
+    return closer, opener, blanks_behind(behind_key)
+
+
+def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
+    """How the name is written in its tag, and what ends the tag."""
+    if not closer.startswith('"'):
+        return PLAIN, closer
+    found = _ATTRIBUTES.match(closer, 1)
+    written = found[0] if found else ""
+    rest = closer[1 + len(written) :].strip()
+    first = dict(_ATTRIBUTE.findall(written))
+    if not first:
+        return QUOTED, rest
+    second = _second_attributes(rendered)
+    counted = [name for name, value in first.items() if _counts(value, second.get(name, ""))]
+    ids = tuple(name for name, value in first.items() if any(id in value for id in rendered.one.ids))
+    constant = tuple((name, value) for name, value in first.items() if name not in (*counted, *ids))
+    if len(counted) > 1 or any(second.get(name, value) != value for name, value in constant):
+        raise Refused("an attribute beside the name differs from call to call")
+    first_index = int(first[counted[0]]) if counted else 1
+    header = made(
+        Attributes,
+        index_attribute=counted[0] if counted else "",
+        first_index=first_index,
+        constant_attributes=constant,
+        also=ids,
+    )
+    return header, rest
+
+
+def _second_attributes(rendered: Rendered) -> dict[str, str]:
+    """The attributes beside the name of the second of two calls."""
+    text = rendered.two.text if rendered.two is not None else ""
+    _, found, behind = text.partition(NAMES[1] + '"')
+    attributes = _ATTRIBUTES.match(behind) if found else None
+    return dict(_ATTRIBUTE.findall(attributes[0])) if attributes else {}
+
+
+def _counts(first: str, second: str) -> bool:
+    return first.isdecimal() and second.isdecimal() and len(second) < _DIGITS and int(second) == int(first) + 1
+
+
+def _cdata(rendered: Rendered, parts: RawParts) -> tuple[str, str] | tuple[()]:
+    """Marks around a value that could be mistaken for tags."""
+    hard = rendered.hard
+    if hard is None or HARD not in hard.text:
+        return ()
+    plain, marked = cut(rendered.one.text, (NAMES[0], KEYS[0], VALUES[0])), cut(hard.text, (NAMES[0], KEYS[0], HARD))
+    if len(plain) != 7 or len(marked) != 7 or not marked[4].startswith(parts.assign):
+        return ()
+    opener = marked[4][len(parts.assign) :]
+    closer = marked[6].removesuffix(plain[6]) if marked[6].endswith(plain[6]) else ""
+    return (opener, closer) if opener.strip() and closer.strip() else ()
+
+
+def _behind_value(text: str, closer: str) -> str:
+    return text.lstrip().removeprefix(closer)
+
+
+# --- what frames calls
+
+
+def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
+    """Every frame that the texts around calls allow, the likeliest first."""
+    each, outer = _before_name(shape.each), shape.outer.strip()
+    marks, closes, behind = chunks(each), markers(shape.each_close), markers(shape.outer_close)
+    if several and outer and behind and closes:
+        yield from _framed_twice(shape, marks, closes, behind)
+        return
+    ignored: tuple[str, ...] = ()
+    if not several and len(closes) > len(marks):
+        ignored, closes = tuple(closes[len(marks) :]), closes[: len(marks)]
+    ignored = (*ignored, *markers(outer), *behind)
+    if len(marks) >= 2 and len(closes) >= 2:
+        lead = each[len(marks[0]) :].lstrip()
+        yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=ignored)
+    if marks and closes:
+        if own.name_closer:
+            yield _Frame("", "", each, closes[0], shape.apart, ignored=(*ignored, *closes[1:]))
+        yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(*ignored, *closes[1:]))
+
+
+def _before_name(text: str) -> str:
+    """What stands before a name, with the blanks between them where both are in one line."""
+    return text.strip() + ("" if "\n" in (blanks := blanks_behind(text)) else blanks)
+
+
+def _framed_twice(shape: Frames, marks: list[str], closes: list[str], behind: list[str]) -> Iterator[_Frame]:
+    """A frame around all calls, and one around each."""
+    each, outer, rest = _before_name(shape.each), shape.outer.strip(), tuple(behind[1:])
+    inside = (
+        blanks_behind(shape.outer) + blanks_before(shape.each),
+        blanks_behind(shape.each_close) + blanks_before(shape.outer_close),
+    )
+    if len(marks) > 1:
+        tag = marks[-1] + each[len(each.rstrip()) :]
+        yield _Frame(
+            outer,
+            behind[0],
+            tag,
+            closes[0],
+            shape.apart,
+            inside,
+            skipped=tuple(dict.fromkeys((*markers("".join(marks[:-1])), *closes[1:]))),
+            before_name=each[: each.rfind(tag)],
+            after_call=shape.each_close.strip()[len(closes[0]) :],
+            ignored=rest,
+        )
+    if each:
+        yield _Frame(outer, behind[0], each, closes[0], shape.apart, inside, ignored=rest)
+    if len(marks) > 1 and len(closes) > 1:
+        lead = " ".join(marks[1:])
+        yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=(outer, *behind))
+    if len(marks) == 1:
+        yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(outer, *behind))

@@ -1,0 +1,146 @@
+"""The format that a template's calls nearly are, and what keeps them from being it.
+
+Asked only where no format reads the call. The calls of every format are written by its own writer, so that nothing here
+names one; the nearest is the one of which most is the same, and of it the first place where the two differ is told.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from toolfmt.formats import ToolCallFormat, default_format, formats, write
+from toolfmt.inspect.format.read_back import read
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, Shape, call_id
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Region
+from toolfmt.inspect.report.wording import shortened
+
+# A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.
+_NEAR = 0.8
+_LONGEST = 2000
+_TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
+_LONGEST_QUOTE = 40
+_ALIKE = 0.75
+"""A marker is a misspelling of another one that is so much the same."""
+_WORD = re.compile(r"\w\w")
+_PIECES = re.compile(r"""</?[^<>\s]{1,60}>|[^\s"'{}\[\](),:<>]+|\s+|.""")
+"""What a difference is told in: whole markers and words, blanks, single signs."""
+_BACKSLASHES = "but with a backslash and the letter n for each line end"
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The format, what differs as a clause behind "It is what FORMAT writes", and where in the text of the calls.
+
+    `slight`: whether it differs as a mistake does, by signs, blanks and letters of a marker; whole markers of its own
+    are those of another notation.
+    """
+
+    format: ToolCallFormat
+    differs: str
+    offset: int
+    slight: bool
+
+
+def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
+    """What the single call in this region nearly is; None where no format is near.
+
+    `likely` are the formats that other evidence speaks for, the likeliest first: they decide among those equally near.
+    """
+    text = region.text
+    if len(text) > _LONGEST:
+        return None
+    compared = tuple({format.name: format for format in (*likely, default_format(), *formats())}.values())
+    for mended, how in ((html.unescape(text), "but escaped for HTML"), (_unescaped(text), _BACKSLASHES)):
+        reads = None if mended == text else _reader(compared, replace(region, text=mended))
+        if reads is not None:
+            return Nearest(reads, how, common_prefix(text, mended), slight=True)
+    rendered = text.strip()
+    likenesses = [(_likeness(rendered, own), own, format) for format, own in _written(compared, shape)]
+    most, own, format = max(likenesses, key=lambda one: one[0])
+    if most < _NEAR or own == rendered:
+        return None
+    differs, offset = _first_difference(own, rendered)
+    return Nearest(format, differs, len(text) - len(text.lstrip()) + offset, _slightly(own, rendered))
+
+
+def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[str, int] | None:
+    """Where the single call in this region first differs from what the format writes; None where it does not.
+
+    In words behind "what FORMAT writes", and the offset in the region.
+    """
+    text = region.text
+    rendered = text.strip()
+    written = [own for _, own in _written((format,), shape)]
+    own = max(written, key=lambda one: common_prefix(rendered, one))
+    if own in rendered or len(text) > _LONGEST:
+        return None
+    differs, offset = _first_difference(own, rendered)
+    return differs, len(text) - len(text.lstrip()) + offset
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\n", "\n").replace('\\"', '"')
+
+
+def _reader(formats: Sequence[ToolCallFormat], region: Region) -> ToolCallFormat | None:
+    """The first format that reads the call of this region."""
+    expected = tuple((name, dict(arguments)) for name, arguments in SINGLE)
+    return next((format for format in formats if read(format, region, ALL_TOOLS).calls == expected), None)
+
+
+def _written(formats: Sequence[ToolCallFormat], shape: Shape) -> Iterator[tuple[ToolCallFormat, str]]:
+    """The call as each format writes it, with the id that the template was given."""
+    given = call_id(shape, TOOL, 0)
+    for format in formats:
+        own = format.call_id.format(name=TOOL, number=0)
+        for variant in ("", *format.variants):
+            text = write(format.with_variant(variant), SINGLE, ALL_TOOLS).strip()
+            yield format, text.replace(own, given) if own and given else text
+
+
+def _likeness(one: str, other: str) -> float:
+    """How much of two texts is the same, 1 for all of it, blanks aside: they are cheaply wrong."""
+    was, is_now = ([token for token in _TOKENS.findall(text) if not token.isspace()] for text in (one, other))
+    return difflib.SequenceMatcher(None, was, is_now, autojunk=False).ratio()
+
+
+def _slightly(own: str, rendered: str) -> bool:
+    """Whether the texts differ as one does that was mistyped from the other."""
+    was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
+    for kind, begin, end, first, last in difflib.SequenceMatcher(None, was, is_now, autojunk=False).get_opcodes():
+        removed, added = "".join(was[begin:end]).strip(), "".join(is_now[first:last]).strip()
+        if kind == "equal" or not removed + added:
+            continue
+        if not removed or not added:
+            if _WORD.search(removed + added):
+                return False
+        elif difflib.SequenceMatcher(None, removed, added, autojunk=False).ratio() < _ALIKE:
+            return False
+    return True
+
+
+def _first_difference(own: str, rendered: str) -> tuple[str, int]:
+    """The first place where the texts differ, in more than blanks if any: in words, and where in the second."""
+    was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
+    matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
+    differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
+    telling = (one for one in differences if "".join((*was[one[0] : one[1]], *is_now[one[2] : one[3]])).strip())
+    begin, end, first, last = next(telling, differences[0])
+    more = " (among other differences)" if len(differences) > 1 else ""
+    removed, added, before = ("".join(pieces) for pieces in (was[begin:end], is_now[first:last], is_now[:first]))
+    if removed and added:
+        differs = f"but with {_quote(added)} in place of {_quote(removed)}"
+    else:
+        what = f"without {_quote(removed)}" if removed else f"with {_quote(added)}"
+        differs = f"but {what} behind {_quote(before[-20:])}" if before else f"but {what} at its beginning"
+    return differs + more, len(before)
+
+
+def _quote(text: str) -> str:
+    """The text between quotes, with what does not show as JSON writes it."""
+    return "'" + shortened(text, _LONGEST_QUOTE).replace("\n", "\\n") + "'"

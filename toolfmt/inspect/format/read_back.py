@@ -1,0 +1,285 @@
+"""Reading back: the calls that a template renders, read by a format's parser, must be the calls that went in.
+
+`try_calls` tries one format on one set of calls, `trials` all sets. The deciding module asks for every format of
+the registry alike: nothing here names one; a format's own markers are learnt from what its writer puts around values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from toolfmt.errors import CannotWrite, TemplateError
+from toolfmt.formats import Parser, ToolCallFormat, write
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    BARE_TOOL,
+    EVERY_TYPE,
+    PARALLEL,
+    PARAMETER,
+    SINGLE,
+    TOOL,
+    TOOLS,
+    TYPED_TOOL,
+    Call,
+    Message,
+    Shape,
+    call_id,
+)
+from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.wording import shortened
+from toolfmt.messages.events import (
+    Content,
+    Event,
+    Reasoning,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+)
+
+Kind: TypeAlias = Literal["one string argument", "two calls", "typed values", "null", "no arguments", "nasty strings"]
+
+SINGLE_CALL: Kind = "one string argument"
+TYPED_CALL: Kind = "typed values"
+NASTY: Kind = "nasty strings"
+
+NASTY_STRINGS = (
+    "a \"double\" and a 'single' quote, it's",
+    "two\nlines",
+    '}} {"a": [1]} ]) >',
+    "C:\\new\\table\\",
+    "  blanks at both ends ",
+    "\nnewlines at both ends\n",
+    "a\\nb",
+    "null",
+    "nan",
+    "123",
+    "[1]",
+    '{"a": 1}',
+    "true",
+    "",
+    "<b>&amp;</b>",
+    "Osnabrück 東京",
+)
+"""Strings that a notation has to quote, and strings that look like something else."""
+
+_LONGEST_QUOTE = 60
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How one set of calls fared: read back exactly, read as something else, or not to be had from the template.
+
+    `detail` is what went wrong, `beyond` what of the set the format itself cannot carry.
+    """
+
+    kind: Kind
+    outcome: Literal["exact", "inexact", "refused"]
+    detail: str = ""
+    tolerated: tuple[str, ...] = ()
+    line: int | None = None
+    beyond: str = ""
+
+    @property
+    def exact(self) -> bool:
+        return self.outcome == "exact"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a format's parser makes of a text: calls with their arguments, what stands before, between and after
+    them, and reasoning."""
+
+    calls: tuple[tuple[str, Any], ...]
+    leading: str
+    between: str
+    trailing: str
+    tolerated: tuple[str, ...]
+    rejected: tuple[str, ...]
+    reasoning: str
+
+
+def read(format: ToolCallFormat, region: Region, tools: Sequence[Message]) -> Reading:
+    """The calls that the format's parser finds in the region."""
+    parser = Parser(format, tools=tools, prefix=opened(format, region.before))
+    return reading_of([*parser.feed(region.text), *parser.finish()])
+
+
+def reading_of(events: Sequence[Event]) -> Reading:
+    """What a parser has told, put together."""
+    names: list[str] = []
+    arguments: list[str] = []
+    spoken, reasoning = [""], ""
+    tolerated: dict[str, None] = {}
+    rejected: list[str] = []
+    for event in events:
+        if isinstance(event, ToolCallStart):
+            names.append(event.name)
+            arguments.append("")
+            spoken.append("")
+        elif isinstance(event, ToolCallArguments):
+            arguments[-1] += event.delta
+        elif isinstance(event, ToolCallEnd):
+            tolerated |= dict.fromkeys(event.tolerated)
+        elif isinstance(event, ToolCallRejected):
+            rejected.append(event.reason)
+        elif isinstance(event, Reasoning):
+            reasoning += event.text
+        elif isinstance(event, Content):
+            spoken[-1] += event.text
+    calls = () if rejected else tuple((name, json.loads(text)) for name, text in zip(names, arguments, strict=True))
+    leading, *between = spoken
+    trailing = between.pop() if between else ""
+    return Reading(calls, leading, "".join(between), trailing, tuple(tolerated), tuple(rejected), reasoning)
+
+
+def try_calls(
+    renders: Renders, format: ToolCallFormat, shape: Shape, kind: Kind, calls: Sequence[Call], signed: bool
+) -> Trial:
+    """Render the calls and read them back. `signed`: the template's source bears the format's signature."""
+    region, tools = render_calls(renders, shape, calls)
+    if isinstance(region, TemplateError):
+        return Trial(kind, "refused", thrown(region).sentence, line=region.line)
+    reading = read(format, region, tools)
+    expected = [(name, dict(arguments)) for name, arguments in calls]
+    wrong = _difference(expected, reading)
+    if not wrong and not signed and not _framed(format, region):
+        wrong = "the calls stand without the format's frame"
+    return Trial(kind, "inexact" if wrong else "exact", wrong, reading.tolerated)
+
+
+def render_calls(
+    renders: Renders, shape: Shape, calls: Sequence[Call]
+) -> tuple[Region | TemplateError, Sequence[Message]]:
+    """The region of these calls and the tools it was rendered with: all of them, or only the first where it must be."""
+    region = renders.calls(shape, calls, ALL_TOOLS)
+    if isinstance(region, TemplateError) and all(name == TOOL for name, _ in calls):
+        return renders.calls(shape, calls, TOOLS), TOOLS
+    return region, ALL_TOOLS
+
+
+def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
+    """The calls that are tried, the nasty strings apart; two calls only where a turn may hold two."""
+    two: list[tuple[Kind, tuple[Call, ...]]] = [("two calls", PARALLEL)] if parallel else []
+    return [
+        (SINGLE_CALL, SINGLE),
+        *two,
+        (TYPED_CALL, EVERY_TYPE),
+        ("null", ((TYPED_TOOL, {"text": "plain", "limit": None}),)),
+        ("no arguments", ((BARE_TOOL, {}),)),
+    ]
+
+
+def trials(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool, signed: bool) -> list[Trial]:
+    """How every set of calls fares in the format."""
+    made = [try_calls(renders, format, shape, kind, calls, signed) for kind, calls in call_sets(parallel=parallel)]
+    return [*made, _try_nasty(renders, format, shape, signed)]
+
+
+def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: bool) -> Trial:
+    """One call for each nasty string; those that the format's own writer refuses are told apart, not counted."""
+    failed: list[str] = []
+    impossible: list[str] = []
+    tolerated: dict[str, None] = {}
+    for value in (*NASTY_STRINGS, *own_markers(format)):
+        trial = try_calls(renders, format, shape, NASTY, ((TOOL, {PARAMETER: value}),), signed)
+        tolerated |= dict.fromkeys(trial.tolerated)
+        if not trial.exact:
+            (failed if can_carry(format, value) else impossible).append(_quote(value))
+    beyond = f"{format.name} itself cannot carry {', '.join(impossible)}" if impossible else ""
+    return Trial(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
+
+
+def rendered_variant(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str | None:
+    """The variant of the format that the template renders calls in, byte for byte: empty where that is how its
+    engine writes them, None where it writes none that is rendered."""
+    calls = PARALLEL if parallel else SINGLE
+    region, tools = render_calls(renders, shape, calls)
+    if isinstance(region, TemplateError):
+        return None
+    rendered = region.before[-40:] + region.text
+    for number, (name, _) in enumerate(calls):  # the template prints the ids it is given, the writer its own
+        own, given = format.call_id.format(name=name, number=number), call_id(shape, name, number)
+        rendered = rendered.replace(given, own) if given else rendered
+    for variant in ("", *format.variants):
+        if write(format.with_variant(variant), calls, tools).strip() in rendered:
+            return variant
+    return None
+
+
+def own_markers(format: ToolCallFormat) -> tuple[str, ...]:
+    """Strings that hold the format's own markers, as its writer puts them around two arguments."""
+    try:
+        text = write(format, [("NAME", {"KEYA": "VALUEA", "KEYB": "VALUEB"})])
+    except CannotWrite:
+        return ()
+    for sentinel in ("NAME", "KEYA", "KEYB", "VALUEA", "VALUEB"):
+        text = text.replace(sentinel, "\0")
+    pieces = [piece for piece in text.split("\0") if piece.strip()]
+    return tuple(dict.fromkeys(f"x{piece}y" for piece in pieces))
+
+
+def can_carry(format: ToolCallFormat, value: str) -> bool:
+    """Whether the format has a way to write this string."""
+    try:
+        write(format, [(TOOL, {PARAMETER: value})], TOOLS)
+    except CannotWrite:
+        return False
+    return True
+
+
+def _framed(format: ToolCallFormat, region: Region) -> bool:
+    """Whether a frame of the format stands there; one that writes calls without a frame needs none."""
+    text, marks = region.before[-40:] + region.text, (*format.openers, *format.engine.start_only_openers)
+    if not marks or any(mark in text for mark in marks):
+        return True
+    return not write(format, [(TOOL, {})]).lstrip().startswith(marks)
+
+
+def opened(format: ToolCallFormat, before: str) -> str:
+    """What the prompt has opened where the calls begin: a reasoning block, from its opener on, or a call."""
+    for opener, closer in format.reasoning_read:
+        begin = before.rfind(opener)
+        if begin >= 0 and closer not in before[begin:]:
+            return before[begin:]
+    marks = (*format.openers, *format.engine.start_only_openers)
+    return max((mark for mark in marks if before.endswith(mark)), key=len, default="")
+
+
+def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
+    """What is not as it went in; empty where all is. What follows the last call is the frame of the next turn."""
+    if reading.rejected:
+        return f"rejected as {reading.rejected[0]}"
+    if len(reading.calls) != len(expected):
+        return f"{len(reading.calls)} calls read instead of {len(expected)}"
+    for (name, arguments), (read_name, read_arguments) in zip(expected, reading.calls, strict=True):
+        if name != read_name:
+            return f"the name comes back as {_quote(read_name)}"
+        if _exact(arguments) != _exact(read_arguments):
+            return _differing_arguments(arguments, read_arguments)
+    beside = (answer_prefix(reading.leading) + reading.between).strip()
+    return f"{_quote(beside)} is left beside the calls" if beside else ""
+
+
+def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:
+    lost = [key for key in arguments if key not in came]
+    if lost:
+        return f"{', '.join(lost)} lost"
+    changed = [key for key, value in arguments.items() if _exact(value) != _exact(came[key])]
+    if changed:
+        return ", ".join(f"{key}: {_quote(arguments[key])} comes back as {_quote(came[key])}" for key in changed)
+    return f"{', '.join(sorted(set(came) - set(arguments)))} added"
+
+
+def _exact(value: Any) -> str:
+    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _quote(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), _LONGEST_QUOTE)

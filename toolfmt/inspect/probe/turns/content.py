@@ -1,0 +1,244 @@
+"""Content: text beside a call, none at all beside one, and lists of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from toolfmt._util.text_lists import listed
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
+from toolfmt.inspect.probe.conversations import (
+    REASONING,
+    REPLY,
+    RESULT,
+    SINGLE,
+    SYSTEM,
+    TOOLS,
+    USER,
+    VALUES,
+    Message,
+    conversation,
+    reply,
+    text_part,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, Asking, no, printed_as, yes
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.wording import around, excerpt
+
+_BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
+
+
+def text_beside_call(asking: Asking) -> Answer:
+    """Whether a turn may hold text and a call: both appear."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    messages = conversation(asking.shape, SINGLE)
+    messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in messages]
+    prompt = asking.prompt(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    if VALUES[0] not in prompt:
+        return no("a call is dropped where there is text beside it", "call-dropped", asking.line_of(messages, BESIDE))
+    if BESIDE not in prompt:
+        line = asking.line_of(messages, VALUES[0])
+        return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
+    line = asking.line_of(messages, BESIDE, *CALLS_AT)
+    later, refused = _once_answered(asking), _with_reasoning(asking, messages)
+    if refused is not None and later is not None and later.outcome == "lost-later":
+        at = "" if refused.line is None else f" (line {refused.line})"
+        return replace(later, words=f"{later.words}, and refused with reasoning as well{at}", excerpts=())
+    if refused is not None and later is None:
+        return threw(refused, "text and reasoning together beside a call are refused")
+    if later is not None:
+        return later
+    behind = ", behind the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
+    return yes(f"text beside a call appears{behind}", line, around(prompt, BESIDE))
+
+
+def _with_reasoning(asking: Asking, messages: Sequence[Message]) -> TemplateError | None:
+    """What the template throws where a turn holds text, reasoning and a call, and takes the call with either alone."""
+    if not asking.shows_reasoning:
+        return None
+    both, alone = (
+        asking.prompt([one | {"reasoning_content": REASONING} if "tool_calls" in one else one for one in talk])
+        for talk in (messages, conversation(asking.shape, SINGLE))
+    )
+    return both if isinstance(both, TemplateError) and isinstance(alone, str) else None
+
+
+def _once_answered(asking: Asking) -> Answer | None:
+    """What goes wrong with the text beside a call once the result is there, or the user speaks again; None for
+    nothing.
+    """
+    if asking.results == "none":
+        return None
+    history = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in asking.history()]
+    history = history if history[-1]["role"] == "tool" else history[:-1]
+    prompt = asking.ask(history)
+    if isinstance(prompt, TemplateError) or RESULT not in prompt:
+        return None
+    if BESIDE not in prompt:
+        return no(
+            "text beside a call is dropped once the result follows",
+            "lost-later",
+            asking.line_in_history(history, prompt.find(VALUES[0])),
+        )
+    if prompt.find(BESIDE) > prompt.find(RESULT):
+        tools = TOOLS if (asking.answered or asking.shape).tools else None
+        line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
+        shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
+        return no("text beside a call stands behind the result once that is there", "misplaced", line, shown)
+    said: Message = {"role": "assistant", "content": REPLY}
+    again: Message = {"role": "user", "content": SECOND_USER}
+    finished = asking.ask([*history, said, again])
+    if isinstance(finished, str) and REPLY in finished and VALUES[0] in finished and BESIDE not in finished:
+        # Said by the user right behind the result: it is then the answer between them that counts.
+        spoken = asking.ask([*history, again])
+        by_answer = isinstance(spoken, str) and SECOND_USER in spoken and BESIDE in spoken
+        when = "an answer without a call stands behind it" if by_answer else "the user has spoken again"
+        line = asking.line_in_history(history, prompt.find(BESIDE))
+        return no(f"text beside a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
+    return None
+
+
+def content_absent(asking: Asking) -> Answer:
+    """Whether a turn with a call may have no content at all."""
+    return content_beside_call(asking.renders, asking.shape if asking.renders_calls else None, "absent")
+
+
+def calls_empty(asking: Asking) -> Answer:
+    """Whether an answer in words may say that it makes no calls: `tool_calls` null or an empty list."""
+    answer = _calls_empty(asking)
+    # What goes wrong does so behind the question whether the key is there, which is what is to be mended.
+    asked = asking.last_line(_KEY_ASKED, answer.line) if answer.outcome and answer.line else None
+    return replace(answer, line=asked) if asked else answer
+
+
+_KEY_ASKED = r"""['"]tool_calls['"]\s+in\b|\btool_calls\b(?:['"]?\])?\s+is\s+(?:not\s+)?(?:defined|none)\b"""
+
+
+def _calls_empty(asking: Asking) -> Answer:
+    plain, again = reply(), [{"role": "user", "content": SECOND_USER}]
+    expected = asking.prompt([*plain, *again])
+    if not isinstance(expected, str) or REPLY not in expected:
+        return no("an answer in words is not rendered")
+    given: dict[str, list[Message] | None] = {"null": None, "an empty list": []}
+    answers = {told: _with_calls(asking, [*plain, *again], value, expected) for told, value in given.items()}
+    first = next((told for told, answer in answers.items() if answer is not None), "")
+    wrong = answers.get(first)
+    if wrong is not None:
+        alike = {told: answer for told, answer in answers.items() if answer and answer.outcome == wrong.outcome}
+        words = wrong.words.replace("CALLS", listed(alike, "or"))
+        if any(answer.error != wrong.error for answer in alike.values()):
+            return replace(wrong, words=f"{words}; with {first}")
+        others = [(told, answer) for told, answer in answers.items() if answer and told not in alike]
+        return _told_both((first, wrong), *others) if others else replace(wrong, words=words)
+    return yes("an answer with null or an empty list as `tool_calls` is rendered as one without")
+
+
+def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
+    """Two ways of saying that there are no calls that go wrong otherwise; what was thrown is told last."""
+    (first, begins), (then, ends) = sorted((one, other), key=lambda told: told[1].error is not None)
+    shown = " ({})" if begins.excerpts else ""
+    words = f"{begins.words.replace('CALLS', first)}{shown}; with {then} it is {_HOW[ends.outcome]}"
+    return replace(one[1], words=words, excerpts=(*begins.excerpts, *ends.excerpts), error=ends.error)
+
+
+_HOW = {"threw": "refused", "dropped": "dropped", "like-a-call": "written like a turn with calls"}
+
+
+def _with_calls(asking: Asking, talk: Sequence[Message], value: list[Message] | None, expected: str) -> Answer | None:
+    """What goes wrong where an answer in words holds this as `tool_calls`, CALLS in the words; None if nothing."""
+    messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
+    prompt = asking.prompt(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "an answer with CALLS as `tool_calls` is refused")
+    if prompt == expected:
+        return None
+    if REPLY not in prompt:
+        return no("an answer with CALLS as `tool_calls` is dropped", "dropped", asking.line(*CALLS_AT))
+    at = common_prefix(expected, prompt)
+    written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
+    what = "an answer with CALLS as `tool_calls` is written like a turn with calls"
+    return no(what, "like-a-call", asking.line_at(messages, at) or asking.line(*CALLS_AT), written)
+
+
+def content_parts(asking: Asking) -> Answer:
+    """Whether content may be a list of text parts, of a question, an instruction and an answer alike."""
+    roles = [role for role, text in _BY_ROLE.items() if text in asking.text(_talk(role, text))]
+    role = next((role for role in roles if _parts(asking, role)), None)
+    if not roles:
+        return no("no content is rendered")
+    if role is None:
+        wrong = next((wrong for one in roles if (wrong := _of_two_parts(asking, one)) is not None), None)
+        return wrong or yes(f"the text of a list of parts appears (role {', '.join(roles)})")
+    how, text, only = _parts(asking, role), _BY_ROLE[role], ""
+    if _needs_tools(asking, role):  # of another role it may go wrong without tools as well
+        always = [one for one in roles if _parts(asking, one) == how and not _needs_tools(asking, one)]
+        only = " where tools are given" + (f", of the role {listed(always)} always" if always else "")
+    talk = _talk(role, text_part(text))
+    prompt = asking.prompt(talk)
+    if isinstance(prompt, TemplateError):
+        every = role == "user" and not only
+        answer = threw(prompt, "" if every else f"content of the role {role} given as a list of parts is refused{only}")
+        # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
+        written = asking.line_of(_talk(role, text), text)
+        at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)
+        return replace(answer, line=written) if at_once else answer
+    if how == "dropped":
+        line = asking.line_before(asking.line_of(_talk(role, text), text), IS_STRING)
+        return no(f"content of the role {role} given as a list of parts is dropped{only}", how, line)
+    like = "Python's repr" if how == "python" else "JSON"
+    line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
+    return no(f"a list of parts (role {role}) is printed as {like}{only}", how, line, shown)
+
+
+def _of_two_parts(asking: Asking, role: str) -> Answer | None:
+    """What goes wrong where the content of the role holds two parts of text, each of which comes out alone; None for
+    nothing.
+    """
+    texts = (_BY_ROLE[role], BESIDE)
+    talk = _talk(role, [part for text in texts for part in text_part(text)])
+    prompt = asking.prompt(talk)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, f"content of the role {role} given as two parts of text is refused")
+    left = [text for text in texts if text in prompt]
+    if len(left) == len(texts):
+        return None
+    if not left:
+        line = asking.line_before(asking.line_of(_talk(role, texts[0]), texts[0]), IS_STRING)
+        return no(f"of two parts of text (role {role}) both are dropped", "dropped", line)
+    which = "last" if left[0] == BESIDE else "first"
+    line, shown = asking.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
+    return no(f"of two parts of text (role {role}) only the {which} is in the prompt", "dropped", line, shown)
+
+
+def _parts(asking: Asking, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
+    """What becomes of a list of parts; empty where its text comes out."""
+    prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
+    if isinstance(prompt, TemplateError):
+        return "threw"
+    return printed_as(prompt, _BY_ROLE[role]) if _BY_ROLE[role] in prompt else "dropped"
+
+
+def _needs_tools(asking: Asking, role: str) -> bool:
+    """Whether a list of parts, which goes wrong, comes out as its text in a request without tools."""
+    text = _BY_ROLE[role]
+    without = asking.without_tools(_talk(role, text_part(text)))
+    return text in without and not printed_as(without, text)
+
+
+def _talk(role: str, content: object) -> list[Message]:
+    """A conversation with this content under the role."""
+    return [*_before(role), {"role": role, "content": content}, *_behind(role)]
+
+
+def _before(role: str) -> list[Message]:
+    return [{"role": "user", "content": USER}] if role == "assistant" else []
+
+
+def _behind(role: str) -> list[Message]:
+    return [{"role": "user", "content": USER}] if role == "system" else []

@@ -1,0 +1,87 @@
+"""Where the answer begins and ends: what the generation prompt adds, what it leaves open, what stops the model."""
+
+from __future__ import annotations
+
+from toolfmt.errors import TemplateError
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.probe.capabilities import threw
+from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import token_begin
+from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.inspect.probe.turns.turn_probe import Asking, no, yes
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.report.wording import quote
+
+
+def generation_prompt(asking: Asking) -> Answer:
+    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there, `in-place`
+    where the template writes an answer right behind the question.
+    """
+    without, added = asking.prompt(user()), asking.prompt(user(), generation=True)
+    for prompt in (added, without):
+        if isinstance(prompt, TemplateError):
+            return threw(prompt)
+    assert isinstance(without, str)
+    assert isinstance(added, str)
+    line = asking.line(r"\badd_generation_prompt\b")
+    if added != without:
+        what = added[token_begin(added, common_prefix(without, added)) :]
+        begin = len(added) - len(what.lstrip())
+        return yes("it adds {}", asking.line_at(user(), begin, generation=True) or line, quote(what, 80))
+    tail = added.rpartition(USER)[2]
+    same = "behind a question the prompt is the same with and without it"
+    answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
+    if answered and not tail.strip():
+        return no(f"{same}: the template writes an answer right behind it", "in-place", line)
+    if answered or len(answer_prefix(tail)) < len(tail):
+        line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
+        return no(f"{same}; it always ends with {{}}", "misplaced", line, quote(tail, 80))
+    if not tail.strip():
+        return no(f"{same}: nothing is added behind the text", "", line)
+    return no(f"{same}: nothing is added behind {{}}", "", line, quote(tail, 80))
+
+
+def generation_open(profile: TemplateProfile, asking: Asking) -> Answer:
+    """What of the answer the generation prompt has begun; where nothing, what past answers begin with behind it."""
+    if not profile.prefill:
+        asked, answered = asking.prompt(user(), generation=True), asking.text(reply())
+        follows = isinstance(asked, str) and answered.startswith(asked)
+        left = answered[len(asked) :].partition(REPLY)[0] if follows and isinstance(asked, str) else ""
+        if left.strip():
+            # What an answer has before it while it is the last message is not what it has in the history.
+            history = asking.text([*reply(), *user()])
+            kept = history.startswith(f"{asked}{left}")
+            which = "past answers begin" if kept else "an answer that is the last message begins"
+            return no(f"nothing of the answer is written; {which} with {{}}", "", None, quote(left, 80))
+        return no("the answer begins with its first word")
+    pairs = known_reasoning() if profile.reasoning is None else (profile.reasoning,)
+    closes = any(closer in profile.prefill for opener, closer in pairs if opener in profile.prefill)
+    how = "has begun the answer with" if closes else "has opened"
+    return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
+
+
+def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None, follows: str) -> Answer:
+    """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
+    an answer, None where it renders none; `follows` the mark that stands first before the next question (empty where
+    none of its own does).
+    """
+    ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
+    if not ending and behind is None:
+        return no("not known: no answer given as a text is rendered, and no eos_token is named")
+    if not ending:
+        what = "unknown: no eos_token is named, and the template writes no other mark behind an answer"
+        return no(f"{what}; where the conversation goes on, {{}} follows", "", None, follows) if follows else no(what)
+    if eos_token and ending == (eos_token,) and behind is None:
+        return no(
+            "no answer given as a text is rendered; the eos_token, {}, is all that is known to end one",
+            "",
+            None,
+            eos_token,
+        )
+    if eos_token and ending == (eos_token,) and eos_token not in (behind or ""):
+        what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
+        return no(what, "", None, eos_token)
+    named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is named", ())
+    return yes(f"an answer ends with {{}}; {named}", None, " or ".join(ending), *token)

@@ -1,0 +1,126 @@
+"""Ids of calls: which forms are taken, where an id is all that tells the tool's name, and where ids are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
+from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
+from toolfmt.inspect.probe.turns.turn_probe import Asking, no, yes
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.wording import around, quote
+
+Form: TypeAlias = Callable[[str, int], str | None]
+
+ORDINARY = "call_q7Zk2Wx9BvT4mN8sRd3Ly6H"
+"""An id as OpenAI's clients and servers write them: `call_` and 24 letters and digits, of which the last is counted."""
+
+
+def ordinary(name: str, position: int) -> str:
+    return ORDINARY + "cdefghij"[position % 8]
+
+
+def nine(name: str, position: int) -> str:
+    return ID[:-1] + "BCDEFGHI"[position % 8]
+
+
+def function(name: str, position: int) -> str:
+    return f"functions.{name}:{position}"
+
+
+def none(name: str, position: int) -> None:
+    return None
+
+
+def ids_ordinary(asking: Asking) -> Answer:
+    """Whether ids may be those that OpenAI's clients send."""
+    return _taken(asking, ordinary)
+
+
+def ids_nine(asking: Asking) -> Answer:
+    """Whether ids may be nine letters and digits (Mistral's)."""
+    return _taken(asking, nine)
+
+
+def ids_function(asking: Asking) -> Answer:
+    """Whether ids may be `functions.NAME:N` (Kimi's)."""
+    return _taken(asking, function)
+
+
+def ids_none(asking: Asking) -> Answer:
+    """Whether calls and results may come without ids."""
+    return _taken(asking, none)
+
+
+def ids_paired(asking: Asking) -> Answer:
+    """Whether the id of a call stands in the prompt both at the call and at its result."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    if asking.results == "none":
+        return no("no result is rendered")
+    form = next((form for form in (ordinary, nine, function) if _taken(asking, form).answer == "yes"), None)
+    if form is None:
+        return no("calls are rendered only without ids")
+    prompt = asking.ask(numbered(asking.history(), form))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    id = form(TOOL, 0) or ""
+    times, line = prompt.count(id), asking.line_in_history(numbered(asking.history(), form), prompt.rfind(id))
+    if times == 0:
+        return no("the id of a call is not in the prompt")
+    if times == 1:
+        offset, value, result = (prompt.find(text) for text in (id, VALUES[0], RESULT))
+        where = "the result" if abs(offset - result) < abs(offset - value) else "the call"
+        return no(f"the id of a call stands only at {where}", "", line, around(prompt, id))
+    return yes("the id of a call stands at the call and at its result", line)
+
+
+def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
+    """The messages with ids of this form on the calls, counted through, and on the results, in the order of calls."""
+    ids: list[str | None] = []
+    written: list[Message] = []
+    for message in messages:
+        calls = []
+        for call in message.get("tool_calls") or []:
+            ids.append(form(call.get("function", call)["name"], len(ids)))
+            calls.append(_with(call, "id", ids[-1]))
+        if calls:
+            message = {**message, "tool_calls": calls}
+        elif message["role"] == "tool":
+            answered = sum(other["role"] == "tool" for other in written)
+            message = _with(message, "tool_call_id", ids[answered])
+        written.append(message)
+    return written
+
+
+def _taken(asking: Asking, form: Form) -> Answer:
+    """Whether a call with an id of this form comes out with its name and its value, and so does its result."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    answered = asking.results != "none"
+    messages = numbered(asking.history() if answered else conversation(asking.shape, SINGLE), form)
+    unnamed = [{key: value for key, value in message.items() if key != "name"} for message in messages]
+    prompts = asking.ask(unnamed), asking.ask(messages)
+    prompt = next((prompt for prompt in prompts if isinstance(prompt, str)), prompts[1])
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    id, given = form(TOOL, 0) or "", unnamed if prompt is prompts[0] else messages
+    if VALUES[0] not in prompt:
+        return no("the call is not in the prompt", "dropped", asking.line(*CALLS_AT))
+    line = asking.line_in_history(given, prompt.find(VALUES[0]))
+    told = prompt if form is function else prompt.replace(id, "")
+    spoken = asking.text(reply(asking.shape))
+    if told.count(TOOL) <= spoken.count(TOOL):
+        return no("the tool's name is gone from the call", "name-lost", line, around(prompt, VALUES[0], 60))
+    what = f"a call with {f'the id {id}' if id else 'no id'} is rendered"
+    if id and id in prompt:
+        line = asking.line_in_history(given, prompt.find(id))
+        return yes(f"{what}; it is printed", line, quote(around(prompt, id)))
+    return yes(what, line)
+
+
+def _with(message: Message, key: str, value: str | None) -> Message:
+    rest = {name: old for name, old in message.items() if name != key}
+    return rest if value is None else {key: value, **rest}

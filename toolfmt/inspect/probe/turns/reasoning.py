@@ -1,0 +1,78 @@
+"""Reasoning: the field it is read from, and what becomes of it when the conversation goes on."""
+
+from __future__ import annotations
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.capabilities import threw
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
+from toolfmt.inspect.probe.reasoning import USUAL, names_read
+from toolfmt.inspect.probe.turns.turn_probe import SECOND_USER, Asking, no, yes
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.wording import around
+
+_GIVEN = {"reasoning_content": REASONING}
+_AGAIN: Message = {"role": "user", "content": SECOND_USER}
+
+
+def reasoning_field(asking: Asking) -> Answer:
+    """Under which names the template reads a turn's reasoning, as its source has them."""
+    read = names_read(asking.renders.template)
+    if not read:
+        return no("the template reads no field for reasoning")
+    return yes("read as {}", min(read.values()), ", ".join(sorted(read, key=_usual_first)))
+
+
+def _usual_first(name: str) -> tuple[bool, str]:
+    return name not in USUAL, name
+
+
+def reasoning_earlier(asking: Asking) -> Answer:
+    """Whether the reasoning of an answer stays in the prompt once the user has said something else."""
+    turn: Message = {"role": "assistant", "content": REPLY, **_GIVEN}
+    answered = [*user(), turn]
+    answers = _kept(asking, [*answered, _AGAIN], "before the last user message")
+    if not asking.renders_calls or asking.results == "none":
+        return answers
+    called = [message for message in _thinking(asking) if message["role"] != "assistant" or "tool_calls" in message]
+    calls = _kept(
+        asking,
+        [*called, {"role": "assistant", "content": REPLY}, _AGAIN],
+        "beside a call before the last user message",
+    )
+    by_answer = calls.outcome == "dropped" and _stays(asking, called)
+    until = "once an answer without a call stands behind it"
+    if REASONING not in asking.text(answered):  # Shown beside calls only: it is looked for there.
+        return no(f"reasoning beside a call is not in the prompt {until}", "lost-later") if by_answer else calls
+    if by_answer and answers.outcome == "dropped":
+        what = "reasoning is not in the prompt once the user has spoken again; that beside a call,"
+        return no(f"{what} {until}", "lost-later")
+    return answers
+
+
+def _stays(asking: Asking, called: list[Message]) -> bool:
+    """Whether the reasoning of an answered call stays where the user speaks right behind the result."""
+    spoken = asking.ask([*called, _AGAIN])
+    return isinstance(spoken, str) and SECOND_USER in spoken and REASONING in spoken
+
+
+def reasoning_in_loop(asking: Asking) -> Answer:
+    """Whether the reasoning beside a call is still there when the result has come."""
+    if not asking.renders_calls or asking.results == "none":
+        return no("no call with a result is rendered")
+    return _kept(asking, _thinking(asking), "beside a call that has been answered")
+
+
+def _thinking(asking: Asking) -> list[Message]:
+    """A call with reasoning beside it, and its result."""
+    return [message | _GIVEN if message.get("tool_calls") else message for message in asking.history()]
+
+
+def _kept(asking: Asking, messages: list[Message], where: str) -> Answer:
+    if not asking.shows_reasoning:
+        return no("reasoning is not rendered at all")
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    if REASONING in prompt:
+        return yes(f"reasoning {where} is kept", None, around(prompt, REASONING))
+    return no(f"reasoning {where} is not in the prompt", "dropped")

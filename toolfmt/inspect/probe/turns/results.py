@@ -1,0 +1,203 @@
+"""Results: several of one turn, out of order, without a name or an id, and their content as a list of parts."""
+
+from __future__ import annotations
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.capabilities import threw
+from toolfmt.inspect.probe.conversations import (
+    BARE_TOOL,
+    PARAMETER,
+    REPLY,
+    RESULT,
+    TOOL,
+    USER,
+    VALUES,
+    Message,
+    conversation,
+    reply,
+    text_part,
+)
+from toolfmt.inspect.probe.turn_markers import MARK, between
+from toolfmt.inspect.probe.turns.turn_probe import (
+    IS_STRING,
+    SECOND_RESULT,
+    SECOND_USER,
+    Asking,
+    contents,
+    no,
+    printed_as,
+    standing,
+    yes,
+)
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.wording import around
+
+
+def results_several(asking: Asking) -> Answer:
+    """Whether the results of a turn with two calls all appear, in order; joined into one turn or each its own."""
+    nothing = _nothing_to_ask(asking, several=True)
+    if nothing is not None:
+        return nothing
+    prompt = asking.ask(asking.history(several=True))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    line = asking.result_line
+    first, second = (prompt.find(text) for text in (RESULT, SECOND_RESULT))
+    if -1 in (first, second):
+        return no(f"of two results the {'first' if first < 0 else 'second'} is dropped", "dropped", line)
+    if second < first:
+        return no("two results appear in the wrong order", "misplaced", line)
+    before, stretch = prompt[max(0, prompt.rfind(VALUES[1], 0, first)) : first], prompt[first + len(RESULT) : second]
+    of_turns, closers, between_them = _turn_marks(asking), _closers(asking), set(MARK.findall(stretch))
+    openers = (of_turns - closers) & set(MARK.findall(before))
+    how = "each in a turn of its own" if of_turns & between_them else "in one turn"
+    if of_turns & between_them and openers and not openers & between_them:
+        how = "where the turn of the first ends and none begins for the second"
+    words, shown = standing(stretch)
+    return yes(f"two results appear {how}; {words}", line, *shown)
+
+
+def _turn_marks(asking: Asking) -> set[str]:
+    """The marks that the template writes between a question, an answer and the next question."""
+    again: Message = {"role": "user", "content": SECOND_USER}
+    prompt = asking.renders.text([*reply(asking.shape), again])
+    stretches = between(prompt, USER, REPLY, SECOND_USER)
+    return {mark for stretch in stretches for mark in MARK.findall(stretch)}
+
+
+def _closers(asking: Asking) -> set[str]:
+    """The marks that the template writes behind an answer that is the last turn."""
+    return set(MARK.findall(asking.renders.text(reply(asking.shape)).rpartition(REPLY)[2]))
+
+
+def results_reordered(asking: Asking) -> Answer:
+    """Whether results that come in another order than the calls still go with them: the ids have to change something.
+
+    The same texts in the same places, under ids that are swapped: a template that renders both alike looks at none.
+    """
+    nothing = _nothing_to_ask(asking, several=True)
+    if nothing is not None:
+        return nothing
+    messages = asking.history(several=True)
+    answers = [message for message in messages if message["role"] == "tool"]
+    if len({message.get("tool_call_id") for message in answers}) < 2:
+        return no("calls are rendered only without ids", "by-order")
+    before = messages[: messages.index(answers[0])]
+    behind = messages[messages.index(answers[-1]) + 1 :]
+    as_called = asking.ask([*before, *answers, *behind])
+    swapped = asking.told([*before, *reversed(answers), *behind], [RESULT, SECOND_RESULT])
+    turned = asking.ask(swapped)
+    if isinstance(turned, TemplateError):
+        return threw(turned)
+    line = asking.result_line
+    if as_called == turned:
+        what = "a result goes with a call by its place alone: its id changes nothing in the prompt"
+        if _names_by_id(asking):
+            what = "among calls of one tool a result goes by its place alone: its id tells the tool's name only"
+        return no(what, "by-order", line)
+    id = str(answers[0].get("tool_call_id"))
+    if isinstance(as_called, str) and id not in as_called:
+        return yes("by its id the prompt tells which call a result answers; it does not show the id", line)
+    return yes("the prompt tells by its id which call a result answers", line)
+
+
+def _names_by_id(asking: Asking) -> bool:
+    """Whether the template finds the name of a result's tool by its id: with calls of two tools, swapped ids show."""
+    shape = asking.answered or asking.shape
+    calls = ((TOOL, {PARAMETER: VALUES[0]}), (BARE_TOOL, {PARAMETER: VALUES[1]}))
+    messages = asking.told(conversation(shape, calls, results=True), [RESULT, SECOND_RESULT])
+    nameless = [_left_out(message, "name") for message in messages]
+    ids = [message.get("tool_call_id") for message in nameless if message["role"] == "tool"]
+    if None in ids:
+        return False
+    turned = iter(reversed(ids))
+    swapped = [m | {"tool_call_id": next(turned)} if m["role"] == "tool" else m for m in nameless]
+    one, other = asking.ask(nameless), asking.ask(swapped)
+    return isinstance(one, str) and isinstance(other, str) and one != other
+
+
+def results_unnamed(asking: Asking) -> Answer:
+    """Whether a result may come as clients send it: with the id of its call and without the tool's name."""
+    return _without(asking, "name")
+
+
+def results_unnumbered(asking: Asking) -> Answer:
+    """Whether a result may come with the tool's name alone, without the id of its call."""
+    return _without(asking, "tool_call_id")
+
+
+def results_as_parts(asking: Asking) -> Answer:
+    """Whether the content of a result may be a list of parts, several as well as one."""
+    answer = _with_content(asking, text_part(RESULT), "list of parts")
+    if answer.outcome or answer.answer != "yes" or asking.results == "parts":
+        return answer
+    messages = contents(asking.history(), [[*text_part(RESULT), *text_part(SECOND_RESULT)]])
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "a result of two parts is refused")
+    left = [text for text in (RESULT, SECOND_RESULT) if text in prompt]
+    if len(left) == 1:
+        what = f"of a result of two parts only the {'first' if left == [RESULT] else 'last'} is in the prompt"
+        line = asking.line_in_history(messages, prompt.find(left[0]))
+        return no(what, "dropped", line, around(prompt, left[0]))
+    line = asking.line_before(asking.result_line, IS_STRING)
+    return answer if left else no("a result of two parts is dropped", "dropped", line)
+
+
+def results_as_documents(asking: Asking) -> Answer:
+    """Whether the content of a result may be documents, as Cohere's interface has them."""
+    document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
+    return _with_content(asking, [document], "document")
+
+
+def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
+    """Whether the text of a result with this content comes out."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    messages = contents(asking.history(), [content])
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    if RESULT not in prompt:
+        line = asking.line_before(asking.result_line, IS_STRING)
+        return no(f"the text of a result given as a {form} is not in the prompt", "dropped", line)
+    printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
+    if printed == "python":
+        return no(f"the {form} is printed as Python's repr", "python", line, shown)
+    return yes(f"a {form} appears{' as JSON' if printed else ''}", line, shown)
+
+
+def _without(asking: Asking, key: str) -> Answer:
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    messages = asking.history()
+    given, missing = asking.ask(messages), asking.ask([_left_out(message, key) for message in messages])
+    if isinstance(missing, TemplateError):
+        return threw(missing)
+    if isinstance(given, TemplateError) or given == missing:
+        return yes(f"a result without {key} is rendered as one with it")
+    if RESULT not in missing:
+        return no(f"a result without {key} is dropped", "dropped", asking.line(rf"\b{key}\b"))
+    line = asking.result_line
+    if missing.count("None") > given.count("None"):
+        shown = around(missing, RESULT, 60)
+        return no(f"a result without {key} is told under the word None", "name-lost", line, shown)
+    if key == "name" and missing.count(TOOL) < given.count(TOOL):
+        shown = around(missing, RESULT)
+        return no(f"a result without {key} is told without the tool's name", "name-lost", line, shown)
+    return yes(f"a result without {key} is rendered", line, around(missing, RESULT))
+
+
+def _left_out(message: Message, key: str) -> Message:
+    return {name: value for name, value in message.items() if name != key} if message["role"] == "tool" else message
+
+
+def _nothing_to_ask(asking: Asking, *, several: bool = False) -> Answer | None:
+    """Why there is nothing to ask about results; None where there is."""
+    if asking.results == "none":
+        return no("no result is rendered")
+    if several and not asking.parallel:
+        return no("a turn with several calls is not rendered" if asking.renders_calls else "no call is rendered")
+    return None

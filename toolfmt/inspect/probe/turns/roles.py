@@ -1,0 +1,141 @@
+"""Who may speak when: a later system message, the developer role, two turns of one role, a user after a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from toolfmt._util.text_lists import listed
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
+from toolfmt.inspect.probe.conversations import (
+    REPLY,
+    RESULT,
+    SINGLE,
+    SYSTEM,
+    USER,
+    VALUES,
+    Message,
+    conversation,
+    reply,
+    user,
+)
+from toolfmt.inspect.probe.turns.turn_probe import SECOND_REPLY, SECOND_USER, Asking, no, standing, yes
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.wording import around
+
+_AGAIN: Message = {"role": "user", "content": SECOND_USER}
+_LATER = "Vs3later"
+_DEVELOPER = "Wd1developer"
+
+
+def system_later(asking: Asking) -> Answer:
+    """Whether a second system message, in the middle of the conversation, appears."""
+    before = [*user(system=True), _answer(asking)]
+    if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
+        return no("a conversation that begins with a system message does not come out whole either")
+    messages = [*before, {"role": "system", "content": _LATER}, _AGAIN]
+    prompt = asking.prompt(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    if _LATER not in prompt:
+        return no("a later system message is dropped", "dropped")
+    line = asking.line_of(messages, _LATER)
+    if SYSTEM not in prompt:
+        return no("a later system message takes the place of the first, which is lost", "misplaced", line)
+    at = prompt.find(_LATER)
+    if prompt.find(REPLY) < at < prompt.find(SECOND_USER):
+        return yes("a later system message appears in its place", line, around(prompt, _LATER))
+    where = "to the beginning" if at < prompt.find(USER) else "behind the question that follows it"
+    where = where if at < prompt.find(USER) or at > prompt.find(SECOND_USER) else "before the answer"
+    return yes(f"a later system message appears, moved {where}", line, around(prompt, _LATER))
+
+
+def developer(asking: Asking) -> Answer:
+    """What becomes of the developer role: its own, treated as system, dropped, refused."""
+    messages = [{"role": "developer", "content": _DEVELOPER}, *user()]
+    prompt = asking.prompt(messages)
+    plain = asking.prompt(user())
+    if isinstance(prompt, TemplateError):
+        return threw(prompt) if isinstance(plain, str) else no("no user message is rendered")
+    line = asking.line(r"""['"]developer['"]""")
+    if _DEVELOPER not in prompt:
+        return no("a message of the role developer is dropped", "dropped", line)
+    line, shown = asking.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
+    for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
+        if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
+            answer = yes(f"a message of the role developer is treated as {called}", line, shown)
+            return replace(answer, outcome="as-answer") if role == "assistant" else answer
+    return yes("a message of the role developer is rendered", line, shown)
+
+
+def users_in_a_row(asking: Asking) -> Answer:
+    """Whether two user messages may follow each other."""
+    return _both(asking, user(), [*user(), _AGAIN], [USER, SECOND_USER], "two user messages in a row")
+
+
+def assistants_in_a_row(asking: Asking) -> Answer:
+    """Whether two answers may follow each other."""
+    answer = _answer(asking)
+    more = answer | {"content": SECOND_REPLY}
+    base = [*user(), answer, _AGAIN]
+    return _both(asking, base, [*user(), answer, more, _AGAIN], [REPLY, SECOND_REPLY], "two answers in a row")
+
+
+def _answer(asking: Asking) -> Message:
+    """An answer in words, with reasoning where the template renders turns only with it."""
+    return reply(asking.shape)[-1]
+
+
+def user_after_result(asking: Asking) -> Answer:
+    """Whether the user may speak right after a result, before the model has answered."""
+    if not asking.renders_calls or asking.results == "none":
+        return no("no call with a result is rendered")
+    base = asking.history()
+    if base[-1]["role"] == "assistant":
+        base = base[:-1]
+    return _both(asking, base, [*base, _AGAIN], [RESULT, SECOND_USER], "a user message right after a result")
+
+
+def history_without_tools(asking: Asking) -> Answer:
+    """Whether calls and results of earlier turns are still rendered when no tools are given any more."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    answered = asking.results != "none"
+    messages = asking.history() if answered else conversation(asking.shape, SINGLE)
+    wanted = [VALUES[0], RESULT] if answered else [VALUES[0]]
+    prompt = asking.renders.render(messages, None)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    lost = [what for what, text in zip(("the call", "the result"), wanted, strict=False) if text not in prompt]
+    if lost:
+        verb = "is" if len(lost) == 1 else "are"
+        return no(
+            f"without tools {listed(lost)} of an earlier turn {verb} not in the prompt",
+            "dropped",
+            asking.line(*CALLS_AT),
+        )
+    return yes("a call and its result are rendered without tools as well")
+
+
+def _both(
+    asking: Asking, base: Sequence[Message], messages: Sequence[Message], texts: Sequence[str], what: str
+) -> Answer:
+    """Whether all texts appear in order, where the conversation without the second of them does render."""
+    plain = asking.ask(base)
+    if isinstance(plain, TemplateError) or texts[0] not in plain:
+        return no("the conversation without it is not rendered either")
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt)
+    lost = [text for text in texts if text not in prompt]
+    if lost:
+        return no(f"of {what} one is dropped", "dropped")
+    begin, end = prompt.find(texts[0]) + len(texts[0]), prompt.find(texts[1])
+    words, shown = standing(prompt[begin:end])
+    return yes(f"{what}: both are in the prompt; {words}", None, *shown)
+
+
+def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:
+    prompt = asking.prompt(messages)
+    return isinstance(prompt, str) and all(text in prompt for text in texts)

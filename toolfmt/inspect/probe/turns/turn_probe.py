@@ -1,0 +1,168 @@
+"""What every question about turns needs: the template, the shape in which it renders calls and results, sentinels.
+
+The questions change one thing in a conversation that comes out right, and look what becomes of it. Where nothing comes
+out right to begin with, there is no question to ask; `Asking` says which conversations do. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.capabilities import RESULTS_AT, result_shape, written_at
+from toolfmt.inspect.probe.conversations import (
+    PARALLEL,
+    RESULT,
+    SINGLE,
+    TOOLS,
+    Message,
+    Shape,
+    conversation,
+    text_part,
+    user,
+)
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.report import Answer, Outcome
+from toolfmt.inspect.report.wording import quote
+
+SECOND_RESULT = "Xr6second"
+SECOND_USER = "Yu7again"
+SECOND_REPLY = "Za8more"
+BESIDE = "Bt9beside"
+IS_STRING = r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?string\b"
+"""Where a template looks whether a content is a text."""
+
+
+class Asking:
+    """A template's renders and the shape of a turn with a call that it renders; `renders_calls` is False without one.
+
+    `parallel` says whether it renders several calls of one turn, `reasoning` whether it shows a last turn's reasoning.
+
+    `results` is how a result's content comes out whole: as a string, only as a list of parts, or not at all.
+    """
+
+    def __init__(self, renders: Renders, shape: Shape | None, *, parallel: bool, reasoning: bool) -> None:
+        self.renders = renders
+        self.renders_calls = shape is not None
+        self.shape = shape or Shape()
+        self.parallel = parallel
+        self.shows_reasoning = reasoning
+
+    def prompt(self, messages: Sequence[Message], *, generation: bool = False) -> str | TemplateError:
+        """The prompt of a conversation without calls."""
+        return self.renders.render(messages, self._tools, generation=generation)
+
+    def text(self, messages: Sequence[Message]) -> str:
+        """The prompt of a conversation without calls; empty where the template throws."""
+        made = self.prompt(messages)
+        return made if isinstance(made, str) else ""
+
+    def without_tools(self, messages: Sequence[Message]) -> str:
+        """The prompt of a conversation without calls and without tools; empty where the template throws."""
+        return self.renders.text(messages)
+
+    def line(self, *patterns: str) -> int | None:
+        """The line of the first of these patterns that the template holds."""
+        return self.renders.template.line_of(*patterns)
+
+    def last_line(self, pattern: str, line: int) -> int | None:
+        """The last line up to this one that holds the pattern; None without one."""
+        lines = enumerate(self.renders.template.source.split("\n")[:line], 1)
+        return max((number for number, text in lines if re.search(pattern, text)), default=None)
+
+    def line_before(self, line: int | None, pattern: str) -> int | None:
+        """The last line up to this one that holds the pattern, else the first of all."""
+        return (None if line is None else self.last_line(pattern, line)) or self.line(pattern)
+
+    def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
+        """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
+        return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
+
+    def line_at(self, messages: Sequence[Message], offset: int, *, generation: bool = False) -> int | None:
+        """The line that writes what stands at this offset of the prompt of a conversation without calls."""
+        return self.renders.line_at(messages, self._tools, offset, generation=generation)
+
+    def line_in_history(self, messages: Sequence[Message], offset: int) -> int | None:
+        """The line that writes what stands at this offset of the prompt of a conversation with calls."""
+        tools = TOOLS if (self.answered or self.shape).tools else None
+        return self.renders.line_at(messages, tools, offset) if offset >= 0 else None
+
+    @cached_property
+    def result_line(self) -> int | None:
+        """The line that writes a result."""
+        return self.result_line_of(self.history())
+
+    def result_line_of(self, messages: Sequence[Message]) -> int | None:
+        """The line that writes the result of these messages."""
+        tools = TOOLS if (self.answered or self.shape).tools else None
+        return written_at(self.renders, messages, tools, RESULT) or self.line(*RESULTS_AT)
+
+    @cached_property
+    def _tools(self) -> Sequence[Message] | None:
+        """The tools if the shape has them and the template takes a question with them."""
+        return TOOLS if self.shape.tools and isinstance(self.renders.render(user(), TOOLS), str) else None
+
+    @cached_property
+    def answered(self) -> Shape | None:
+        """The shape in which a call and its result appear; None where the result never does."""
+        found = result_shape(self.renders, self.shape)
+        return found if isinstance(found, Shape) else None
+
+    @cached_property
+    def results(self) -> Literal["string", "parts", "none"]:
+        if self.answered is not None:
+            return "string"
+        prompt = self.prompt(contents(conversation(self.shape, SINGLE, results=True), [text_part(RESULT)]))
+        whole = isinstance(prompt, str) and RESULT in prompt and printed_as(prompt, RESULT) != "python"
+        return "parts" if whole else "none"
+
+    def history(self, *, several: bool = False) -> list[Message]:
+        """The question, a turn with a call or two, and their results, as they come out right."""
+        shape = self.answered or self.shape
+        messages = conversation(shape, PARALLEL if several else SINGLE, results=True)
+        return self.told(messages, [RESULT, SECOND_RESULT])
+
+    def told(self, messages: Sequence[Message], texts: Sequence[str]) -> list[Message]:
+        """The messages with these texts as results, in the form that comes out whole."""
+        return contents(messages, [text_part(text) if self.results == "parts" else text for text in texts])
+
+    def ask(self, messages: Sequence[Message]) -> str | TemplateError:
+        """The prompt of a conversation with calls, with the tools if their shape has them."""
+        shape = self.answered or self.shape
+        return self.renders.render(messages, TOOLS if shape.tools else None)
+
+
+def contents(messages: Sequence[Message], given: Sequence[Any]) -> list[Message]:
+    """The messages with these contents on the results, in their order."""
+    left = iter(given)
+    return [message | {"content": next(left)} if message["role"] == "tool" else message for message in messages]
+
+
+def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]:
+    """Whether a list of parts is printed as Python's repr or as JSON; empty where its text alone is."""
+    found = re.search(rf"""(['"])text['"]:\s*(['"]){sentinel}""", prompt)
+    if found is None:
+        return ""
+    return "python" if found[2] == "'" else "json-text"
+
+
+def standing(between: str) -> tuple[str, tuple[str, ...]]:
+    """What stands between two texts of a prompt, in words and as an excerpt; blanks alone are told as such."""
+    if between.strip():
+        return "between them stands {}", (quote(between, 80),)
+    if not between:
+        return "nothing stands between them", ()
+    return f"between them {'is a line break' if between == chr(10) else 'are blanks'} only", ()
+
+
+def no(words: str, outcome: Outcome = "", line: int | None = None, *excerpts: str) -> Answer:
+    """A plain no."""
+    return Answer("no", words, line, outcome, excerpts)
+
+
+def yes(words: str, line: int | None = None, *excerpts: str) -> Answer:
+    """A plain yes."""
+    return Answer("yes", words, line, "", excerpts)

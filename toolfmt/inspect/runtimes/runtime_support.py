@@ -1,0 +1,156 @@
+"""A chapter of the report: which template each runtime takes, which parser it finds by itself, whether that reads the
+calls that the template renders.
+
+Where templates stand is `template_choice`, what runtimes look for is `parser_inference`; here the two meet what the
+probes found.
+"""
+
+from __future__ import annotations
+
+from toolfmt.formats import formats
+from toolfmt.formats.parser_names import DERIVED, parser_name, parser_names
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import RuntimeSupport
+from toolfmt.inspect.runtimes.parser_inference import Inferred, misread_by_mlx_lm, mlx_lm, mlx_swift_lm
+from toolfmt.inspect.runtimes.template_choice import (
+    LLAMA_CPP,
+    MLX_LM,
+    MLX_SWIFT_LM,
+    RUNTIMES,
+    TRANSFORMERS,
+    TemplateChoice,
+    same_text,
+    swift_infers_from,
+    template_choices,
+)
+from toolfmt.templates import ModelFiles, TemplateSource
+
+DECLARING_KEY = "tool_parser_type"
+_RESPONSE_TEMPLATE = "response_template"
+
+
+def runtime_support(facts: Facts) -> tuple[RuntimeSupport, ...]:
+    """One entry a runtime, in the order of `RUNTIMES`; none where there is no template to take.
+
+    For a template given alone every runtime is taken to render that one.
+    """
+    if facts.template is None:
+        return ()
+    return tuple(_support(facts, choice) for choice in choices_of(facts))
+
+
+def choices_of(facts: Facts) -> tuple[TemplateChoice, ...]:
+    """What every runtime takes of the directory, or of the one template that was given."""
+    if not _alone(facts.files):
+        return template_choices(facts.files)
+    given = facts.template
+    return tuple(TemplateChoice(runtime, given, given, "the only template given") for runtime in RUNTIMES)
+
+
+def _alone(files: ModelFiles) -> bool:
+    """Whether a template was given and no model: where it will stand is then nobody's to say."""
+    return files.kind == "template"
+
+
+def declares_parser(facts: Facts) -> bool:
+    """Whether the directory names a parser to mlx-lm and mlx-swift-lm, which then infer none."""
+    return facts.files.tokenizer_config.get(DECLARING_KEY) is not None
+
+
+def misled(facts: Facts, runtime: str) -> bool:
+    """Whether it is the template's text that makes the runtime take its parser."""
+    return any(_inferred(facts, choice).shown for choice in choices_of(facts) if choice.runtime == runtime)
+
+
+def misread(facts: Facts, runtime: str, parser: str) -> str:
+    """What the runtime's parser for the format gets wrong in the calls that the template renders; empty for nothing."""
+    best = facts.decided.read_back
+    if runtime != MLX_LM or best is None or parser not in parser_names(best.format, runtime):
+        return ""
+    return misread_by_mlx_lm(parser, facts.decided.rendered)
+
+
+def mlx_lm_reader(facts: Facts) -> str | None:
+    """mlx-lm's parser that reads the calls that the template renders; None where it has none, or one that misreads."""
+    best = facts.decided.read_back
+    name = None if best is None else parser_name(best.format, MLX_LM)
+    return None if name is None or misread(facts, MLX_LM, name) else name
+
+
+def _support(facts: Facts, choice: TemplateChoice) -> RuntimeSupport:
+    where = choice.describe()
+    if not where:
+        return RuntimeSupport(choice.runtime, "", None, None, choice.why)
+    if choice.runtime == LLAMA_CPP:
+        parser, right, how = _derived(facts, choice)
+    elif choice.runtime == TRANSFORMERS:
+        parser, right, how = _declared(facts)
+    elif choice.runtime in (MLX_LM, MLX_SWIFT_LM):
+        inferred = _inferred(facts, choice)
+        parser, how = inferred.parser, inferred.how
+        right = None if parser is None else _reads(facts, choice, parser)
+        how += _verdict(facts, choice.runtime, parser, right)
+    else:
+        parser, right, how = None, None, "it takes no parser by itself"
+    why_template = "" if _alone(facts.files) else choice.why
+    return RuntimeSupport(choice.runtime, where, parser, right, why_template, how)
+
+
+def _inferred(facts: Facts, choice: TemplateChoice) -> Inferred:
+    files = facts.files
+    model_type = next(iter(files.model_types), None)
+    declared = files.tokenizer_config.get(DECLARING_KEY)
+    if choice.runtime == MLX_SWIFT_LM:
+        source = choice.with_tools if _alone(files) else swift_infers_from(files)
+        return mlx_swift_lm(_text(source), declared, model_type, files.config)
+    tokens = None if files.added_tokens is None else frozenset(files.added_tokens.values())
+    inferred = mlx_lm(None if choice.named else _text(choice.with_tools), declared, model_type, tokens)
+    if choice.named and inferred.parser is None and declared is None:
+        return Inferred(None, "it looks for no parser in templates that have names")
+    return inferred
+
+
+def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | None, str]:
+    """llama.cpp makes a parser from the template: confirmed for the formats that say so."""
+    same = same_text(choice.with_tools, facts.template)
+    if same and not facts.shows_tools:
+        return None, None, "the template shows no tools, so that there is no parser to derive from it"
+    best = facts.decided.read_back
+    confirmed = same and best is not None and DERIVED in parser_names(best.format, LLAMA_CPP)
+    return DERIVED, True if confirmed else None, "it derives the parser from the template"
+
+
+def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
+    """transformers parses what a `response_template` describes, and nothing else."""
+    found = next((known for known in facts.decided.declarations if known.key == _RESPONSE_TEMPLATE), None)
+    if found is None:
+        return None, None, "it parses no calls without a response_template"
+    best = facts.decided.read_back
+    right = None if best is None or not found.formats else best.format in found.formats
+    return _RESPONSE_TEMPLATE, right, f"{found.source} tells it how calls are written"
+
+
+def _reads(facts: Facts, choice: TemplateChoice, parser: str) -> bool | None:
+    """Whether the parser of this name reads the calls that the inspected template renders."""
+    best = facts.decided.read_back
+    if best is None or facts.renders is None or choice.own or not same_text(choice.with_tools, facts.template):
+        return None
+    if parser in parser_names(best.format, choice.runtime):
+        return not misread(facts, choice.runtime, parser)
+    # A parser that no format names could be one for anything.
+    return False if any(parser in parser_names(format, choice.runtime) for format in formats()) else None
+
+
+def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None) -> str:
+    best = facts.decided.read_back
+    if parser is None or right is not False or best is None:
+        return ""
+    wrong = misread(facts, runtime, parser)
+    return f", but it {wrong}" if wrong else f", but the calls are {best.format.name}"
+
+
+def _text(source: TemplateSource | None) -> str | None:
+    """The text as a runtime holds it: files are read as text, which makes every line end a newline."""
+    if source is None:
+        return None
+    return source.text.replace("\r\n", "\n") if source.origin.endswith(".jinja") else source.text

@@ -1,0 +1,44 @@
+"""Conditions of a template that look at a text, a name, a number, a role or the clock, taken by talks made for them.
+
+`branches` tells those that change more than is said in the text itself. That a condition comes out otherwise is seen,
+not guessed (`ChatTemplate.watch`); what follows then is compared with the same conversation in the usual words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import TOOLS, user
+from toolfmt.inspect.report.report import Branch
+from toolfmt.inspect.sections.branches.branch_renders import Taking
+from toolfmt.inspect.sections.branches.by_clock import by_clock
+from toolfmt.inspect.sections.branches.by_number import by_numbers
+from toolfmt.inspect.sections.branches.by_role import by_roles
+from toolfmt.inspect.sections.branches.by_text import by_texts
+from toolfmt.inspect.sections.branches.conversations import Manner
+
+
+def branches(facts: Facts) -> tuple[Branch, ...]:
+    """What was found, in the order of the lines; empty without a template that renders. Never raises."""
+    manner = _manner(facts)
+    if facts.renders is None or manner is None:
+        return ()
+    taking = Taking(facts.renders, manner)
+    return tuple(sorted(_found(taking), key=lambda branch: branch.line or 0))
+
+
+def _found(taking: Taking) -> Iterator[Branch]:
+    yield from by_texts(taking)
+    yield from by_numbers(taking)
+    yield from by_roles(taking)
+    yield from by_clock(taking)
+
+
+def _manner(facts: Facts) -> Manner | None:
+    renders, asking = facts.renders, facts.asking
+    if renders is None or asking is None:
+        return None
+    shape = (asking.answered or facts.shape) if asking.renders_calls else None
+    tools = isinstance(renders.render(user(), TOOLS), str) and (shape is None or shape.tools)
+    return Manner(shape, tools, facts.yes("system"), facts.profile.text_beside_call, asking.results == "parts")

@@ -1,0 +1,108 @@
+"""What the day or the hour decides, beside being printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from toolfmt.inspect.report.report import Branch
+from toolfmt.inspect.sections.branches import effects
+from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
+from toolfmt.inspect.sections.branches.conversations import talk
+from toolfmt.inspect.sections.branches.effects import Effect
+from toolfmt.templates import FROZEN_NOW
+from toolfmt.templates.analysis.conditions import Condition
+
+_WEEK = [datetime(2025, 1, day, 12) for day in range(6, 13)]
+_MONTHS = [datetime(2025, month, day, 12) for month in range(1, 13) for day in (1, 28)]
+_HOURS = [datetime(2025, 1, 1, hour, 59) for hour in (0, 5, 9, 17, 23)]
+_FAR = [datetime(*day) for day in ((1999, 12, 31), (2024, 2, 29), (2027, 7, 1), (2032, 3, 3), (2100, 12, 31))]
+_MOST_SOUGHT = 100
+_YEARS = range(1970, 2101)
+_NUMBER = re.compile(r"\d+")
+_DAY = timedelta(days=1)
+
+
+def by_clock(taking: Taking) -> Iterator[Branch]:
+    """Every condition that comes out otherwise on another day or at another hour, where that changes the prompt beyond
+    the date itself; each line once."""
+    template = taking.renders.template
+    if not template.uses_clock:
+        return
+    formats, told = template.clock_formats, set[int | None]()
+    asking = [one for one in taking.watch.conditions if "strftime_now" in one.calls]
+    sought = _sought(asking, formats)
+    for position, (kind, control) in enumerate(taking.usual.items()):
+        for now in [*_WEEK, *_MONTHS, *_HOURS, *_FAR, *(sought if position == 0 else ())]:
+            made = taking.make(talk(taking.manner, kind), now)
+            differing = taking.differing(control, made)
+            first = next((one for one in differing if one in asking), next(iter(differing), None))
+            effect = None if first is None else _effect(control, made, now, formats)
+            line = made.refused_at or (None if first is None else first.line)
+            if effect is not None and line not in told:
+                told.add(line)
+                yield Branch("clock", line, _compared(now), "", effect.words, effect.excerpts)
+
+
+def _compared(now: datetime) -> str:
+    """The day that makes a difference, and the one beside it."""
+    return f"{now:%A}, {now.year}-{now:%m-%d %H:%M}, compared with {FROZEN_NOW.year}-{FROZEN_NOW:%m-%d %H:%M}"
+
+
+def _effect(control: Made, made: Made, now: datetime, formats: Sequence[str]) -> Effect | None:
+    """What is otherwise but for the dates and the numbers."""
+    prompts = ((control.text, FROZEN_NOW), (made.text, now))
+    return effects.of_whole(control.text, made.prompt, lambda which: _undated(*prompts[which], formats))
+
+
+def _undated(prompt: str, now: datetime, formats: Sequence[str]) -> str:
+    """The prompt without what the clock can have printed, numbers included."""
+    shown = {now.strftime(format) for format in (*formats, "%A", "%B", "%a", "%b", "%p")}
+    for text in sorted(filter(None, shown), key=len, reverse=True):
+        prompt = prompt.replace(text, "#")
+    return _NUMBER.sub("#", prompt)
+
+
+def _sought(conditions: Sequence[Condition], formats: Sequence[str]) -> list[datetime]:
+    """The times that the constants of these conditions may mean, and those beside them; whole dates and years first."""
+    dates: dict[datetime, None] = {}
+    numbers: dict[int, None] = {}
+    for condition in conditions:
+        for text in condition.texts:
+            written = [int(number) for number in _NUMBER.findall(text)[:3]]
+            found = [*_date(written), *(day for format in formats if (day := _read(text, format)) is not None)]
+            dates |= {
+                day + beside: None for day in found if day.year in _YEARS for beside in (timedelta(), _DAY, -_DAY)
+            }
+            numbers |= dict.fromkeys(written)
+        numbers |= dict.fromkeys(condition.numbers)
+    beside = list(dict.fromkeys(number + step for number in numbers for step in (0, 1, -1)))
+    years = [FROZEN_NOW.replace(year=number) for number in beside if number in _YEARS]
+    parts = [time for number in beside if number not in _YEARS for time in _of_number(number)]
+    return list(dict.fromkeys([*years, *dates, *parts]))[:_MOST_SOUGHT]
+
+
+def _read(text: str, format: str) -> datetime | None:
+    try:
+        read = datetime.strptime(text, format)
+    except (ValueError, re.error):
+        return None
+    return read.replace(year=FROZEN_NOW.year) if read.year == 1900 else read
+
+
+def _date(numbers: Sequence[int]) -> list[datetime]:
+    """The day that three numbers are, the year first."""
+    try:
+        return [datetime(numbers[0], numbers[1], numbers[2])] if len(numbers) == 3 else []
+    except (ValueError, OverflowError):
+        return []
+
+
+def _of_number(number: int) -> Iterator[datetime]:
+    """The times in which a number is the day, the hour, the month or the minute."""
+    for part in ("day", "hour", "month", "minute"):
+        try:
+            yield FROZEN_NOW.replace(**{part: number})  # type: ignore[arg-type] # which part is only known here
+        except (ValueError, OverflowError):
+            continue

@@ -1,0 +1,154 @@
+"""What the length of a text, or the number of messages, tools or calls, changes beside there being more of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from toolfmt.inspect.report.report import Branch
+from toolfmt.inspect.sections.branches import effects
+from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
+from toolfmt.inspect.sections.branches.conversations import ROWS, SLOTS, WITHOUT_SYSTEM, Row, row, talk
+from toolfmt.templates.analysis.conditions import COUNTING, Condition
+
+_LONGEST_ROW, _LONGEST_TEXT = 200, 20_000
+# The lengths that others are compared with: few enough to be fast, enough for first, middle and last ones, and several,
+# since a template may ask for one of them.
+_CONTROLS = (5, 6, 7, 8)
+# How long an id is, TF029 tells.
+_IDS = frozenset({"id", "tool_call_id"})
+_MOST_NUMBERS, _MOST_LENGTHS = 4, 12
+_NOT_LENGTHENED = ("name", "parameter", "other", "id")
+_FILLING, _SEEN = "zu ", 24
+
+
+def by_numbers(taking: Taking) -> Iterator[Branch]:
+    """Every number that the template compares a length or a position with, or cuts at, where it decides."""
+    cuts = taking.renders.template.cuts
+    counted = _counted(taking.watch.conditions)
+    numbers = sorted({*(number for one in counted for number in _of(one)), *cuts})
+    short = [number for number in numbers if number < _LONGEST_ROW]
+    exact = [one for one in counted if one.exact and not one.names & _IDS]
+    told = set[int | None]()
+    for what in (*ROWS, *(WITHOUT_SYSTEM if exact and taking.manner.system else ())) if short else ():
+        for branch in _of_row(_Lengths(taking, what), short[-_MOST_NUMBERS:], exact):
+            if what.system or branch.line not in told:
+                told.add(branch.line)
+                yield branch
+    fitting = [number for number in numbers if number < _LONGEST_TEXT]
+    if fitting:
+        yield from _of_long_texts(taking, fitting[-1])
+
+
+def _counted(conditions: Iterable[Condition]) -> list[Condition]:
+    return [one for one in conditions if one.about == "number" or one.calls & COUNTING or one.names & COUNTING]
+
+
+def _of(condition: Condition) -> list[int]:
+    """The numbers that it compares with, but for those that ask whether there is one at all."""
+    return [abs(number) for number in condition.numbers if abs(number) > 1]
+
+
+class _Lengths:
+    """A row in all its lengths, each rendered once."""
+
+    def __init__(self, taking: Taking, what: Row) -> None:
+        self.taking = taking
+        self.what = what
+        self._made: dict[int, Made | None] = {}
+
+    def of(self, length: int) -> Made | None:
+        """The prompt of so many; None where the template takes no such row."""
+        if length not in self._made:
+            given = row(self.taking.manner, self.what, length)
+            self._made[length] = None if given is None else self.taking.make(given)
+        return self._made[length]
+
+    def whole(self, length: int) -> Made | None:
+        """The same where every word of the row is in the prompt."""
+        made = self.of(length)
+        return made if made and made.text and all(word in made.text for word in self.what.words(length)) else None
+
+
+def _of_row(lengths: _Lengths, numbers: Sequence[int], exact: Sequence[Condition]) -> Iterator[Branch]:
+    """What changes in a row of another length, the first that does: longer than one of the numbers, or as long as an
+    exact condition asks.
+    """
+    what = lengths.what
+    shown = [what.shown, 1] if exact else [what.shown]
+    least = next((made for length in shown if (made := lengths.whole(length))), None)
+    if least is None:
+        return  # TF019 tells of second calls that are lost, TF020 of results
+    longer = [(number, number + 1 + number % 2) for number in numbers]  # odd: a row of messages ends with a question
+    for number, length in [*longer, *_exactly(exact)]:
+        made = lengths.of(length)
+        if made is None:
+            continue
+        few = _alike(lengths, least, length, exact)
+        effect = effects.of_number(least.text, made.prompt, what.words(length), what, few.text if few else "")
+        if effect is not None:
+            line = _line(lengths.taking, few if few and not effect.moved else least, made, number)
+            yield Branch("number", line, f"{length} {what.called}", "", effect.words, effect.excerpts)
+            return
+
+
+def _exactly(exact: Sequence[Condition]) -> Iterator[tuple[int, int]]:
+    """The numbers that are asked for, each with the lengths to try: a row stands behind a system message or before
+    one, and is counted from zero or from one.
+    """
+    tried = set[int]()
+    for condition in exact:
+        numbers = [number for number in _of(condition) if number < _LONGEST_ROW]
+        rests = [sum(numbers[:2])] if condition.about == "sum" and len(numbers) > 1 else []
+        for number in [*numbers[:_MOST_NUMBERS], *rests]:
+            for length in (number, number - 1, number + 1):
+                if 0 < length < _LONGEST_ROW and length not in tried and len(tried) < _MOST_LENGTHS:
+                    tried.add(length)
+                    yield number, length
+
+
+def _alike(lengths: _Lengths, least: Made, length: int, exact: Sequence[Condition]) -> Made | None:
+    """A row of few that ends as one of this length does, and for which what asks for one number came out as for the
+    least; None where there is none.
+    """
+    for few in _CONTROLS:
+        if few % 2 != length % 2 or few >= length:
+            continue
+        made = lengths.of(few)
+        if made is not None and made.text and not set(lengths.taking.differing(least, made)) & set(exact):
+            return made
+    return None
+
+
+def _of_long_texts(taking: Taking, longest: int) -> Iterator[Branch]:
+    """What changes where one text is longer than the number; its own end may be missing."""
+    kind, control = next(iter(taking.usual.items()), ("", None))
+    if control is None:
+        return
+    slots = [slot for slot in talk(taking.manner, kind).slots if slot not in _NOT_LENGTHENED]
+    for slot in slots:
+        word, called = SLOTS[slot]
+        filling = (_FILLING * (longest // len(_FILLING) + 1)).strip()
+        text = f"{filling} {word}"
+        given = talk(taking.manner, kind, {slot: text})
+        made = taking.make(given)
+        effect = effects.of_text(control.text, made.prompt, slot, filling, given.slots, word)
+        if effect is not None:
+            line = _line(taking, control, made, longest)
+            what = f"{called} of {len(text):,} characters"
+            cut = effect.moved == (slot,) and filling[:_SEEN] in made.text
+            words = "its end is no longer in the prompt" if cut else effect.words
+            yield Branch("length", line, what, "", words, effect.excerpts)
+
+
+def _line(taking: Taking, control: Made, made: Made, number: int) -> int | None:
+    """The line of the condition that came out otherwise because of a number; else of the cut at one."""
+    if made.refused_at is not None:
+        return made.refused_at
+    differing = taking.differing(control, made)
+    deciding = _counted(differing)
+    with_number = sorted((one for one in deciding if _of(one)), key=lambda one: number not in _of(one))
+    if with_number:
+        return with_number[0].line
+    cuts = taking.renders.template.cuts
+    found = [cuts.get(number), *(one.line for one in (*deciding, *differing)), *cuts.values()]
+    return next((line for line in found if line is not None), None)

@@ -1,0 +1,190 @@
+"""What a certain text, or a certain name, changes beside itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from toolfmt.inspect.probe import conversations
+from toolfmt.inspect.report.report import Branch
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.sections.branches import effects
+from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
+from toolfmt.inspect.sections.branches.conversations import SLOTS, talk
+from toolfmt.inspect.sections.branches.effects import Effect
+from toolfmt.templates.analysis.matched_texts import MatchedText
+
+_MOST_TEXTS = 40
+_SHORTEST_PART = 4
+_NAMES = ("name", "parameter", "id")
+_EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
+# What a question or a result loses of its own is TF056's to tell, what an answer does the chapter on turns'.
+_TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
+# Where a text that changes other words only is a switch (`/no_think`), or another way to write that text.
+_SWITCHES = ("system", "value")
+# Whatever a message quotes, TF056 tells of.
+_QUOTED = ("question", "further", "result")
+# Signs that JSON, HTML or a format's own marks write otherwise.
+_ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}\[\]]")
+_CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_TOLD_ELSEWHERE, *_NAMES))
+
+PROBE_WORDS = tuple(
+    word.lower()
+    for word in (
+        *(value for name, value in sorted(vars(conversations).items()) if name.isupper() and isinstance(value, str)),
+        *conversations.VALUES,
+    )
+    if word != conversations.PARAMETER
+)
+"""What the other probes say, in lower case."""
+
+
+def by_texts(taking: Taking) -> Iterator[Branch]:
+    """Every text that a condition looks for, where it decides; each once a place in the conversation."""
+    told: set[tuple[str, str]] = set()
+    for text in _looked_for(taking):
+        for kind in taking.usual:
+            for slot, branch in _taken(taking, kind, text):
+                if (slot, text) not in told:
+                    told.add((slot, text))
+                    yield branch
+    yield from _cutting(taking)
+    yield from _matching(taking, told)
+
+
+def says_probe_word(text: str) -> bool:
+    """Whether a text has in it a word that the other probes say, or a part of one that is no word of its own."""
+    text = text.lower()
+    part = len(text) >= _SHORTEST_PART and any(sign in text for sign in "q0123456789")
+    return any(word in text or (part and text in word) for word in PROBE_WORDS)
+
+
+def _may_be_said(text: str) -> bool:
+    text = text.lower()
+    return any(text in word or word in text for word in PROBE_WORDS)
+
+
+def _looked_for(taking: Taking) -> list[str]:
+    """The texts that conditions look for which came out one way only so far, and those that other probes say."""
+    texts: dict[str, None] = {}
+    for condition in taking.watch.conditions:
+        unseen = len(taking.watch.came_out(condition)) < 2
+        texts |= {text: None for text in condition.texts if unseen or _may_be_said(text)}
+    return list(texts)[:_MOST_TEXTS]
+
+
+def _taken(taking: Taking, kind: str, text: str) -> Iterator[tuple[str, Branch]]:
+    """What the text decides in this conversation, by where it stands; asked first of all places at once."""
+    control, given = taking.usual[kind], talk(taking.manner, kind)
+    # Many templates refuse an id of another form, so that nothing else would be seen with it.
+    for group in (_EVERYWHERE, ("id",) if says_probe_word(text) else ()):
+        slots = [slot for slot in group if slot in given.slots]
+        every = taking.make(talk(taking.manner, kind, dict.fromkeys(slots, text))) if slots else control
+        if any(text in one.texts for one in taking.differing(control, every)):
+            for slot in slots:
+                branch = _of_slot(taking, kind, slot, text)
+                if branch is not None:
+                    yield slot, branch
+
+
+def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
+    """What the text changes in this place, where a condition that looks for it comes out otherwise."""
+    control, word = taking.usual[kind], SLOTS[slot][0]
+    for tail in ("",) if slot in _NAMES else (word, ""):
+        given = talk(taking.manner, kind, {slot: f"{text} {tail}" if tail else text})
+        made = taking.make(given)
+        deciding = [one for one in taking.differing(control, made) if text in one.texts]
+        if deciding:
+            effect = effects.of_text(control.text, made.prompt, slot, text, given.slots, tail)
+            if effect is None or not _matters(slot, effect, whole=not tail):
+                return None
+            return _branch(slot, text, effect, made.refused_at or deciding[0].line, whole=not tail)
+    return None
+
+
+def _matters(slot: str, effect: Effect, *, whole: bool) -> bool:
+    """Whether it is told nowhere else, and is no other way to write the text itself; a text that is the `whole` of a
+    message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
+    """
+    if slot == "id":
+        return not effect.refused  # TF029 tells which ids a template takes
+    if slot in _TOLD_ELSEWHERE:
+        return bool(effect.moved if whole and slot != "beside" else set(effect.moved) - {slot})
+    return slot != "value" or bool(effect.moved)
+
+
+def _cutting(taking: Taking) -> Iterator[Branch]:
+    """What a text at which the template cuts or replaces, without a condition, does to the places that no other
+    question looks at.
+    """
+    control = taking.usual.get("whole")
+    given = talk(taking.manner, "whole")
+    slots = [slot for slot in _CUT if slot in given.slots]
+    conditions = {text for condition in taking.watch.conditions for text in condition.texts}
+    for tested in taking.renders.template.tested_texts[:_MOST_TEXTS] if control else ():
+        text = tested.text
+        if text in conditions or control is None:
+            continue
+        every = taking.make(talk(taking.manner, "whole", {slot: f"{text} {SLOTS[slot][0]}" for slot in slots}))
+        if any(SLOTS[slot][0] in control.text and SLOTS[slot][0] not in every.text for slot in slots):
+            yield from _cut_at(taking, slots, text, tested.line, control)
+
+
+def _cut_at(taking: Taking, slots: Sequence[str], text: str, line: int, control: Made) -> Iterator[Branch]:
+    for slot in slots:
+        word = SLOTS[slot][0]
+        given = talk(taking.manner, "whole", {slot: f"{text} {word}"})
+        made = taking.make(given)
+        effect = effects.of_text(control.text, made.prompt, slot, text, given.slots, word)
+        if effect is not None and effect.moved:
+            yield _branch(slot, text, effect, line)
+
+
+def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Branch]:
+    """What a text changes that the template replaces, looks up or chooses by, without a condition; `told` are the
+    places and texts that need not be told again.
+    """
+    kind, control = next(iter(taking.usual.items()), ("", None))
+    for matched in taking.renders.template.matched_texts[:_MOST_TEXTS] if control else ():
+        if control is None or _ESCAPED.search(matched.text):
+            continue
+        slots = [slot for slot in _EVERYWHERE if slot in talk(taking.manner, kind).slots]
+        if _as_expected(control, *_said(taking, kind, slots, matched)):
+            continue
+        for slot in slots:
+            texts, made = _said(taking, kind, [slot], matched)
+            if (slot, matched.text) in told or _as_expected(control, texts, made):
+                continue
+            given = talk(taking.manner, kind).slots
+            effect = effects.of_rewriting(control.text, made.prompt, slot, (matched.text, texts[slot]), given)
+            own = not matched.part or slot not in _QUOTED  # TF056 tells what a question loses of its own
+            if effect is not None and (own or set(effect.moved) - {slot}):
+                branch = _branch(slot, matched.text, effect, matched.line, whole=texts[slot] == matched.text)
+                switch = slot == "system" and len(effect.excerpts) == 1 and not effect.moved  # it is left out
+                yield replace(branch, grave=branch.grave or not switch)
+
+
+def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText) -> tuple[dict[str, str], Made]:
+    """What stands in these places then, and the prompt: a name is the text, another text has it in it where that is
+    enough.
+    """
+    beside = [slot for slot in slots if matched.part and slot not in _NAMES]
+    texts = dict.fromkeys(slots, matched.text) | {slot: f"{matched.text} {SLOTS[slot][0]}" for slot in beside}
+    return texts, taking.make(talk(taking.manner, kind, texts))
+
+
+def _as_expected(control: Made, texts: Mapping[str, str], made: Made) -> bool:
+    """Whether the prompt is the usual one with these texts in the place of the usual words."""
+    expected = control.text
+    for slot, text in texts.items():
+        expected = expected.replace(SLOTS[slot][0], text)
+    return made.text == expected
+
+
+def _branch(slot: str, text: str, effect: Effect, line: int, *, whole: bool = False) -> Branch:
+    grave = bool(effect.moved) or effect.refused or slot not in _SWITCHES or says_probe_word(text)
+    by: Literal["name", "text", "whole-text"] = "name" if slot in _NAMES else "whole-text" if whole else "text"
+    left_out = slot == "parameter" and effect.gone and {*effect.moved} <= {"parameter", "about"}
+    return Branch(by, line, SLOTS[slot][1], quote(text, 60), effect.words, effect.excerpts, grave, left_out)

@@ -1,0 +1,74 @@
+"""What the template says to the model that nobody asked for: sentences of its own in a prompt of a plain question.
+
+An answer of `toolfmt.inspect.sections.safety`. What a system message takes the place of is told apart from what stays.
+"""
+
+from __future__ import annotations
+
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, user
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, PROSE, between
+from toolfmt.inspect.report.report import Answer
+from toolfmt.inspect.report.wording import quote
+
+_BESIDE_SYSTEM = "even beside a system message"
+
+
+def no_instructions(facts: Facts, renders: Renders) -> Answer:
+    """Whether a prompt without system message and tools holds no sentences but the caller's; `stays` where some of
+    them are there beside a system message, too.
+    """
+    prompt = renders.text(user())
+    found = None if len(prompt) > LONGEST_PROMPT else PROSE.search(prompt)
+    with_tools, offset = _beside_tools(facts, renders)
+    if found is None and not with_tools:
+        return Answer("yes", "the template writes no sentences of its own")
+    if found is None:
+        line = renders.line_at(user(), TOOLS, offset)
+        what = "unasked the template writes with tools: '{}'"
+        return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
+    said = _said(renders, prompt, found[0])
+    line = renders.line_at(user(), None, found.start())
+    with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
+    kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
+    stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
+    words, excerpts = f"unasked the template writes{stays}: '{{}}'", [quote(said, 200)]
+    if kept and not stays:
+        words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
+        excerpts.append(quote(kept, 200))
+    if with_tools and with_tools not in said:
+        words += ", and with tools: '{}'"
+        excerpts.append(quote(with_tools, 200))
+    return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
+
+
+def _said(renders: Renders, prompt: str, sentence: str) -> str:
+    """The template's own text around a sentence of a prompt: up to a marker, or to what the caller gave."""
+    at = prompt.find(sentence)
+    begin = max(prompt.rfind("\n", 0, at) + 1, *(mark.end() for mark in MARK.finditer(prompt, 0, at)), 0)
+    text = _headless(renders, prompt[begin:].partition(USER)[0].partition(SYSTEM)[0])
+    return MARK.split(text, maxsplit=1)[0].strip() or sentence
+
+
+def _headless(renders: Renders, text: str) -> str:
+    """The text before a question without the lines that stand before any other question, too."""
+    header = next(iter(between(renders.text([*reply(), {"role": "user", "content": FURTHER}]), REPLY, FURTHER)), "")
+    shared = common_prefix(text[::-1], header[::-1])
+    line = text.find("\n", len(text) - shared)
+    return text if not shared or line < 0 else text[:line]
+
+
+def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
+    """The sentences that a system message takes the place of where tools are given, and where they stand."""
+    if not facts.shows_tools or not facts.profile.takes_system:
+        return "", 0
+    prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)
+    before, found, behind = with_system.partition(SYSTEM)
+    if not found or max(len(prompt), len(with_system)) > LONGEST_PROMPT:
+        return "", 0
+    if not (prompt.startswith(before) and prompt[len(before) :].endswith(behind)):
+        return "", 0
+    said = prompt[len(before) : len(prompt) - len(behind)]
+    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and PROSE.search(said) else ("", 0)

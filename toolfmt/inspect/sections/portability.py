@@ -1,0 +1,298 @@
+"""The chapter on other template engines: minijinja renders what jinja2 rendered, and the prompts are compared.
+
+Runtimes that are not Python cannot bring jinja2. mistral.rs, text-generation-inference, SGLang's gateway and NVIDIA
+Dynamo (all in Rust) use minijinja; llama.cpp has an engine of its own, which cannot be called from Python. minijinja is
+set up here as those four do it, as of 2026: Python's methods on strings, lists and objects (`pycompat`),
+`raise_exception`, `strftime_now`; values are the engine's own, made from JSON, not Python objects with methods that it
+does not know. Where they differ, it gets the setting that suits templates best: `trim_blocks` and `lstrip_blocks`
+(mistral.rs, Dynamo), JSON written as transformers writes it (all four write it otherwise), and the tags
+`{% generation %}` and `{% endgeneration %}` cut out where they are spelled so (mistral.rs, Dynamo). What differs then
+is the template's own doing. The version is the one installed; runtimes pin versions of theirs, mostly older ones.
+
+The template's code runs in this process. Steps are limited by the engine (`fuel`), memory is not: a template that
+behaves as another one under this engine can take all there is, as it can under jinja2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    EVERY_TYPE,
+    PARALLEL,
+    REASONING,
+    REPLY,
+    SINGLE,
+    TOOLS,
+    Message,
+    Shape,
+    conversation,
+    reply,
+    user,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.report import Difference, Portability
+from toolfmt.inspect.report.wording import quote
+from toolfmt.templates import FROZEN_NOW, ChatTemplate
+from toolfmt.templates.engine.environment import clock, environment
+
+if TYPE_CHECKING:
+    from minijinja import Environment, TemplateError
+
+ENGINE = "minijinja"
+
+# Of 1,176 real templates none needs 50,000 steps for these conversations, nor nests deeper than 58 (November 2026).
+_FUEL = 200_000
+# The engine works by recursion and a stack that overflows ends the process: with 8 MB that was at some 5,000 to 20,000.
+_DEEPEST = 250
+
+_LONGEST_TAG = 60
+_SHORTEST_SHARED, _LONGEST_SHARED = 16, 40
+_QUOTED_BEFORE = 12
+_TAG = "{% generation %}"
+_END_TAG = "{% endgeneration %}"
+
+_Asked: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None, bool]
+"""Messages, tools, and whether the answer is to begin."""
+
+
+def portability(facts: Facts) -> Portability | None:
+    """The chapter; None without a template, without the engine, or where it cannot be tried without danger."""
+    renders = facts.renders
+    if renders is None or renders.template.nesting > _DEEPEST:
+        return None
+    engine = _environment()
+    if engine is None:
+        return None
+    tried, seen = 0, list[Difference]()
+    for asked in _conversations(facts.shape):
+        messages, tools, generation = asked
+        asked = renders.named(messages), tools, generation
+        prompt = renders.render(messages, tools, generation=generation)
+        if not isinstance(prompt, str):
+            continue
+        try:
+            found = _compare(engine, renders, asked, prompt)
+        except _OutOfFuel:
+            continue
+        tried += 1
+        seen += [found] if found else []
+    tags = list(_generation_tags(renders.template))
+    return Portability(ENGINE, tried, tried - len(seen), (*tags, *_differences(seen, tried)))
+
+
+def _conversations(shape: Shape | None) -> Iterator[_Asked]:
+    """A handful of conversations, those of the probes as far as they go: their prompts are made already."""
+    yield user(), None, False
+    yield user(system=True), None, False
+    yield user(), TOOLS, False
+    yield user(), TOOLS, True
+    yield [*user(), {"role": "assistant", "reasoning_content": REASONING, "content": REPLY}], TOOLS, False
+    if shape is None:
+        yield reply(), None, False
+        return
+    yield conversation(replace(shape, follows="answer"), SINGLE), TOOLS if shape.tools else None, False
+    yield conversation(shape, PARALLEL), TOOLS if shape.tools else None, False
+    yield conversation(shape, EVERY_TYPE), ALL_TOOLS if shape.tools else None, False
+
+
+# --- the engine
+
+
+class _OutOfFuel(Exception):
+    """The engine stopped because of the limit set here, which says nothing about the template."""
+
+
+def _environment(filters: Mapping[str, Callable[..., Any]] = MappingProxyType({})) -> Environment | None:
+    """The engine, with these filters in the place of its own; None where it is not installed."""
+    try:
+        from minijinja import Environment
+    except ImportError:
+        return None
+    jinja2 = environment()
+    return Environment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        pycompat=True,
+        fuel=_FUEL,
+        filters={"tojson": jinja2.filters["tojson"], **filters},
+        globals={"raise_exception": jinja2.globals["raise_exception"], "strftime_now": clock(FROZEN_NOW)},
+        auto_escape_callback=lambda name: False,
+    )
+
+
+def _compare(engine: Environment, renders: Renders, asked: _Asked, prompt: str) -> Difference | None:
+    """What the engine makes differently of one conversation; None where the prompts are alike."""
+    import minijinja
+
+    template = renders.template
+    try:
+        other = _rendered(engine, renders, asked)
+    except minijinja.TemplateError as error:
+        if error.kind == "OutOfFuel":
+            raise _OutOfFuel from None
+        return _failure(error, template, _before(asked))
+    except Exception as error:  # noqa: BLE001 - the template's own refusal comes through as it was raised
+        said = str(error)
+        return Difference("raise_exception", template.line_of(re.escape(said[:_LONGEST_TAG])), quote(said))
+    return None if other == prompt else _other_prompt(renders, asked, prompt, other)
+
+
+def _rendered(engine: Environment, renders: Renders, asked: _Asked) -> str:
+    template = renders.template
+    tokens = {**renders.tokens, **template.special_tokens}
+    read = {name: text for name, text in tokens.items() if name in template.variables}
+    source = _before(asked) + _without_generation_tags(template.source)
+    return engine.render_str(source, ENGINE, documents=None, **read)
+
+
+def _before(asked: _Asked) -> str:
+    """The values as statements: one line before the template, whose newline the engine drops as behind any tag."""
+    values = (f"{{% set {name} = {_literal(value)} %}}" for name, value in _values(asked).items())
+    return "".join(values) + "\n"
+
+
+def _values(asked: _Asked) -> dict[str, Any]:
+    """What the template is given, as jinja2 was given it."""
+    messages, tools, generation = asked
+    # Under both names, as transformers does it.
+    named = [
+        {"thinking": message["reasoning_content"], **message} if "reasoning_content" in message else message
+        for message in messages
+    ]
+    return {"messages": named, "tools": tools, "add_generation_prompt": generation}
+
+
+def _literal(value: Any) -> str:
+    """The value as the engine's own notation writes it: JSON, but for null."""
+    match value:
+        case None:
+            return "none"
+        case dict():
+            return "{" + ", ".join(f"{json.dumps(key)}: {_literal(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_literal, value)) + "]"
+        case _:
+            return json.dumps(value)
+
+
+# --- the tags that only transformers knows
+
+
+def _without_generation_tags(source: str) -> str:
+    cut = _TAG in source and _END_TAG in source
+    return source.replace(_TAG, "").replace(_END_TAG, "") if cut else source
+
+
+def _generation_tags(template: ChatTemplate) -> Iterator[Difference]:
+    """What is told of tags that were cut out: not every runtime does that."""
+    if _without_generation_tags(template.source) != template.source:
+        what = "the engine does not know it; mistral.rs and Dynamo cut it out first, other runtimes refuse the template"
+        yield Difference(_TAG, template.line_of(re.escape(_TAG)), what)
+
+
+# --- what is told
+
+
+def _differences(seen: Sequence[Difference], tried: int) -> list[Difference]:
+    """Each difference once, as the first conversation showed it, and in how many of them it was seen."""
+    times = Counter(map(_place, seen))
+    first = {_place(one): one for one in reversed(seen)}
+    return [
+        replace(first[place], what=first[place].what + ("" if times[place] == tried else _often(times[place], tried)))
+        for place in dict.fromkeys(map(_place, seen))
+    ]
+
+
+def _place(difference: Difference) -> tuple[str, int | None, bool]:
+    return difference.construct, difference.line, difference.fails
+
+
+def _often(times: int, tried: int) -> str:
+    return f" (in {times} of {tried} conversations)"
+
+
+def _failure(error: TemplateError, template: ChatTemplate, before: str) -> Difference:
+    line = None if error.line is None else error.line - before.count("\n")
+    what = (error.detail or error.message).splitlines()[0]
+    return Difference(_construct(error, template, before), line, quote(what))
+
+
+_NAMED = (
+    (r"unknown statement (\w+)", "{{% {} %}}"),
+    (r"filter (\w+) is unknown", "the filter {}"),
+    (r"test (\w+) is unknown", "the test {}"),
+    (r"has no method named (\w+)", "the method .{}()"),
+    (r"^(\w+) is unknown", "the function {}()"),
+)
+"""What the engine says of things it does not know, and how the report calls them."""
+
+
+def _construct(error: TemplateError, template: ChatTemplate, before: str) -> str:
+    """The part of the template that fails: by its name where the engine lacks it, else the tag it stands in."""
+    for pattern, name in _NAMED:
+        if found := re.search(pattern, error.detail or ""):
+            return name.format(found[1])
+    if error.range is None:
+        return "the template"
+    # The engine counts bytes.
+    source = _without_generation_tags(template.source).encode()
+    offset = error.range[0] - len(before.encode())
+    opened = max(source.rfind(b"{%", 0, offset), source.rfind(b"{{", 0, offset))
+    closing = [end for end in (source.find(b"%}", offset), source.find(b"}}", offset)) if end >= 0]
+    if opened < 0 or not closing:
+        return "the template"
+    return quote(source[opened : min(closing) + 2].decode(errors="replace"), _LONGEST_TAG)
+
+
+def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> Difference:
+    template = renders.template
+    offset = common_prefix(prompt, other)
+    begin, end = max(0, offset - _QUOTED_BEFORE), offset + _LONGEST_SHARED
+    wrong, right = other[begin:end], prompt[begin:end]
+    # Not through `quote`, which drops the blanks at the ends: often they are the difference.
+    what = " for ".join(json.dumps(text, ensure_ascii=False) for text in (wrong, right))
+    cut = _without_generation_tags(template.source) != template.source
+    if cut and "".join(other.split()) == "".join(prompt.split()):
+        line = template.line_of(re.escape(_TAG))
+        return Difference(_TAG, line, f"cut out, it leaves other blanks: {what}", False, wrong, right)
+    if at_fault := _filter_at_fault(renders, asked, prompt):
+        name, line = at_fault
+        return Difference(f"the filter {name}", line, what, False, wrong, right)
+    line = _line_of_text(template, prompt, offset)
+    written = "" if line is None else template.source.splitlines()[line - 1].strip()
+    return Difference(quote(written, _LONGEST_TAG) or "a prompt", line, what, False, wrong, right)
+
+
+def _filter_at_fault(renders: Renders, asked: _Asked, prompt: str) -> tuple[str, int] | None:
+    """The filter that makes the difference: with jinja2's in its place, the engine writes the same prompt."""
+    jinja2 = environment().filters
+    for name, line in renders.template.filters.items():
+        # Those that jinja2 gives more than the value cannot be lent to another engine.
+        if name == "tojson" or name not in jinja2 or hasattr(jinja2[name], "jinja_pass_arg"):
+            continue
+        engine = _environment({name: jinja2[name]})
+        try:
+            if engine is not None and _rendered(engine, renders, asked) == prompt:
+                return name, line
+        except Exception:  # noqa: BLE001 - a filter that fails in the other engine proves nothing
+            continue
+    return None
+
+
+def _line_of_text(template: ChatTemplate, prompt: str, offset: int) -> int | None:
+    """The line that writes the text before or behind a place in the prompt, where the source holds it just once."""
+    for length in range(_LONGEST_SHARED, _SHORTEST_SHARED - 1, -1):
+        for text in (prompt[max(0, offset - length) : offset], prompt[offset : offset + length]):
+            if len(text) == length and template.source.count(text) == 1:
+                return template.line_of(re.escape(text))
+    return None

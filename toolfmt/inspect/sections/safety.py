@@ -1,0 +1,296 @@
+"""What the text of others can do to a prompt: forge turns, change how other things are rendered.
+
+`safety` answers for each place a text can come from whether the template's own markers are neutralized there ("yes"),
+shown by a render in which the text holds them; whether what a message says changes how it, or something else, is
+rendered; and (`instructions.py`) whether the template adds sentences of its own. Markers are those that the template
+was seen to write around turns, calls and results, not a list of known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from toolfmt._util.text_lists import listed_first
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import threw
+from toolfmt.inspect.probe.conversations import (
+    DESCRIPTION,
+    FURTHER,
+    REASONING,
+    REPLY,
+    RESULT,
+    TOOLS,
+    USER,
+    VALUES,
+    Message,
+    Shape,
+    reply,
+    user,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.markers import asked_with, exchange, markers, question, spoken
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
+from toolfmt.inspect.report.report import Answer, Outcome
+from toolfmt.inspect.report.wording import excerpt, quote
+from toolfmt.inspect.sections.instructions import no_instructions
+from toolfmt.templates import ChatTemplate
+from toolfmt.templates.analysis.tested_texts import TestedText
+
+PLACES = {
+    "user_text": "a question",
+    "tool_result": "a tool result",
+    "tool_description": "a tool's description",
+    "argument": "the argument of a call",
+}
+"""Where text of others can stand, and what to call it."""
+SAFETY = (*PLACES, "content_kept", "no_instructions")
+"""The names of the answers."""
+
+_BEGIN, _END = "Bq7begin", "Eq8end"
+_NEUTRAL = "Nq5neutral"
+_MOST_TESTED = 24
+_MOST_LINES = 8
+"""Lines that are tried for the one that decides; for each the template is compiled anew."""
+_MOST_SHOWN = 4
+_ALONE = "a lone question"
+_ANSWER = "an assistant message"
+
+
+def safety(facts: Facts) -> dict[str, Answer]:
+    """The answers by name, of `SAFETY` those that apply. Empty where no prompt can be made. Never raises."""
+    renders = facts.renders
+    if renders is None:
+        return {}
+    tools = asked_with(renders)
+    if not isinstance(renders.render(user(), tools), str):
+        return {}
+    shape = facts.shape
+    found = markers(renders, shape, tools)
+    answers = {name: _passing(renders, found, *made) for name, made in _carriers(facts, shape, found, tools)}
+    answers["content_kept"] = _content_kept(facts, renders, shape, tools)
+    if tools is None:
+        answers["no_instructions"] = no_instructions(facts, renders)
+    return answers
+
+
+# --- markers in the text of others
+
+
+def _carriers(
+    facts: Facts, shape: Shape | None, found: Sequence[str], plain_tools: list[Message] | None
+) -> Iterator[tuple[str, tuple[list[Message], list[Message], Any, Any]]]:
+    """For each place: a conversation with harmless text there and one with the markers, and the tools of both."""
+    if not found:
+        return
+    forged = f"{_BEGIN} {' '.join(found)} {_END}"
+    plain = f"{_BEGIN} {_NEUTRAL} {_END}"
+    yield "user_text", ([question(plain)], [question(forged)], plain_tools, plain_tools)
+    if shape is not None:
+        tools = TOOLS if shape.tools else None
+        begun = user(system=shape.system)
+        if facts.yes("tool_results"):
+            one, other = ([*begun, *exchange(shape, VALUES[0], text), *spoken()] for text in (plain, forged))
+            yield "tool_result", (one, other, tools, tools)
+        one, other = ([*begun, *exchange(shape, text, RESULT), *spoken()] for text in (plain, forged))
+        yield "argument", (one, other, tools, tools)
+    if facts.shows_tools:
+        yield "tool_description", (user(), user(), _described(plain), _described(forged))
+
+
+def _passing(
+    renders: Renders,
+    found: Sequence[str],
+    plain: list[Message],
+    forged: list[Message],
+    tools: list[Message] | None,
+    forged_tools: list[Message] | None,
+) -> Answer:
+    """Whether the markers are neutralized: which of them the prompt holds more often than with harmless text."""
+    without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "text with the template's markers is refused")
+    if isinstance(without, TemplateError) or _BEGIN not in without:
+        return Answer("yes", "text from there is not in the prompt")
+    passed = [mark for mark in found if prompt.count(mark) > without.count(mark)]
+    if not passed:
+        what = "the template's markers do not reach the prompt from there ({})"
+        return Answer("yes", what, excerpts=(_listed(found),))
+    where = prompt.find(passed[0], common_prefix(without, prompt))
+    line = renders.line_at(forged, forged_tools, max(0, where))
+    what = f"{{}} {'reach' if len(passed) > 1 else 'reaches'} the prompt as written"
+    return Answer("no", what, line, excerpts=(_listed(passed),))
+
+
+def forges_a_turn(renders: Renders) -> str | None:
+    """The text of a question that renders to the very prompt of a question, an answer and a second question."""
+    tools = asked_with(renders)
+    honest = renders.text([*reply(), question(FURTHER)], tools)
+    gaps = between(honest, USER, REPLY, FURTHER)
+    if len(gaps) < 2:
+        return None
+    forged = f"{USER}{gaps[0]}{REPLY}{gaps[1]}{FURTHER}"
+    return forged if renders.render([question(forged)], tools) == honest else None
+
+
+def _listed(marks: Sequence[str]) -> str:
+    return listed_first([quote(mark, 60) for mark in marks], _MOST_SHOWN)
+
+
+# --- text that changes what is rendered
+
+
+def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> Answer:
+    """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
+    tested = renders.template.tested_texts[:_MOST_TESTED]
+    if not tested:
+        return Answer("yes", "the template looks for nothing in the text of messages")
+    found: list[_Change] = []
+    for role, carrier in _talks(facts, shape, plain_tools):
+        # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
+        if role == _ANSWER:
+            changes = renders.template.watch.apart(partial(_changes, renders.anew(), role, carrier, tested))
+        else:
+            changes = _changes(renders, role, carrier, tested)
+        if role == _ANSWER:
+            changes = [change for change in map(_of_answer, changes) if change is not None]
+        worst = min(changes, key=lambda change: change.harm, default=None)
+        # What already happens to a question behind others says nothing new of the only one.
+        if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
+            found.append(worst)
+    if not found:
+        return Answer("yes", "no text that the template looks for changes a question or a tool result")
+    found.sort(key=lambda change: change.harm)
+    worst = found[0]
+    line = worst.answer.line or _deciding(renders, worst.messages, worst.tools, worst.tested)
+    # What the template threw is told behind everything else.
+    told = [change.answer for change in ([*found[1:], worst] if worst.answer.error else found)]
+    words, excerpts = "; ".join(one.words for one in told), [text for one in told for text in one.excerpts]
+    return replace(worst.answer, words=words, excerpts=tuple(excerpts), line=line)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a text that the template looks for does, without the line; and the conversation that shows it."""
+
+    answer: Answer
+    messages: list[Message]
+    tools: list[Message] | None
+    tested: TestedText
+    lost: bool = False
+    """Whether the prompt lacks a part of a text that contains one marker."""
+
+    @property
+    def harm(self) -> int:
+        """Lower is worse: rejected, changed, only something else changed, or an assistant text rejected or cut."""
+        if self.answer.outcome in ("answer-refused", "assistant-text-cut"):
+            return 3
+        return 0 if self.answer.answer == "error" else 2 if self.answer.outcome == "changes-other-text" else 1
+
+
+def _of_answer(change: _Change) -> _Change | None:
+    """Return the change of an assistant text, or None if only markers are missing: a template may remove those."""
+    outcome: Outcome = "answer-refused" if change.answer.error is not None else "assistant-text-cut"
+    if outcome == "assistant-text-cut" and not change.lost:
+        return None
+    return replace(change, answer=replace(change.answer, outcome=outcome))
+
+
+def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
+    thought: Message = {"role": "assistant", "content": REPLY}
+    if facts.yes("reasoning"):
+        thought["reasoning_content"] = REASONING
+    yield "a question", (lambda text: [*user(), thought, question(text)], plain_tools)
+    if shape is not None and facts.yes("tool_results"):
+        tools = TOOLS if shape.tools else None
+        begun = user(system=shape.system)
+        yield "a tool result", (lambda text: [*begun, *exchange(shape, VALUES[0], text), *spoken()], tools)
+    yield _ALONE, (lambda text: [question(text)], plain_tools)
+    yield _ANSWER, (lambda text: [*user(), {"role": "assistant", "content": text}, question(FURTHER)], plain_tools)
+
+
+def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedText | None]]:
+    """Each text alone, and each that is looked for at the beginning with each that is looked for at the end."""
+    yield from ((text, None) for text in tested)
+    starts, ends = ([text for text in tested if text.place == place] for place in ("start", "end"))
+    yield from ((start, end) for start in starts[:_MOST_SHOWN] for end in ends[:_MOST_SHOWN])
+
+
+def _changes(renders: Renders, role: str, carrier: Any, tested: Sequence[TestedText]) -> list[_Change]:
+    """What becomes of a message with each of the texts in it, where anything does."""
+    return [one for texts in _tries(tested) if (one := _changed(renders, role, carrier, texts)) is not None]
+
+
+def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText, TestedText | None]) -> _Change | None:
+    """What becomes of a message with these texts in it; None where it stays and nothing else changes."""
+    made, tools = carrier
+    first, last = texts
+    neutral = f"{_NEUTRAL} {_BEGIN} {_NEUTRAL} {_END} {_NEUTRAL}"
+    without = renders.render(made(neutral), tools)
+    if isinstance(without, TemplateError) or neutral not in without or len(without) > LONGEST_PROMPT:
+        return None
+    held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
+    text = f"{first.text} {_BEGIN} {held}".strip()  # blanks at the ends are lost to a `trim`, whatever is looked for
+    prompt = renders.render(made(text), tools)
+    once = f"{_BEGIN} {first.text} {_END}"
+    if last is None and (made_once := renders.render(made(once), tools)) != without.replace(neutral, once):
+        text, prompt = once, made_once  # what is lost tells on which side of it
+    what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} that contains '{{}}'"
+    tested = tuple(quote(one.text, 60) for one in texts if one)
+    expected = without.replace(neutral, text)
+    if prompt == expected:
+        return None
+    answer = _told(what, tested, prompt, text, expected)
+    # Text between both markers may be reasoning, which a template may drop.
+    lost = last is None and isinstance(prompt, str) and not (_BEGIN in prompt and _END in prompt)
+    return _Change(answer, made(text), tools, first, lost)
+
+
+def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:
+    """How the prompt is not the one expected, of a message that holds these texts."""
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, f"{what} is refused", *held)
+    if text in prompt:
+        offset = common_prefix(prompt, expected)
+        shown = excerpt(prompt, offset - 20, offset + 60)
+        return Answer(
+            "no", f"{what} changes how something else is rendered: '{{}}'", None, "changes-other-text", (*held, shown)
+        )
+    begin = min((offset for offset in (prompt.find(_BEGIN), prompt.find(_END)) if offset >= 0), default=None)
+    if begin is None:
+        return Answer("no", f"{what} is dropped", None, "dropped", held)
+    shown = excerpt(prompt, begin - 20, begin + 60)
+    lost = _BEGIN not in prompt or _END not in prompt
+    if lost and text.startswith(_BEGIN):
+        side = "before" if _BEGIN not in prompt else "after"
+        return Answer("no", f"{what} loses the text {side} it", excerpts=held)
+    how = "loses a part" if lost else "is changed"
+    return Answer("no", f"{what} {how}: '{{}}'", excerpts=(*held, shown))
+
+
+def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
+    """Of the lines that look for the text, the first that decides here: looking for another, it changes the prompt."""
+    prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
+    for number in tested.lines[:_MOST_LINES] if len(tested.lines) > 1 else ():
+        other = lines[number - 1].replace(tested.text, _NEUTRAL)
+        source = "\n".join([*lines[: number - 1], other, *lines[number:]])
+        try:
+            varied = Renders(ChatTemplate(source), renders.tokens, renders.words).render(messages, tools)
+        except TemplateError:
+            continue
+        if varied != prompt:
+            return number
+    return tested.line
+
+
+# --- helpers
+
+
+def _described(text: str) -> list[Message]:
+    function = TOOLS[0]["function"]
+    assert function["description"] == DESCRIPTION
+    return [TOOLS[0] | {"function": function | {"description": text}}]

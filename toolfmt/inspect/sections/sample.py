@@ -1,0 +1,329 @@
+"""A whole conversation with tools as the template renders it, cut into what each stretch is.
+
+`sample` asks the template for what it can do (a system message, reasoning, two calls, results, an answer, another
+question) in the shape that it takes, and leaves out what it refuses. Nothing is told by markers: the texts that went in
+are found again, the rest is read off differences to renders without the tools, without one tool, without a call,
+without the generation prompt.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import (
+    REASONING,
+    REPLY,
+    RESULT,
+    SYSTEM,
+    USER,
+    Call,
+    Message,
+    Shape,
+    conversation,
+    user,
+)
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid, token_begin
+from toolfmt.inspect.report.report import Piece, PieceKind
+
+LONGEST = 200_000
+"""Longer prompts are no sample that a person could read."""
+
+_LONGEST_TAIL = 200
+
+_QUESTION = "I am on my way to Lisbon. What is it like there right now?"
+_ANOTHER = "Thank you. And what about Porto?"
+_SYSTEM = "You help people who travel, in a few plain words."
+_THOUGHT = "Lisbon as it is now: that is something the tools can tell."
+_AFTERTHOUGHT = "That is all I need for an answer."
+_SAYING = "One moment, I will look it up."
+_RESULTS = ("Light rain from the west, 18 degrees", "Five past two in the afternoon")
+_ANSWER = "It rains a little in Lisbon: take an umbrella along."
+
+_TEXTS: dict[str, PieceKind] = {
+    _QUESTION: "user",
+    _ANOTHER: "user",
+    _SYSTEM: "system",
+    _THOUGHT: "reasoning",
+    _AFTERTHOUGHT: "reasoning",
+    _SAYING: "answer",
+    _ANSWER: "answer",
+    **dict.fromkeys(_RESULTS, "result"),
+}
+
+_CITY = {"city": {"type": "string", "description": "The name of the city."}}
+SAMPLE_TOOLS: list[Message] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description,
+            "parameters": {"type": "object", "properties": properties, "required": ["city"]},
+        },
+    }
+    for name, description, properties in (
+        (
+            "get_weather",
+            "Tells the weather in a city.",
+            _CITY | {"days": {"type": "integer", "description": "How many days ahead."}},
+        ),
+        ("get_time", "Tells what time it is in a city.", _CITY),
+    )
+]
+_NAMES = tuple(tool["function"]["name"] for tool in SAMPLE_TOOLS)
+_CITY_ASKED = "Lisbon"
+_CALLS: tuple[Call, ...] = tuple((name, {"city": _CITY_ASKED}) for name in _NAMES)
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """What the conversation has: how many calls, and which of the rest; `shape` is None for one without calls."""
+
+    shape: Shape | None
+    tools: bool = True
+    calls: int = 2
+    system: bool = True
+    reasoning: bool = True
+    results: bool = True
+    ending: bool = True
+
+    @property
+    def given(self) -> Sequence[Message] | None:
+        return SAMPLE_TOOLS if self.tools else None
+
+    def messages(self) -> list[Message]:
+        if self.shape is None or not self.calls:
+            turns = user(system=self.system)
+            turns.append({"role": "assistant", "content": REPLY})
+        else:
+            shape = replace(self.shape, system=self.system, reasoning=self.reasoning, follows="nothing")
+            shape = replace(shape, follows="answer") if self.results else shape
+            turns = conversation(shape, _CALLS[: self.calls])
+        if self.ending:
+            turns.append({"role": "user", "content": _ANOTHER})
+        return _in_plain_words(turns)
+
+
+def sample(facts: Facts) -> tuple[Piece, ...]:
+    """The pieces, which join to exactly the prompt; none where the template renders no conversation. Never raises."""
+    renders, probed = facts.renders, facts.probed
+    if renders is None or probed is None:
+        return ()
+    shape = facts.shape
+    wanted = _Conversation(
+        shape,
+        tools=shape is None or shape.tools,
+        calls=0 if shape is None else 2 if probed.parallel else 1,
+        reasoning=facts.yes("reasoning"),
+    )
+    for talk in _poorer(wanted):
+        prompt = renders.render(talk.messages(), talk.given, generation=True)
+        if isinstance(prompt, str):
+            return _cut(renders, talk, prompt) if len(prompt) <= LONGEST else ()
+    return ()
+
+
+def _poorer(wanted: _Conversation) -> Iterator[_Conversation]:
+    """The talk, then those without one thing or more that a template may refuse."""
+    smaller = [
+        wanted,
+        replace(wanted, reasoning=False),
+        replace(wanted, system=False),
+        replace(wanted, system=False, reasoning=False),
+        replace(wanted, calls=min(wanted.calls, 1)),
+        replace(wanted, ending=False),
+        replace(wanted, results=False, ending=False),
+        replace(wanted, tools=False),
+        replace(wanted, calls=0),
+        replace(wanted, calls=0, system=False),
+        replace(wanted, calls=0, system=False, tools=False),
+    ]
+    yield from dict.fromkeys(smaller)
+
+
+def _in_plain_words(turns: Sequence[Message]) -> list[Message]:
+    """The turns with sentences in place of the sentinels; the first answer beside a call announces it."""
+    last = max((at for at, turn in enumerate(turns) if turn["role"] == "assistant"), default=-1)
+    plain = []
+    for at, turn in enumerate(turns):
+        finishes = at == last and "tool_calls" not in turn
+        words = {
+            USER: _QUESTION,
+            SYSTEM: _SYSTEM,
+            REPLY: _ANSWER if finishes else _SAYING,
+            REASONING: _AFTERTHOUGHT if finishes else _THOUGHT,
+            RESULT: _RESULTS[0],
+            f"{RESULT}1": _RESULTS[1],
+        }
+        plain.append({key: _worded(value, words) for key, value in turn.items()})
+    return plain
+
+
+def _worded(value: Any, words: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return words.get(value, value)
+    if isinstance(value, list):
+        return [
+            part | {"text": words.get(part["text"], part["text"])}
+            if isinstance(part, dict) and "text" in part
+            else part
+            for part in value
+        ]
+    return value
+
+
+# --- what each stretch is
+
+
+def _cut(renders: Renders, talk: _Conversation, prompt: str) -> tuple[Piece, ...]:
+    texts = occurrences(prompt, _TEXTS)
+    calls = _calls(renders, talk, prompt)
+    layers = [_generation(renders, talk, prompt, texts), *_tools(renders, talk, prompt, calls), calls, texts]
+    stretches: list[Stretch] = []
+    for layer in layers:
+        stretches = overlaid(stretches, layer)
+    pieces: list[Piece] = []
+    at = 0
+    for stretch in [*stretches, Stretch(len(prompt), len(prompt), "frame")]:
+        if at < stretch.begin:
+            pieces.append(Piece("frame", prompt[at : stretch.begin]))
+        if stretch.begin < stretch.end:
+            pieces.append(Piece(stretch.kind, prompt[stretch.begin : stretch.end], stretch.name))
+        at = stretch.end
+    return tuple(pieces)
+
+
+def _generation(renders: Renders, talk: _Conversation, prompt: str, texts: Sequence[Stretch]) -> list[Stretch]:
+    """What `add_generation_prompt` adds behind the last text of the conversation."""
+    without = renders.render(talk.messages(), talk.given)
+    if isinstance(without, TemplateError) or without == prompt:
+        return []
+    begin = max(token_begin(prompt, 0, common_prefix(prompt, without)), texts[-1].end if texts else 0)
+    return [Stretch(begin, len(prompt), "generation")] if begin < len(prompt) else []
+
+
+def _tools(
+    renders: Renders, talk: _Conversation, prompt: str, calls: Sequence[Stretch]
+) -> tuple[list[Stretch], list[Stretch]]:
+    """What appears when tools are given, and in it what appears when one of them is given."""
+    if not talk.tools:
+        return [], []
+    shown = _shown_with(renders, talk, prompt, (None, []), calls, ())
+    definitions = [
+        Stretch(begin, end, "tools", name)
+        for name, tool in zip(_NAMES, SAMPLE_TOOLS, strict=True)
+        for begin, end in _shown_with(
+            renders, talk, prompt, ([other for other in SAMPLE_TOOLS if other != tool],), calls, set(_NAMES) - {name}
+        )
+        if _is_about(prompt[begin:end], name)
+    ]
+    return [Stretch(begin, end, "tools") for begin, end in shown], _trimmed(prompt, definitions)
+
+
+def _shown_with(
+    renders: Renders,
+    talk: _Conversation,
+    prompt: str,
+    fewer: Sequence[Sequence[Message] | None],
+    calls: Sequence[Stretch],
+    shared: Collection[str],
+) -> list[tuple[int, int]]:
+    """What the prompt has beyond one with fewer tools (the first choice that is not refused), but for turns with calls
+    and for what belongs to the model's own turns. `shared` are names that stand in both prompts."""
+    texts = [*_TEXTS, *(prompt[call.begin : call.end] for call in calls), *shared]
+    for tools in fewer:
+        other = renders.render(talk.messages(), tools, generation=True)
+        if isinstance(other, str):
+            own = sorted([*calls, *occurrences(prompt, _TEXTS)], key=lambda stretch: stretch.begin)
+            return [span for span in added(prompt, other, texts) if _is_told(prompt, span, own)]
+    return []
+
+
+def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[Stretch]) -> bool:
+    """Whether a stretch is told to the model: it holds no call, and names a tool or does not begin the model's turn."""
+    begin, end = span
+    first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
+    if any(text.kind == "call" for text in texts[first:behind]):
+        return False
+    following = texts[behind].kind if behind < len(texts) else "user"
+    return following in ("system", "user") or any(name in prompt[begin:end] for name in _NAMES)
+
+
+def _is_about(text: str, name: str) -> bool:
+    return name in text and not any(other in text for other in _NAMES if other != name)
+
+
+def _trimmed(prompt: str, stretches: Sequence[Stretch]) -> list[Stretch]:
+    """The stretches in order, without the blanks and commas between them, each beginning where the last one ends."""
+    trimmed: list[Stretch] = []
+    at = 0
+    for stretch in sorted(stretches, key=lambda stretch: stretch.begin):
+        text = prompt[max(at, stretch.begin) : stretch.end]
+        begin = stretch.end - len(text.lstrip(", \n"))
+        end = begin + len(text.strip(", \n"))
+        if begin < end:
+            trimmed.append(replace(stretch, begin=begin, end=end))
+            at = end
+    return trimmed
+
+
+def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[Stretch]:
+    """The calls, each by its name where a turn with two of them can be told apart."""
+    if talk.shape is None or not talk.calls:
+        return []
+    region = renders.calls(talk.shape, _CALLS[: talk.calls], SAMPLE_TOOLS)
+    text = "" if isinstance(region, TemplateError) else region.text.strip()
+    begin, end = _again(prompt, text)
+    if begin < 0:
+        return []
+    if talk.calls == 1:
+        return [Stretch(begin, end, "call", _NAMES[0])]
+    second = _second_call(renders, talk)
+    offset = prompt.find(second, begin, end) if second else -1
+    if offset < 0:
+        return [Stretch(begin, end, "call")]
+    first = begin + len(prompt[begin:offset].rstrip(", \n"))
+    return [Stretch(begin, first, "call", _NAMES[0]), Stretch(offset, end, "call", _NAMES[1])]
+
+
+def _again(prompt: str, text: str) -> tuple[int, int]:
+    """Where calls that were rendered at the end of a conversation stand in the middle of one, which may write them
+    a little otherwise: from as it begins there to as it ends there. Below zero where they are not found."""
+    asking = max(0, prompt.find(_QUESTION))  # what stands before it shows calls, and makes none
+    begin = prompt.find(text, asking) if text else -1
+    if begin >= 0:
+        return begin, begin + len(text)
+    opening, name, _ = text.partition(_NAMES[0])
+    # Reasoning before the calls may have come into what opens them.
+    openings = [opening[cut:] for cut in range(min(len(opening), _LONGEST_TAIL))] if name else []
+    begin = next((offset for shown in openings if (offset := prompt.find(shown + name, asking)) >= 0), -1)
+    if begin < 0:
+        return -1, -1
+    until = min((offset for result in _RESULTS if (offset := prompt.find(result, begin)) >= 0), default=len(prompt))
+    asked = prompt.rfind(_CITY_ASKED, begin, until)
+    tail = text.partition(RESULT)[0].rpartition(_CITY_ASKED)[2][-_LONGEST_TAIL:]
+    for cut in range(len(tail)):
+        end = prompt.find(tail[cut:], asked, until)
+        if asked >= 0 and end >= 0:
+            return begin, end + len(tail) - cut
+    return -1, -1
+
+
+def _second_call(renders: Renders, talk: _Conversation) -> str:
+    """How that begins, up to its name, which a turn with both calls has beyond the same turn with only the first."""
+    messages = replace(talk, results=False, ending=False).messages()
+    fewer = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]
+    both, first = renders.render(messages, talk.given), renders.render(fewer, talk.given)
+    if isinstance(both, TemplateError) or isinstance(first, TemplateError):
+        return ""
+    texts = [both[begin:end] for begin, end in added(both, first, list(_TEXTS))]
+    opening, name, _ = (
+        next((text for text in texts if _is_about(text, _NAMES[1])), "").lstrip(", \n").partition(_NAMES[1])
+    )
+    return opening + name

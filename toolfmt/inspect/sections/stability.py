@@ -1,0 +1,246 @@
+"""Whether a conversation that grows keeps the beginning of its prompt, which is what a prefix cache can keep.
+
+`stability` renders a small conversation the way a runtime does: the prompt of a turn ends with the generation prompt,
+the model's answer continues it, and the next prompt is made from scratch of all messages. Where what was computed is
+not the beginning of what comes next, the report shows both texts, the statement that wrote the one, and why.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.clock import tick
+from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message, Shape
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.inspect.report.report import Cause, Stability, Turn
+from toolfmt.inspect.sections.stability_turns import (
+    ANSWERS,
+    PLACES,
+    QUESTIONS,
+    REASONS,
+    RESULTS,
+    SYSTEM_TEXT,
+    Step,
+    opening,
+    plain_steps,
+    tool_steps,
+)
+
+_LONGEST_STRETCH = 100
+_BEFORE = 40
+_BORDER = re.compile(r"(?<=[\n>\]])|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    tools: Sequence[Message] | None
+    opening: list[Message]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """The conversation before a step: its messages, its prompt, and the same with what the model then wrote."""
+
+    messages: Sequence[Message]
+    prompt: str
+    written: str
+    """As far as the template writes it back; the prompt alone where it writes the generation prompt otherwise."""
+
+    @property
+    def answered(self) -> bool:
+        return self.written != self.prompt
+
+
+def stability(facts: Facts) -> Stability | None:
+    """Every step of an example conversation, and the share of the text before the steps that stays as it was.
+
+    The text before a step is the prompt with its generation prompt and what the model wrote behind it, as the template
+    writes that when it is the last thing said. The share is that of its characters up to the first that differs in the
+    next prompt, over all steps together: 1 where nothing is ever computed again. None where no prompt can be made.
+    """
+    if facts.renders is None or facts.probed is None:
+        return None
+    conversation = _conversation(facts, facts.renders)
+    if conversation is None:
+        return None
+    turns: list[Turn] = []
+    messages = conversation.opening
+    for step in conversation.steps:
+        turn = _turn(facts.renders, messages, step, conversation.tools)
+        if turn is None:
+            break
+        turns.append(turn)
+        messages = [*messages, step.answer, *step.follows]
+    length = sum(turn.length for turn in turns)
+    if not length:
+        return None
+    changes = tick(facts.renders, conversation.opening, conversation.tools)
+    return Stability(tuple(turns), sum(turn.kept for turn in turns) / length, changes)
+
+
+def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
+    """The fullest conversation that the template takes to its end; else the fullest that it takes one step of."""
+    alike = list(_conversations(facts))
+    for same in alike:
+        whole = [conversation for conversation in same if _taken(renders, conversation, conversation.steps)]
+        if whole:
+            # Where the generation prompt has closed the reasoning, models do not reason; that one comes last.
+            usual = whole[-1 if _closed(facts.profile.prefill) else 0]
+            return next((conversation for conversation in whole if _continues(renders, conversation)), usual)
+    every = itertools.chain.from_iterable(alike)
+    return next((conversation for conversation in every if _taken(renders, conversation, conversation.steps[:1])), None)
+
+
+def _closed(prefill: str) -> bool:
+    """Whether the generation prompt holds a whole block of reasoning, which is empty then."""
+    return any(opener.strip() in prefill and closer.strip() in prefill for opener, closer in known_reasoning())
+
+
+def _taken(renders: Renders, conversation: _Conversation, steps: Sequence[Step]) -> bool:
+    added = [message for step in steps for message in (step.answer, *step.follows)]
+    return isinstance(renders.render([*conversation.opening, *added], conversation.tools, generation=True), str)
+
+
+def _continues(renders: Renders, conversation: _Conversation) -> bool:
+    """Whether the template writes the first answer as it continues the prompt."""
+    prompt = renders.render(conversation.opening, conversation.tools, generation=True)
+    spoken = renders.render([*conversation.opening, conversation.steps[0].answer], conversation.tools)
+    return isinstance(prompt, str) and isinstance(spoken, str) and spoken.startswith(prompt)
+
+
+def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
+    """The conversations to try, the fullest first; together those that differ in reasoning only."""
+    shape, probed = facts.shape if facts.yes("tool_results") else None, facts.probed
+    tools = TOOLS if facts.shows_tools and (shape is None or shape.tools) else None
+    parallel = probed is not None and probed.parallel
+    systems = dict.fromkeys((facts.profile.takes_system, shape is not None and shape.system))
+    reasonings = dict.fromkeys((facts.yes("reasoning"), shape is not None and shape.reasoning))
+    for several, system in itertools.product(dict.fromkeys((parallel, False)), systems):
+        yield [
+            _Conversation(tools, opening(system=system), _steps(shape, several, reasoning)) for reasoning in reasonings
+        ]
+
+
+def _steps(shape: Shape | None, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
+    if shape is None:
+        return plain_steps(reasoning=reasoning)
+    return tool_steps(shape, parallel=parallel, reasoning=reasoning)
+
+
+def _turn(renders: Renders, messages: list[Message], step: Step, tools: Sequence[Message] | None) -> Turn | None:
+    """The step as it shows in the prompts; None where the template refuses one of them."""
+    prompt = renders.render(messages, tools, generation=True)
+    after = renders.render([*messages, step.answer, *step.follows], tools, generation=True)
+    if isinstance(prompt, TemplateError) or isinstance(after, TemplateError):
+        return None
+    before = _Moment(messages, prompt, _written(renders, messages, step, tools, prompt))
+    kept = common_prefix(before.written, after)
+    if kept == len(before.written):
+        return Turn(step.name, kept, kept)
+    cause = _cause(renders, before, after, kept, tools)
+    line = _line(renders, before, step.answer, kept, tools)
+    begin = _border(after, kept)
+    was, becomes = (_stretch(text, begin) for text in (before.written, after))
+    return Turn(step.name, kept, len(before.written), was, becomes, line, cause)
+
+
+def _written(
+    renders: Renders, messages: list[Message], step: Step, tools: Sequence[Message] | None, prompt: str
+) -> str:
+    """The prompt and the model's answer up to the end of its last text.
+
+    What ends a turn is left out: whether it is written back the same way costs a token, and not the prompt.
+    """
+    spoken = renders.render([*messages, step.answer], tools)
+    if not isinstance(spoken, str) or not spoken.startswith(prompt):
+        return prompt
+    end = spoken.rfind(step.written)
+    return prompt if end < len(prompt) else spoken[: end + len(step.written)]
+
+
+# --- why
+
+
+def _cause(renders: Renders, before: _Moment, after: str, kept: int, tools: Sequence[Message] | None) -> Cause:
+    """What the template did, told by the first text of the caller or the model behind the place of the difference."""
+    lost, gained = before.written[kept:], after[kept:]
+    first = _first_text(lost)
+    if first is None:
+        if DESCRIPTION in before.written and _first_text(gained) == DESCRIPTION:
+            return "tools-moved"
+        return "generation-prompt" if _in_generation_prompt(renders, before, kept, tools) else "ending"
+    if "".join(lost.split())[:_BEFORE] == "".join(gained.split())[:_BEFORE]:
+        return "blanks"
+    if first in gained:
+        block = any(
+            opener in before.written[_border(after, kept) : kept + lost.find(first)] for opener, _ in known_reasoning()
+        )
+        # Reasoning would be the first text of such a block.
+        return "block-dropped" if block and first in _SAID else _MOVED.get(first, "other")
+    return _DROPPED.get(first, "other")
+
+
+def _in_generation_prompt(renders: Renders, before: _Moment, kept: int, tools: Sequence[Message] | None) -> bool:
+    asked = renders.render(before.messages, tools)
+    return (
+        isinstance(asked, str)
+        and len(asked) < len(before.prompt)
+        and before.prompt.startswith(asked)
+        and kept >= len(asked.rstrip())
+    )
+
+
+def _first_text(text: str) -> str | None:
+    """The text of the conversation that stands first in this one."""
+    offsets = [(text.find(known), known) for known in _TEXTS]
+    return min(((offset, known) for offset, known in offsets if offset >= 0), default=(0, None))[1]
+
+
+_TEXTS = (SYSTEM_TEXT, DESCRIPTION, *QUESTIONS, *REASONS, *PLACES, *RESULTS, *ANSWERS)
+_SAID = (*ANSWERS, *PLACES)
+_MOVED: dict[str, Cause] = {
+    SYSTEM_TEXT: "system-moved",
+    DESCRIPTION: "tools-moved",
+    **dict.fromkeys(PLACES, "call-changed"),
+    **dict.fromkeys(ANSWERS, "answer-changed"),
+    **dict.fromkeys(RESULTS, "result-changed"),
+}
+_DROPPED: dict[str, Cause] = {
+    SYSTEM_TEXT: "system-dropped",
+    DESCRIPTION: "tools-dropped",
+    **dict.fromkeys(REASONS, "reasoning-dropped"),
+    **dict.fromkeys((*QUESTIONS, *ANSWERS, *RESULTS, *PLACES), "message-dropped"),
+}
+
+
+# --- where
+
+
+def _line(renders: Renders, before: _Moment, answer: Message, kept: int, tools: Sequence[Message] | None) -> int | None:
+    """The line of the statement that wrote what is gone."""
+    if before.answered:
+        return renders.line_at([*before.messages, answer], tools, kept)
+    return renders.line_at(before.messages, tools, kept, generation=True)
+
+
+def _border(text: str, offset: int) -> int:
+    """The beginning of the line or of the token near before the place."""
+    begin = max(0, offset - _BEFORE)
+    borders = [found.end() for found in _BORDER.finditer(text, begin, offset + 60) if found.end() <= offset]
+    if borders:
+        return borders[-1]
+    space = text.rfind(" ", begin, offset)
+    return space + 1 if space >= 0 else begin
+
+
+def _stretch(text: str, begin: int) -> str:
+    stretch = text[begin : begin + _LONGEST_STRETCH]
+    return stretch if begin + _LONGEST_STRETCH >= len(text) else stretch + "…"

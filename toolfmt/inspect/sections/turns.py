@@ -1,0 +1,70 @@
+"""Capabilities in depth, of turns: what becomes of results, ids, content, reasoning and roles in a real conversation.
+
+`details` is the chapter of the report; what the profile rests on was asked before. The questions stand in
+`toolfmt.inspect.probe.turns`, a module each subject; each changes one thing in a conversation that comes out right and
+looks for sentinels in what becomes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import REPLY, reply, user
+from toolfmt.inspect.probe.turn_markers import next_mark
+from toolfmt.inspect.probe.turns import content, generation, ids, reasoning, results, roles, values
+from toolfmt.inspect.probe.turns.turn_probe import Asking
+from toolfmt.inspect.report.report import Answer
+
+_QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
+    results.results_several,
+    results.results_reordered,
+    results.results_unnamed,
+    results.results_unnumbered,
+    results.results_as_parts,
+    results.results_as_documents,
+    ids.ids_ordinary,
+    ids.ids_nine,
+    ids.ids_function,
+    ids.ids_none,
+    ids.ids_paired,
+    content.text_beside_call,
+    content.content_absent,
+    content.calls_empty,
+    content.content_parts,
+    values.values_as_json,
+    reasoning.reasoning_field,
+    reasoning.reasoning_earlier,
+    reasoning.reasoning_in_loop,
+    roles.system_later,
+    roles.developer,
+    roles.users_in_a_row,
+    roles.assistants_in_a_row,
+    roles.user_after_result,
+    roles.history_without_tools,
+    generation.generation_prompt,
+)
+
+DETAILS: tuple[str, ...] = (*(question.__name__ for question in _QUESTIONS), "generation_open", "stop")
+"""The names of the details, in the order of the report."""
+
+
+def details(facts: Facts) -> dict[str, Answer]:
+    """Every detail by its name; empty without a template that renders. Never raises."""
+    asking = facts.asking
+    if asking is None:
+        return {}
+    answers = {question.__name__: facts.answers.get(question.__name__) or question(asking) for question in _QUESTIONS}
+    answers["generation_open"] = generation.generation_open(facts.profile, asking)
+    tokens = asking.renders.template.special_tokens
+    told = [asking.text(messages) for messages in (reply(), [*reply(), *user()])]
+    behind = "".join(prompt.rpartition(REPLY)[2] for prompt in told)
+    answered = any(REPLY in prompt for prompt in (*told, asking.text(reply(asking.shape))))
+    follows = next_mark(asking.renders, asking.shape)
+    answers["stop"] = generation.stop(
+        facts.profile,
+        eos_token=tokens.get("eos_token"),
+        behind=behind if answered else None,
+        follows="" if follows in asking.renders.tokens.values() else follows,
+    )
+    return answers

@@ -1,0 +1,134 @@
+"""What giving a template another value has changed in a prompt, in words: the prompt without it and with it go in.
+
+The chapter on variables asks. What a person would call it comes first: the value is printed, a reasoning block, the
+tools; else what is added, left out, or written instead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Literal
+
+from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
+from toolfmt.inspect.probe.differences import Change, change, first_change
+from toolfmt.inspect.probe.needed_variables import GIVEN
+from toolfmt.inspect.probe.segments import added
+from toolfmt.inspect.probe.turn_markers import known_reasoning
+from toolfmt.inspect.report.report import Effect
+from toolfmt.inspect.report.wording import excerpt, quote
+
+_TELLING = 20
+_LONGEST_BLOCK = 200
+_EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
+_OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
+
+
+def described(was: str, becomes: str) -> Effect:
+    """What one prompt has otherwise than the other, in one clause."""
+    made = _whole(was, becomes)
+    if GIVEN in becomes and GIVEN not in was:
+        at = becomes.find(GIVEN)
+        return Effect("printed", "is printed: {}", (excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80),))
+    if not made.removed.strip() and not made.added.strip():
+        return Effect("blanks", "changes blanks or newlines only")
+    block = _block(was, becomes)
+    if block is not None:
+        before = _whole(*(text[: _block_begin(text)].rstrip() for text in (was, becomes)))
+        if not before.removed.strip() and not before.added.strip():
+            return block
+        other = _plain(before)
+        return replace(block, words=f"{other.words}, and {block.words}", excerpts=other.excerpts + block.excerpts)
+    one_sided = not made.removed or not made.added
+    return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
+
+
+def _whole(was: str, becomes: str) -> Change:
+    """What changed; where something is added or left out, from where a person would say that it begins."""
+    made = change(was, becomes)
+    if made.added and not made.removed:
+        begin, end = added(becomes, was, ())[0]
+        return Change("", becomes[begin:end], made.at_end)
+    if made.removed and not made.added:
+        begin, end = added(was, becomes, ())[0]
+        return Change(was[begin:end], "", made.at_end)
+    return made
+
+
+def _telling(whole: Change, first: Change) -> Change:
+    """The first of several changes, unless it is a word of a text that is another one altogether."""
+    small, large = (max(len(made.removed), len(made.added)) for made in (first, whole))
+    return whole if small < _TELLING and large > 10 * _TELLING else first
+
+
+def _plain(made: Change) -> Effect:
+    if not made.removed.strip():
+        return Effect("adds", 'adds "{}"', (quote(made.added, 80),))
+    if not made.added.strip():
+        return Effect("leaves-out", 'leaves out "{}"', (quote(made.removed, 80),))
+    return Effect("replaces", 'writes "{}" instead of "{}"', (quote(made.added, 60), quote(made.removed, 60)))
+
+
+def _block(was: str, becomes: str) -> Effect | None:
+    """What becomes of the reasoning block at the end of the generation prompt."""
+    old, new = map(_empty_block, (was, becomes))
+    if new and not old:
+        return Effect("reasoning-block", "writes an empty reasoning block: {}", (quote(new),))
+    old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
+    if new_open and not old_open:
+        words = "opens a reasoning block: {}" + (", instead of an empty one" if old else "")
+        return Effect("reasoning-block", words, (quote(new_open[0]),))
+    if old and not new:
+        return Effect("reasoning-block", "writes no empty reasoning block ({})", (quote(old),))
+    if old_open and not new_open:
+        return Effect("reasoning-block", "does not open a reasoning block ({})", (quote(old_open[0]),))
+    return None
+
+
+def _empty_block(text: str) -> str:
+    """The empty reasoning block that a prompt ends with; empty where it ends otherwise."""
+    tail = text[-_LONGEST_BLOCK:].rstrip()
+    found = _EMPTY_BLOCK.search(tail)
+    if found is not None:
+        return found[0]
+    for opener, closer in known_reasoning():
+        inside = tail.removesuffix(closer.strip())
+        if inside != tail and inside.rstrip().endswith(opener.strip()):
+            return tail[inside.rstrip().rfind(opener.strip()) :]
+    return ""
+
+
+def _block_begin(text: str) -> int:
+    """Where the reasoning block at the end of a prompt begins; the end where there is none."""
+    empty = _empty_block(text)
+    if empty:
+        return text.rfind(empty)
+    opened = _OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK))
+    return len(text) if opened is None else opened.start()
+
+
+def _tools(made: Change) -> Effect | None:
+    before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
+    if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
+        return Effect("calls", "leaves out the calls: {}", (quote(made.removed, 80),))
+    if before and after:
+        how = "in another place" if _line_of(made.removed) == _line_of(made.added) else "another way"
+        return Effect("tools", f"shows the tools {how}: {{}}", (quote(made.added, 80),))
+    if after:
+        return Effect("tools", "shows the tools: {}", (quote(made.added, 80),))
+    return Effect("tools", "leaves out the tools: {}", (quote(made.removed, 80),)) if before else None
+
+
+def _line_of(text: str) -> str:
+    """The line with the tool's description."""
+    at = max(0, text.find(DESCRIPTION))
+    end = text.find("\n", at)
+    return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
+
+
+def of_reasoning(was: str, becomes: str) -> Literal["", "kept", "dropped"]:
+    """What becomes of reasoning in the prompt; empty where nothing does."""
+    before, after = was.count(REASONING), becomes.count(REASONING)
+    if before == after:
+        return ""
+    return "kept" if after > before else "dropped"

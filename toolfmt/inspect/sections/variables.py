@@ -1,0 +1,293 @@
+"""The template's own variables: what each takes where nobody gives it, and what giving it was seen to change.
+
+`variables` is called once an inspection. Names, defaults and the literals that a value is compared with come from the
+syntax tree (`toolfmt.templates.analysis.variable_uses`); the effect comes from rendering the same conversations with
+and without a value. Nothing here raises, and a template with very many variables has only the first of them tried.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from toolfmt._util.text_lists import listed
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.format.decision import decide
+from toolfmt.inspect.probe.capabilities import probe
+from toolfmt.inspect.probe.conversations import (
+    REASONING,
+    REPLY,
+    SINGLE,
+    TOOL,
+    TOOLS,
+    USER,
+    Message,
+    Shape,
+    conversation,
+    user,
+)
+from toolfmt.inspect.probe.needed_variables import GIVEN, USUAL, needed_variables
+from toolfmt.inspect.probe.reasoning import names_read
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.report import Effect, Thrown, Variable
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.sections.tool_variables import form_taken, message_places
+from toolfmt.inspect.sections.variable_effects import described, of_reasoning
+from toolfmt.templates.analysis.variable_uses import VariableUse
+
+_NUMBERS = (1, 512)
+_MOST_TRIED = 24
+_MOST_LITERALS = 6
+_REASONING = {"kept": "keeps earlier reasoning", "dropped": "drops earlier reasoning"}
+_SWITCHES = ("enable_thinking", "thinking")
+_DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
+_WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
+
+
+@dataclass(frozen=True)
+class _Conversation:
+    """A conversation that effects are looked for in; `where` says which, behind a sentence."""
+
+    where: str
+    messages: list[Message]
+    tools: list[Message] | None
+    thought: bool = False
+    """Whether there is reasoning in its history."""
+
+    def render(self, renders: Renders) -> str | TemplateError:
+        return renders.render(self.messages, self.tools, generation=True)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value that is tried, and what a person calls it; `described` where that is not how it is typed."""
+
+    label: str
+    value: Any
+    described: bool = False
+
+
+def variables(facts: Facts) -> tuple[Variable, ...]:
+    """The template's variables beyond the usual ones, and places of messages that take the tools it drops."""
+    renders = facts.renders
+    if renders is None:
+        return ()
+    known = USUAL | set(renders.template.special_tokens)
+    uses = [use for use in renders.template.variable_uses if use.name not in known]
+    seeing = _Seeing(facts, renders, uses)
+    found: list[Variable] = []
+    for number, use in enumerate(uses):
+        if number >= _MOST_TRIED:
+            found += [] if use.own else [Variable(use.name, use.default, line=use.line)]
+        elif (variable := seeing.variable(use)) is not None:
+            found.append(variable)
+    if not facts.shows_tools:
+        found += [
+            Variable(place.name, None, (_taking(place.form),), place.line, takes_tools=place.form)
+            for place in message_places(renders)
+        ]
+    return tuple(found)
+
+
+def _taking(form: str, beside: Sequence[str] = ()) -> Effect:
+    """That tools are taken in this form; and the variables that have to be given as well."""
+    words = f"takes the tools as {form}"
+    if not beside:
+        return Effect("takes-tools", words)
+    return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(beside, "or"),))
+
+
+class _Seeing:
+    """Tries values of one template's variables."""
+
+    def __init__(self, facts: Facts, renders: Renders, uses: list[VariableUse]) -> None:
+        self._facts, self._renders = facts, renders
+        self._needed: Mapping[str, str] = dict.fromkeys(needed_variables(renders), GIVEN)
+        self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
+        self._shape = facts.shape or Shape()
+        # Under every name at once: which one shows it may depend on the variable.
+        names = dict.fromkeys(("reasoning_content", *names_read(renders.template)), REASONING)
+        thought = {"role": "assistant", "content": REPLY, **names}
+        inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}
+        called = conversation(replace(self._shape, reasoning=True, follows="result"), SINGLE)
+        reply = {"role": "assistant", "content": REPLY}
+        history = " with reasoning in the history"
+        self._talks = (
+            _Conversation("", user(), None),
+            _Conversation(" when tools are given", user(), TOOLS),
+            _Conversation(" when there is a system message", user(system=True), None),
+            *(
+                _Conversation(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
+                for turn in (thought, inline)
+            ),
+            _Conversation(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
+            _Conversation(" once the result of a call is there", called, TOOLS, thought=True),
+            _Conversation(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
+        )
+
+    def variable(self, use: VariableUse) -> Variable | None:
+        """The variable; None for a name of the template's own that takes no tools."""
+        base = self._renders.given({name: text for name, text in self._needed.items() if name != use.name})
+        takes = form_taken(base, use.name)
+        if takes:
+            taking = _taking(takes, [name for name in self._needed if name != use.name])
+            return Variable(use.name, use.default, (taking,), use.line, takes_tools=takes)
+        if use.own:
+            return None
+        values = list(_values(use))
+        found = Variable(use.name, use.default, self._effects(use, base, values), use.line)
+        if found.effects:
+            return replace(found, formats=self._formats(use, base, values))
+        others = [name for name in self._switches if name != use.name]
+        effects = self._thinking(use, base, values, others)
+        if effects:
+            return replace(found, effects=effects, beside=tuple(others))
+        return replace(found, effects=self._other_kinds(use, base, values))
+
+    def _thinking(self, use: VariableUse, base: Renders, values: list[_Value], others: list[str]) -> tuple[Effect, ...]:
+        """What the values change where the model is to think, for variables that count only then."""
+        return self._effects(use, base.given(dict.fromkeys(others, True)), values, throws=False) if others else ()
+
+    def _effects(
+        self, use: VariableUse, base: Renders, values: list[_Value], *, throws: bool = True
+    ) -> tuple[Effect, ...]:
+        """What every value, or values together, change of a prompt."""
+        told: dict[Effect, list[_Value]] = {}
+        for value in values:
+            effect = self._effect(base, base.given({use.name: value.value}), value, throws=throws)
+            if effect is not None:
+                told.setdefault(effect, []).append(value)
+                if value.value == GIVEN and any(GIVEN in shown for shown in effect.excerpts):
+                    break
+        return tuple(
+            replace(
+                effect,
+                values=tuple(value.label for value in alike),
+                typed="" if alike[0].described else alike[0].label,
+            )
+            for effect, alike in told.items()
+        )
+
+    def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> tuple[Effect, ...]:
+        """What a value of another kind changes, where those that the source suggests change nothing."""
+        kinds = (*_BOOLEANS, _A_TEXT, _DOCUMENTS, _A_LIST)
+        others = [value for value in kinds if value not in tried]
+        return next((told for value in others if (told := self._effects(use, base, [value], throws=False))), ())
+
+    def _effect(self, base: Renders, varied: Renders, value: _Value, *, throws: bool) -> Effect | None:
+        """What the value changes first, and what becomes of reasoning in the history; None for nothing."""
+        first: Effect | None = None
+        failed: Thrown | None = None
+        reasoning: Literal["", "kept", "dropped"] = ""
+        where = ""
+        for talk in self._talks:
+            if first and not talk.thought:
+                continue
+            was, becomes = talk.render(base), talk.render(varied)
+            if isinstance(becomes, TemplateError):
+                if isinstance(was, str):
+                    where = where if failed else talk.where
+                    failed = failed or thrown(becomes)
+            elif isinstance(was, TemplateError):
+                first = first or _lacking(thrown(was), talk.where)
+            elif was != becomes:
+                first = first or _behind(described(was, becomes), talk.where)
+                reasoning = reasoning or of_reasoning(was, becomes)
+        if failed and (throws or first):
+            # What fails with one conversation and works with another is told with the difference.
+            fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"
+            if first is None:
+                return Effect("fails", fails, (failed.clause,), error=failed)
+            return replace(_behind(first, f"; {fails}", failed.clause), error=failed)
+        if first is not None and reasoning:
+            first = replace(_behind(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
+        written = self._written(base, varied) if first and isinstance(value.value, str) else ""
+        return _behind(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
+
+    def _written(self, base: Renders, varied: Renders) -> str:
+        """A call as it is written with the value, where it is written otherwise without."""
+        regions = [renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied)]
+        texts = [region.text for region in regions if not isinstance(region, TemplateError)]
+        # What stands behind the call as before is the same call, whatever follows it.
+        otherwise = len(texts) == 2 and not texts[1].startswith(texts[0])
+        return texts[1] if otherwise and TOOL in texts[1] else ""
+
+    # --- formats
+
+    def _formats(self, use: VariableUse, base: Renders, values: list[_Value]) -> tuple[tuple[str, str], ...]:
+        """The format of the calls for each value, the default's first; empty where all values have the same."""
+        usual = self._facts.decided.format
+        if usual is None:
+            return ()
+        found = {}
+        for value in values:
+            name = self._format(base, base.given({use.name: value.value}))
+            if name is not None:
+                found[value.label] = name
+        if not set(found.values()) - {usual.name}:
+            return ()
+        default = use.default if use.default is not None else "none given"
+        return ((default, usual.name), *((label, name) for label, name in found.items() if label != default))
+
+    def _format(self, base: Renders, varied: Renders) -> str | None:
+        """The format in which calls are written with the value, where they are not written as without it."""
+        one, other = (renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied))
+        told = [renders.text(user(), TOOLS) for renders in (base, varied)]
+        same = isinstance(one, TemplateError) or isinstance(other, TemplateError) or one.text == other.text
+        if same and (told[0] == told[1] or self._facts.renders_calls):
+            return None
+        decided = decide(told[1], varied, probe(varied), derive=False)
+        certain = decided.decision.confidence in ("verified", "signature")
+        return decided.decision.name if certain else None
+
+
+def _lacking(error: Thrown, where: str) -> Effect:
+    """That the template fails where the variable is not given."""
+    return Effect("needed", f"is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
+
+
+def _behind(effect: Effect, words: str, *excerpts: str) -> Effect:
+    """The effect with more words behind its own, and their excerpts."""
+    return replace(effect, words=effect.words + words, excerpts=(*effect.excerpts, *excerpts))
+
+
+# --- values to try
+
+_BOOLEANS = (_Value("true", True), _Value("false", False))
+_A_TEXT = _Value("a text", GIVEN, described=True)
+_DOCUMENTS = _Value("a list of documents", [_DOCUMENT], described=True)
+_A_LIST = _Value("a list of texts", [GIVEN], described=True)
+
+
+def _values(use: VariableUse) -> Iterator[_Value]:
+    """The values that the source suggests."""
+    literals = use.literals[:_MOST_LITERALS]
+    if "keyed" in use.manners:
+        yield _Value("an object", dict.fromkeys(use.keys, GIVEN), described=True)
+        return
+    if "iterated" in use.manners:
+        texts = [literal for literal in literals if isinstance(literal, str)]
+        yield _DOCUMENTS if use.name == "documents" else _A_LIST
+        if texts:
+            yield _Value(f"the list {texts}", texts, described=True)
+        return
+    for literal in literals:
+        yield _Value(f'"{literal}"' if isinstance(literal, str) else str(literal), literal)
+    if any(isinstance(literal, (int, float)) for literal in literals) or _is_number(use.default):
+        yield from (_Value(str(number), number) for number in _NUMBERS if number not in literals)
+    elif "printed" in use.manners or _is_text(use.default):
+        yield _Value("another text", GIVEN, described=True) if literals else _A_TEXT
+    elif "asked" in use.manners and not any(isinstance(literal, str) for literal in literals):
+        yield from _BOOLEANS
+
+
+def _is_text(default: str | None) -> bool:
+    return default is not None and default.startswith('"')
+
+
+def _is_number(default: str | None) -> bool:
+    return default is not None and re.fullmatch(r"-?\d{1,18}", default) is not None

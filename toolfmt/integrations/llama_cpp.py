@@ -1,0 +1,170 @@
+"""llama-cpp-python: a chat handler that renders with the model's template and reads the calls of the answer.
+
+    llama = Llama("model.gguf", chat_handler=ChatHandler("model.gguf"))
+    llama.create_chat_completion(messages, tools=tools, stream=True)
+
+Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it makes of a
+file's template reads no calls. Its `create_completion` leaves control tokens out of the text, in which calls of most
+families have their markers, and its `detokenize` every token of more than 32 bytes; so the text is made of the tokens
+here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+try:
+    import llama_cpp
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"toolfmt.integrations.llama_cpp needs llama-cpp-python: pip install llama-cpp-python gguf ({error})"
+    ) from error
+
+from toolfmt.formats import Parser, ToolCallFormat
+from toolfmt.integrations.protocols import Chat, FinishReason, Payload, RejectedCalls, Usage
+from toolfmt.messages.events import Event
+from toolfmt.messages.message import taken_ids
+from toolfmt.model.model import Model, load
+
+__all__ = ["ChatHandler"]
+
+_SAMPLING = {"temperature": "temp"}
+"""Options of a chat completion that `Llama.generate` calls otherwise."""
+_NOT_TAKEN = ("logprobs", "top_logprobs", "logit_bias", "response_format")
+_CHOICES = (None, "auto", "none")
+
+
+class ChatHandler:
+    """Answers chat completions of `Llama(chat_handler=…)`, streamed or whole.
+
+    `model` is a toolfmt `Model`, or what `toolfmt.load` takes: the .gguf file itself, or the directory it was made of.
+    `format` is for a model whose format is not known; `whole_calls` and `rejected` are those of
+    `toolfmt.integrations.protocols.Chat`; other keywords go to `Model.render`, the template's variables among them.
+    Raises what `load` raises.
+
+    A completion raises what `Model.render` raises, and `ValueError` for a prompt that is too long and for what is not
+    done here: `logprobs`, `logit_bias`, `response_format`, and a `tool_choice` that no `grammar` enforces. A cache that
+    was set with `set_cache` is not asked.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Model,
+        *,
+        format: str | ToolCallFormat | None = None,
+        whole_calls: bool = True,
+        rejected: RejectedCalls = "content",
+        **rendering: Any,
+    ) -> None:
+        self._model = model if isinstance(model, Model) else load(model)
+        self._format = format
+        self._telling: dict[str, Any] = {"whole_calls": whole_calls, "rejected": rejected}
+        self._rendering = rendering
+
+    def __call__(
+        self,
+        *,
+        llama: Any,
+        messages: Sequence[Any],
+        functions: Any = None,
+        function_call: Any = None,
+        tools: Any = None,
+        tool_choice: Any = None,
+        stream: bool = False,
+        stop: str | Sequence[str] | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+        model: str | None = None,
+        **options: Any,
+    ) -> Payload | Iterator[Payload]:
+        choice = function_call if tool_choice is None else tool_choice
+        _check(options, choice)
+        prompt = self._model.render(messages, (tools or functions or []) if choice != "none" else [], **self._rendering)
+        asked = [stop] if isinstance(stop, str) else stop or ()
+        parser = prompt.parser(format=self._format, stop=[text for text in asked if text])
+        if seed is not None:
+            llama.set_seed(seed)
+        tokens = _Tokens(llama, prompt.text, max_tokens, options)
+        call_ids: dict[str, Any] = {"taken_ids": taken_ids(messages), "call_id": parser.format.call_id}
+        id, name = f"chatcmpl-{uuid4()}", model or llama.model_path
+        shape = Chat(id, name, int(time.time()), **call_ids, **self._telling)
+        told = _events(parser, tokens)
+        if stream:
+            return _chunks(shape, told, tokens)
+        events = [event for some in told for event in some]
+        return shape.whole(events, tokens.reason, tokens.usage)
+
+
+def _events(parser: Parser, tokens: _Tokens) -> Iterator[list[Event]]:
+    """What the parser says to each token; generating ends with the answer."""
+    for text in tokens.texts():
+        yield parser.feed(text)
+        if parser.ended:
+            return
+    yield parser.finish(cut=tokens.reason == "length")
+
+
+def _chunks(shape: Chat, told: Iterator[list[Event]], tokens: _Tokens) -> Iterator[Payload]:
+    for events in told:
+        yield from shape.push(events)
+    yield from shape.finish(tokens.reason)
+
+
+def _check(options: dict[str, Any], choice: Any) -> None:
+    """What cannot be done is said, not passed over."""
+    for name in _NOT_TAKEN:
+        if (value := options.pop(name, None)) and value != {"type": "text"}:
+            raise ValueError(f"toolfmt's ChatHandler does not take {name}; leave it out")
+    if choice not in _CHOICES and not options.get("grammar"):
+        raise ValueError(f"tool_choice {choice!r} is enforced by a grammar alone; give one as `grammar`, or 'auto'")
+
+
+class _Tokens:
+    """What the model generates to a prompt, as text."""
+
+    def __init__(self, llama: Any, prompt: str, most: int | None, options: dict[str, Any]) -> None:
+        self._llama = llama
+        self._options = {_SAMPLING.get(name, name): value for name, value in options.items()}
+        # Half a character (a lone surrogate of JSON) is none that a tokenizer takes.
+        self._prompt = llama.tokenize(prompt.encode(errors="replace"), add_bos=False, special=True)
+        room = llama.n_ctx() - len(self._prompt)
+        if room <= 0:
+            raise ValueError(f"the prompt has {len(self._prompt)} tokens, the context {llama.n_ctx()}: give more n_ctx")
+        self._most = min(most, room) if most and most > 0 else room
+        self._generated = 0
+        self.reason: FinishReason = "stop"
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(len(self._prompt), self._generated)
+
+    def texts(self) -> Iterator[str]:
+        """The text of each token but the one that ends the answer: where a call ends with that, it needs no closer."""
+        vocabulary = llama_cpp.llama_model_get_vocab(self._llama.model)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        for token in self._llama.generate(self._prompt, **self._options):
+            if llama_cpp.llama_vocab_is_eog(vocabulary, token):
+                break
+            self._generated += 1
+            yield decode(_piece(vocabulary, token))
+            if self._generated >= self._most:
+                self.reason = "length"
+                break
+        yield decode(b"", True)
+
+
+def _piece(vocabulary: Any, token: int) -> bytes:
+    """The bytes of a token, of control tokens too."""
+    size = 64
+    while True:
+        buffer = ctypes.create_string_buffer(size)
+        length = llama_cpp.llama_token_to_piece(vocabulary, token, buffer, size, 0, True)
+        if length >= 0:
+            return buffer.raw[:length]
+        size = -length

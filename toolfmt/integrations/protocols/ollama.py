@@ -1,0 +1,74 @@
+"""Ollama's `/api/chat`: a JSON object a line, calls whole and with their arguments as objects.
+
+Source: Ollama, docs/api.md, "Generate a chat completion" (November 2026). The times that it measures are not known
+here; of what is counted, tokens are told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Unpack
+
+from toolfmt.integrations.protocols.stream_encoder import Payload, Shape, ShapeOptions, Usage, arguments_object
+
+
+class Ollama(Shape):
+    """One answer in lines; calls are always told whole."""
+
+    media_type: ClassVar[str] = "application/x-ndjson"
+
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+        options["whole_calls"] = True
+        super().__init__(id, model, created, **options)
+        self._call_begun = ("", "")
+
+    @staticmethod
+    def wire(payload: Payload) -> str:
+        return json.dumps(payload) + "\n"
+
+    def _content(self, text: str) -> Iterator[Payload]:
+        yield self._line({"content": text})
+
+    def _reasoning(self, text: str) -> Iterator[Payload]:
+        yield self._line({"thinking": text})
+
+    def _call(self, number: int, id: str, name: str) -> Iterator[Payload]:
+        self._call_begun = id, name
+        yield from ()
+
+    def _arguments(self, number: int, delta: str) -> Iterator[Payload]:
+        id, name = self._call_begun
+        function = {"index": number, "name": name, "arguments": arguments_object(delta)}
+        yield self._line({"tool_calls": [{"id": id, "function": function}]})
+
+    def _call_ended(self, number: int) -> Iterator[Payload]:
+        yield from ()
+
+    def _call_broke(self, number: int) -> Iterator[Payload]:
+        yield from ()
+
+    def _ended(self, cut: bool, usage: Usage | None) -> Iterator[Payload]:
+        counts = {} if usage is None else {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}
+        yield self._line({}, done=True) | {"done_reason": "length" if cut else "stop"} | counts
+
+    def _failed(self, message: str, kind: str) -> Iterator[Payload]:
+        yield {"error": message}
+
+    def _joined(self, payloads: list[Payload]) -> Payload:
+        last = payloads[-1]
+        if "error" in last:
+            return last
+        messages = [payload["message"] for payload in payloads]
+        said: dict[str, Any] = {"role": "assistant", "content": "".join(message["content"] for message in messages)}
+        if thinking := "".join(message.get("thinking", "") for message in messages):
+            said["thinking"] = thinking
+        if calls := [call for message in messages for call in message.get("tool_calls", ())]:
+            said["tool_calls"] = calls
+        return last | {"message": said}
+
+    def _line(self, said: dict[str, Any], *, done: bool = False) -> Payload:
+        created = datetime.fromtimestamp(self.created, UTC).isoformat().replace("+00:00", "Z")
+        message = {"role": "assistant", "content": ""} | said
+        return {"model": self.model, "created_at": created, "message": message, "done": done}

@@ -1,0 +1,198 @@
+"""transformers: a model's answer as events while `generate` writes it, and formats as its `response_template`.
+
+`generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
+as in transformers 5.23 and 5.24: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
+`generation/logits_process.py`. Templates are made and proven in
+`toolfmt.integrations.verified_templates`, those that models declare are read in `toolfmt.formats.declared`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Generator, Iterator
+from typing import Any
+
+try:
+    from transformers import BatchEncoding, LogitsProcessorList, TextIteratorStreamer
+except ModuleNotFoundError as error:
+    raise ImportError(
+        f"toolfmt.integrations.transformers needs transformers: pip install transformers ({error})"
+    ) from error
+
+from toolfmt.formats import Parser
+from toolfmt.formats.declared import from_response_template
+from toolfmt.grammars.masks import Masks
+from toolfmt.integrations.protocols import FinishReason, Usage
+from toolfmt.integrations.streaming import Stream
+from toolfmt.integrations.verified_templates import LIMITS, limits, response_template
+from toolfmt.messages.events import Event
+from toolfmt.render.prompt import Prompt
+
+__all__ = ["LIMITS", "from_response_template", "limits", "response_template", "stream"]
+
+_BROKEN = "\ufffd"
+"""What a decoder writes for the first bytes of a character whose others are in the next token."""
+_MOST_OF_A_CHARACTER = 4
+"""Tokens that one character takes; what is broken behind so many stays so."""
+_MOST_UNREAD = 16
+"""Texts that wait to be read before `generate` waits too: a stream that nobody reads costs no more than these."""
+
+
+def stream(
+    model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
+) -> Stream:
+    """The events of a model's answer to a prompt, as it is generated.
+
+    Takes a model and a tokenizer of transformers; a `Prompt`, or a text or token ids and the `parser` to read the
+    answer with (made with the texts of the tokens that end a turn as `stop`, since control tokens are handed over);
+    and what `generate` takes as `options`. No special tokens are added to a text. A stop string of the parser ends the
+    generation. Where the model did not end its answer itself, an open call is `incomplete_output`. The generation runs
+    a few tokens ahead of who reads. Closing the stream, or leaving a `with` over it, ends it at its next token; so does
+    letting go of the stream, or the end of the program. With a `grammar` (of `Model.grammar` or `toolfmt.grammar`, in
+    the dialect llguidance) no token comes that it does not allow. Raises `TypeError` for a text without a parser, what
+    `Prompt.parser` and `toolfmt.grammars.masks.Masks` raise, and, while one iterates, what `generate` raised.
+    """
+    if isinstance(prompt, Prompt):
+        parser = parser or prompt.parser()
+        prompt = prompt.text
+    if parser is None:
+        raise TypeError(
+            "a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format, stop=[…]))"
+        )
+    return Stream(_events(_Generation(model, tokenizer, prompt, options, grammar), parser))
+
+
+def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, tuple[FinishReason, Usage]]:
+    try:
+        for text in generation.texts():
+            yield from parser.feed(text)
+            if parser.ended:
+                break
+        reason: FinishReason = "length" if generation.cut and not parser.ended else "stop"
+        yield from parser.finish(cut=reason == "length")
+    finally:
+        generation.end_it()
+    return reason, Usage(generation.asked, generation.generated)
+
+
+class OnlyAllowed:
+    """A `LogitsProcessor` for one answer: what the masks do not allow becomes impossible. `before` are the tokens of
+    the prompt."""
+
+    def __init__(self, masks: Masks, before: int) -> None:
+        self._masks, self._before = masks, before
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        self._masks.follow(input_ids[0, self._before :].tolist())
+        bits = torch.frombuffer(bytearray(self._masks.bits()), dtype=torch.uint8)
+        allowed = (bits[:, None] >> torch.arange(8, dtype=torch.uint8) & 1).flatten()[: scores.shape[-1]]
+        allowed = torch.nn.functional.pad(allowed, (0, scores.shape[-1] - len(allowed)))
+        return scores.masked_fill(allowed.to(scores.device) == 0, -torch.inf)
+
+
+class _Generation(TextIteratorStreamer):
+    """`generate` in a thread, its tokens as texts.
+
+    transformers' own streamer waits for a blank, and decodes all that waits for every token. This one waits for whole
+    characters only, and decodes the last few tokens: an argument without blanks arrives as it is written.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, prompt: Any, options: dict[str, Any], grammar: Any) -> None:
+        super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        self._model, self._options = model, dict(options)
+        self._ids = tokenizer.encode(prompt, add_special_tokens=False) if isinstance(prompt, str) else [*prompt]
+        self._told = 0
+        """How many tokens of the cache are told: they stay there for the blanks of the next ones."""
+        self._last: int | None = None
+        self.asked, self.generated = len(self._ids), 0
+        self._unwanted = threading.Event()
+        self._room = threading.Semaphore(_MOST_UNREAD)
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._generate, daemon=True)
+        if grammar is not None:
+            allowed = OnlyAllowed(Masks(grammar, tokenizer, self._ends()), self.asked)
+            self._options["logits_processor"] = LogitsProcessorList((*options.get("logits_processor", ()), allowed))
+
+    def texts(self) -> Iterator[str]:
+        """What is generated; raises what `generate` raised."""
+        atexit.register(self.end_it)  # torch aborts a program that ends within a step of a model
+        self._thread.start()
+        for text in self:
+            self._room.release()
+            yield text
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def end_it(self) -> None:
+        """Nobody reads any more; returns when the thread has ended (a cycle may be collected in that thread itself)."""
+        self._unwanted.set()
+        self._room.release()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    @property
+    def cut(self) -> bool:
+        """Whether the model did not end the answer itself."""
+        return self._last not in self._ends()
+
+    def _ends(self) -> list[Any]:
+        """The tokens at which `generate` ends an answer."""
+        settings = self._options.get("generation_config") or self._model.generation_config
+        ends = self._options.get("eos_token_id", settings.eos_token_id)
+        return [*ends] if isinstance(ends, (list, tuple)) else [ends]
+
+    def put(self, value: Any) -> None:
+        """Called by `generate`, first with the prompt, then with every token (several where it guesses ahead)."""
+        if self.next_tokens_are_prompt:
+            self.next_tokens_are_prompt = False
+            return
+        for token in value.flatten().tolist():
+            self._last = token
+            self.generated += 1
+            self.token_cache.append(token)
+            text = self._untold()
+            if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._told + _MOST_OF_A_CHARACTER):
+                if not self._unwanted.is_set():
+                    self._room.acquire()
+                self.on_finalized_text(text)
+                del self.token_cache[: self._told]
+                self._told = len(self.token_cache)
+
+    def end(self) -> None:
+        """Called by `generate` at its end."""
+        self.on_finalized_text(self._untold(), stream_end=True)
+
+    def _untold(self) -> str:
+        told, both = (
+            str(self.tokenizer.decode(tokens, **self.decode_kwargs))
+            for tokens in (self.token_cache[: self._told], self.token_cache)
+        )
+        return both[len(told) :]
+
+    def _generate(self) -> None:
+        try:
+            ids = BatchEncoding({"input_ids": [self._ids], "attention_mask": [[1] * len(self._ids)]}, tensor_type="pt")
+            ids = ids.to(self._model.device)
+            if self._options.get("stop_strings"):
+                self._options["tokenizer"] = self.tokenizer  # by which `generate` finds them
+            criteria = [*self._options.pop("stopping_criteria", ()), self._is_unwanted]
+            self._model.generate(
+                ids["input_ids"],
+                attention_mask=ids["attention_mask"],
+                streamer=self,
+                stopping_criteria=criteria,
+                **self._options,
+            )
+        except BaseException as error:  # noqa: BLE001  # raised again where the answer is read
+            self._failure = error
+        finally:
+            atexit.unregister(self.end_it)  # not in `end_it`, which is called when the modules are gone, too
+            self.text_queue.put(self.stop_signal)
+
+    def _is_unwanted(self, *_: Any, **__: Any) -> bool:
+        """A stopping criterion, asked behind every token."""
+        return self._unwanted.is_set()

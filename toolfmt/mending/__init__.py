@@ -1,7 +1,0 @@
-"""Mending: what a setting or a small change of the template heals is written into a copy of a model, and proven.
-
-`toolfmt.fixing` calls `mend`. The room knows templates and the inspection's reports, nothing of prompts for users, of
-printing or of processes: how a model is inspected and where untrusted templates are rendered is handed to it.
-"""
-
-from __future__ import annotations

@@ -1,0 +1,243 @@
+"""Events folded into one assistant message.
+
+Everything here only reads events. Ids are made where the model wrote none, in the form of its family, and counted on
+from the ids that are taken, so that they stay unique over a conversation without a clock or chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from string import Formatter
+from typing import Any
+
+from toolfmt.messages.events import (
+    Content,
+    Event,
+    Reasoning,
+    RejectionReason,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallRejected,
+    ToolCallStart,
+    no_event,
+)
+
+CALL_ID = "call_{number}"
+"""The form of ids for families that have none of their own."""
+_TRIED_NUMBERS = (0, 1, 10**9, 10**9 + 1)
+"""A form that tells these apart (`{number:.3e}` does not) never runs out of ids."""
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A complete call: its id, the tool's name, and the arguments as JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": self.arguments},
+        }
+
+
+@dataclass(slots=True)
+class Rejected:
+    """A call that must not be executed: why, where and what it was; name and arguments as far as they were told."""
+
+    index: int
+    reason: RejectionReason
+    span: tuple[int, int]
+    raw: str
+    name: str | None = None
+    arguments: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "index": self.index,
+            "reason": self.reason,
+            "span": list(self.span),
+            "raw": self.raw,
+            "name": self.name,
+            "arguments": self.arguments,
+        }
+
+
+@dataclass(slots=True)
+class Message:
+    """One assistant message."""
+
+    content: str | None = None
+    reasoning: str | None = None
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event], taken_ids: Collection[str] = (), call_id: str = CALL_ID) -> Message:
+        """The message that the events of one answer tell.
+
+        `taken_ids` are the call ids the conversation already holds; `call_id` is the form of the ids that are made
+        (`ToolCallFormat.call_id` of the model's format). A call that neither ended nor was rejected (the parser was not
+        finished) is left out. Raises what `CallIds` raises, and `TypeError` for what is no event.
+        """
+        message = cls()
+        ids = CallIds(taken_ids, call_id)
+        begun: dict[int, ToolCall] = {}
+        # Joined once each: an answer may come in as many pieces as it has characters.
+        content: list[str] = []
+        reasoning: list[str] = []
+        arguments: dict[int, list[str]] = {}
+        for event in events:
+            if isinstance(event, Content):
+                content.append(event.text)
+            elif isinstance(event, Reasoning):
+                reasoning.append(event.text)
+            elif isinstance(event, ToolCallStart):
+                begun[event.index] = ToolCall(ids.of(event), event.name, "")
+                arguments[event.index] = []
+            elif isinstance(event, ToolCallArguments):
+                arguments[event.index].append(event.delta)
+            elif isinstance(event, ToolCallEnd):
+                call = begun.pop(event.index)
+                call.arguments = "".join(arguments.pop(event.index))
+                message.tool_calls.append(call)
+            elif isinstance(event, ToolCallRejected):
+                told = "".join(arguments.pop(event.index, ()))
+                message.rejected.append(_rejected(event, begun.pop(event.index, None), told))
+            else:
+                raise no_event(event)
+        message.content = "".join(content) if content else None
+        message.reasoning = "".join(reasoning) if reasoning else None
+        return message
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "role": "assistant",
+            "content": self.content,
+            "reasoning_content": self.reasoning,
+            "tool_calls": [call.to_dict() for call in self.tool_calls],
+            "rejected": [rejected.to_dict() for rejected in self.rejected],
+        }
+
+    def to_openai(self) -> dict[str, Any]:
+        """The message as a chat endpoint takes it back: no key that is empty, and no `rejected`.
+
+        A message must have content or calls, so that one without either has the content `""`.
+        """
+        said: dict[str, Any] = {"role": "assistant"}
+        if self.content or not self.tool_calls:
+            said["content"] = self.content or ""
+        if self.reasoning:
+            said["reasoning_content"] = self.reasoning
+        if self.tool_calls:
+            said["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        return said
+
+
+def said_in(events: Iterable[Event], message: Message) -> dict[str, Any]:
+    """A message, and the events that it was made of, as it stays in a conversation: as `to_openai`, with what was
+    rejected in its content, as the text that it is."""
+    said = message.to_openai()
+    if message.rejected:
+        said["content"] = "".join(
+            event.text if isinstance(event, Content) else event.raw
+            for event in events
+            if isinstance(event, (Content, ToolCallRejected))
+        )
+    return said
+
+
+def _rejected(event: ToolCallRejected, begun: ToolCall | None, arguments: str) -> Rejected:
+    return Rejected(event.index, event.reason, event.span, event.raw, begun.name if begun else None, arguments)
+
+
+class CallIds:
+    """Ids for calls: the model's own where it wrote one that is not taken, else one in the form that its family uses.
+
+    `taken` are the ids that the conversation already holds (`taken_ids`), `form` is `ToolCallFormat.call_id`. The
+    number in a made id goes on from the calls that the conversation already holds. Raises `TypeError` for what is no
+    collection of ids, and `ValueError` for a form that gives no two calls different ids.
+    """
+
+    def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
+        self._taken = _ids_taken(taken)
+        self._next = len(self._taken)
+        fault = _fault_of_form(form) if isinstance(form, str) else "is no string"
+        if fault:
+            raise ValueError(f"call_id {form!r} {fault}; write a form such as {CALL_ID!r} or '{{name}}:{{number}}'")
+        self._form = form
+
+    def of(self, event: ToolCallStart) -> str:
+        """The id of the call that starts here; each is given once."""
+        id = event.id
+        while not id or id in self._taken:
+            id = self._form.format(name=event.name, number=self._next)
+            self._next += 1
+        self._taken.add(id)
+        return id
+
+
+def _ids_taken(taken: object) -> set[str]:
+    if isinstance(taken, (tuple, list, set, Iterable)) and not isinstance(taken, (str, bytes)):
+        ids = tuple(taken)
+        if all(isinstance(id, str) for id in ids):
+            return set(ids)
+    raise TypeError("taken_ids is a collection of ids; taken_ids(messages) makes one")
+
+
+@lru_cache(maxsize=64)
+def _fault_of_form(form: str) -> str:
+    """Why a form does not give every number an id of its own; empty where it does."""
+    try:
+        fields = [(field, spec or "") for _, field, spec, _ in Formatter().parse(form) if field is not None]
+        unknown = [field for field, _ in fields if field not in ("name", "number")]
+        if unknown:
+            return f"has the placeholder {{{unknown[0]}}}, and only {{name}} and {{number}} are known"
+        if not any(field == "number" for field, _ in fields):
+            return "has no {number}, so that every call would have one id"
+        if any("{" in spec for _, spec in fields):
+            return "has a placeholder within another"
+        made = {form.format(name="f", number=number) for number in _TRIED_NUMBERS}
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:
+        return f"cannot be filled in ({error})"
+    return "" if len(made) == len(_TRIED_NUMBERS) else "gives two numbers one id"
+
+
+def taken_ids(messages: Iterable[Any]) -> list[str]:
+    """The call ids that a conversation's messages hold, each once, in order: those of calls and those of results.
+
+    Takes messages as clients hold them (mappings, or objects that tell themselves by `model_dump()`): those of Chat
+    Completions, those of Anthropic with their blocks, items of the Responses API; and `Message`s. What is no message
+    holds none; raises `TypeError` for one message alone, and for a text.
+    """
+    if isinstance(messages, (str, bytes, Mapping, Message)) or callable(getattr(messages, "model_dump", None)):
+        raise TypeError("messages is a list of messages; taken_ids([message]) takes one alone")
+    return list(dict.fromkeys(id for message in messages for id in _ids_in(message)))
+
+
+def _ids_in(message: Any) -> Iterator[str]:
+    if isinstance(message, Message):
+        yield from (call.id for call in message.tool_calls)
+        return
+    said = _told(message)
+    calls, parts = said.get("tool_calls"), said.get("content")
+    own = [said.get("tool_call_id"), said.get("call_id")]  # of a result; of an item, be it a call or a result
+    own += [_told(call).get("id") for call in (calls if isinstance(calls, (list, tuple)) else ())]
+    for part in map(_told, parts if isinstance(parts, (list, tuple)) else ()):
+        own += [part.get("id") if part.get("type") == "tool_use" else part.get("tool_use_id")]
+    yield from (id for id in own if isinstance(id, str) and id)
+
+
+def _told(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else _dumped(value)
+
+
+def _dumped(value: Any) -> Mapping[str, Any]:
+    dump = getattr(value, "model_dump", None)
+    told = dump() if callable(dump) and not isinstance(value, type) else {}
+    return told if isinstance(told, Mapping) else {}

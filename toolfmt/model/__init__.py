@@ -1,0 +1,1 @@
+"""A model as one object, and the only package in which templates meet processes."""

@@ -1,0 +1,49 @@
+"""`toolfmt inspect --fix`: a model's place in, a mended copy out. Where the room of mending meets processes.
+
+Whatever is rendered of a model that is not trusted is rendered in the process with limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from toolfmt.inspect.fix.conversations import Variant
+from toolfmt.inspect.fix.fix_model import MendedModel, mend_copy
+from toolfmt.inspect.fix.small_files import CannotCopy, check_output
+from toolfmt.inspect.fix.verification import Verdict, judged
+from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.report.report import Report
+from toolfmt.model.batch import Inspector
+from toolfmt.model.jobs import JUDGE
+from toolfmt.model.model import Model
+from toolfmt.templates import ModelFiles, load_files
+
+
+def fixed_copy(
+    place: str, output: str, inspector: Inspector, codes_for: Callable[[Report], frozenset[str]]
+) -> MendedModel:
+    """The model at a place, copied to `output` with what can be healed of its findings of the codes that are for its
+    report.
+
+    Raises `CannotCopy` where `output` holds anything, lies in the original or is no name, and what `Inspector.report`
+    raises.
+    """
+    if not output:  # which would be the current directory
+        raise CannotCopy("--output: an empty name, which is no directory; name one that is not there yet, or is empty")
+    files = load_files(place)
+    check_output(Path(output), files)
+    options = inspector.options
+
+    def inspect(files: ModelFiles) -> Report:
+        model = Model(files, trusted=inspector.trusted, worker=inspector.worker)
+        return model.inspect(tools=options.tools, context=options.context, probe_seed=options.probe_seed)
+
+    def prove(
+        before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool
+    ) -> Verdict:
+        asked = (before, after, dict(tokens), shape, tuple(wanted), typed)
+        return judged(*asked) if inspector.trusted else inspector.worker.run(JUDGE, *asked)
+
+    report = inspector.report(place)
+    return mend_copy(files, report, codes_for(report), Path(output), inspect, prove)

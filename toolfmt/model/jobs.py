@@ -1,0 +1,256 @@
+"""What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts,
+deriving a format, showing its calls, proving a mend.
+
+Everything here is handed to a `toolfmt.model.sandbox.pool.Worker`, whose process runs the templates of models that are
+not trusted; each job checks that what comes back is something that it makes. Making a prompt is asked for often: the
+process keeps what it was given of a model, with the template compiled, and is named it by a digest (`held`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any, TypeVar
+
+from toolfmt._util.typed_json import Unreadable
+from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
+from toolfmt.formats.format import DERIVED
+from toolfmt.formats.registry import has_variant, know_others, others_as_text
+from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.derive_model import Derivation, derive_files
+from toolfmt.inspect.fix.verification import Verdict, judged
+from toolfmt.inspect.inspection import inspect_read
+from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
+from toolfmt.inspect.profiling import profile_read
+from toolfmt.inspect.report.report import CAPABILITIES, FormatDecision, Report
+from toolfmt.inspect.report.template_profile import TemplateProfile, is_format
+from toolfmt.inspect.shown_turns import ShownTurns, show_turns
+from toolfmt.model.sandbox.pool import Job, Limits, Worker
+from toolfmt.render.adapt.control_tokens import markers_read
+from toolfmt.render.backend import Asked, Made, make, roles_of
+from toolfmt.render.budget import counter
+from toolfmt.render.request.opaque_objects import given_back, handed_over, numbered
+from toolfmt.templates import ModelFiles
+from toolfmt.templates.engine.environment import plain
+
+_T = TypeVar("_T")
+_MOST_HELD = 8
+"""Models, and tokenizers, that a process keeps."""
+_LATER = (
+    "_strptime",
+    "encodings.unicode_escape",
+    "jinja2.constants",
+    "jinja2.debug",
+    "logging",
+    "minijinja._internal",
+    "pprint",
+    "textwrap",
+    "tokenizers",
+    "toolfmt.formats.all_known",
+    "urllib.parse",
+)
+"""What jobs import when they need it; a worker cannot, as it opens nothing any more."""
+
+
+# --- what runs there
+
+_held: OrderedDict[str, Any] = OrderedDict()
+
+
+def held(digest: str, given: Any) -> Any:
+    """What goes by this digest here, which `given` is where it is not None. Raises `NotHeld`."""
+    if given is not None:
+        _held[digest] = given
+        while len(_held) > _MOST_HELD:
+            _held.popitem(last=False)
+    try:
+        _held.move_to_end(digest)
+    except KeyError:
+        raise NotHeld("the process does not hold this model") from None
+    return _held[digest]
+
+
+def made_of(digest: str, given: tuple[ModelFiles, TemplateProfile] | None, asked: Asked) -> Made:
+    """The prompt of a request; the objects in what it was made of are numbers."""
+    files, profile = held(digest, given)
+    made = make(files, profile, asked)
+    return replace(made, messages=numbered(made.messages), tools=numbered(made.tools))
+
+
+def roles_for(digest: str, given: tuple[ModelFiles, TemplateProfile] | None) -> tuple[str, ...]:
+    return roles_of(*held(digest, given))
+
+
+def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
+    count: int = held(digest, given).count(text)
+    return count
+
+
+# --- what may come back
+
+
+def _check_report(report: Report) -> None:
+    named = set(report.capabilities) == set(CAPABILITIES)
+    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
+    if not (named and known and _is_decided(report.format)):
+        raise Unreadable("a report of something that is not there")
+    _check_profile(report.profile)
+
+
+def _check_profile(profile: TemplateProfile) -> None:
+    if not profile.has_known_format:
+        raise Unreadable("a profile with a format that is not there")
+
+
+def _check_made(made: Made) -> None:
+    last = len(made.text)
+    if not all(0 <= span.begin <= span.end <= last and span.message >= -1 for span in made.spans):
+        raise Unreadable("a prompt with a text that is not in it")
+    for given in (made.messages, made.tools or []):
+        if not all(isinstance(one, dict) for one in given):
+            raise Unreadable("a prompt of something else than objects")
+    if not all(isinstance(message.get("role"), str) for message in made.messages):
+        raise Unreadable("a prompt of messages without a role")
+
+
+def _check_nothing(answer: object) -> None:
+    """What has the right type is right."""
+
+
+def _check_verdict(verdict: Verdict) -> None:
+    if verdict.healed < 0 or (verdict.holds and (verdict.why or not verdict.healed)):
+        raise Unreadable("a verdict that contradicts itself")
+
+
+def _is_decided(decision: FormatDecision) -> bool:
+    """Whether the format that was decided for is there, or came along."""
+    if decision.derived is not None:
+        return is_format(decision.derived.text, decision.name)
+    return decision.name is None or has_variant(decision.name, decision.variant)
+
+
+def _check_derivation(made: Derivation) -> None:
+    if made.derived is not None and not is_format(made.derived.text, DERIVED):
+        raise Unreadable("a derived format that is none")
+    if (made.derived is None) != bool(made.why_not):
+        raise Unreadable("a derivation that contradicts itself")
+
+
+def _check_shown(shown: ShownTurns) -> None:
+    _check_derivation(shown.derivation)
+
+
+INSPECT = Job(inspect_read, Report, _check_report)
+PROFILE = Job(profile_read, TemplateProfile, _check_profile)
+MAKE = Job(made_of, Made, _check_made)
+ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
+MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
+COUNT = Job(tokens_in, int, _check_nothing)
+DERIVE = Job(derive_files, Derivation, _check_derivation)
+SHOW = Job(show_turns, ShownTurns, _check_shown)
+JUDGE = Job(judged, Verdict, _check_verdict)
+
+
+# --- asking for it
+
+
+class InWorker:
+    """A model whose template is run in a process with limits: a `toolfmt.render.backend.Making`.
+
+    Takes what was read of it, its profile and what gives the worker. What it is asked for raises what it raises in this
+    process, and `LimitHit` where the template takes more than it may.
+    """
+
+    def __init__(self, files: ModelFiles, profile: TemplateProfile, worker: Callable[[], Worker]) -> None:
+        self._model = files, profile
+        self._worker = worker
+        self._roles: tuple[str, ...] | None = None
+
+    def roles(self) -> Sequence[str]:
+        if self._roles is None:
+            self._roles = self._run_on_model(ROLES)
+        return self._roles
+
+    def markers(self) -> Sequence[str]:
+        return self._worker().run(MARKERS, *self._model, tokenizer_of(self._model[0]))
+
+    def counter(self, tokenizer: Any) -> Callable[[str], int]:
+        files, _ = self._model
+        if tokenizer is not None or (read := tokenizer_of(files)) is None:
+            return counter(files, tokenizer)
+        digest = read.digest
+        return lambda text: _run_holding(self._worker(), COUNT, digest, read, text)
+
+    def make(self, asked: Asked) -> Made:
+        objects: list[Any] = []
+        messages, tools = handed_over([asked.messages, asked.tools], objects)
+        variables = plain(asked.variables)
+        made = self._run_on_model(MAKE, replace(asked, messages=messages, tools=tools, variables=variables))
+        if not objects:
+            return made
+        return replace(made, messages=given_back(made.messages, objects), tools=given_back(made.tools, objects))
+
+    def _run_on_model(self, job: Job[_T], *given: Any) -> _T:
+        return _run_holding(self._worker(), job, self._digest, self._model, *given)
+
+    @cached_property
+    def _digest(self) -> str:
+        try:
+            return hashlib.sha256(pickle.dumps(self._model)).hexdigest()
+        except RecursionError:
+            raise ToolfmtError("something in the model's files is nested too deep for any use; leave it out") from None
+
+
+def _run_holding(worker: Worker, job: Job[_T], digest: str, kept: object, *given: Any) -> _T:
+    """What the job returns for what the process holds by this digest, and is given where it does not."""
+    try:
+        return worker.run(job, digest, None, *given)
+    except NotHeld:
+        pass
+    try:
+        return worker.run(job, digest, kept, *given)
+    except NotHeld:
+        raise LimitHit("the process that runs the template forgets what it is told", "crash") from None
+
+
+def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:
+    """The model's tokenizer.json, read, for a process that opens no files; raises `BadModelDirectory`."""
+    found = find_tokenizer(files.home)
+    return None if found is None else found.loaded()
+
+
+class _KnowingWorker(Worker):
+    """A worker that knows the formats that this process knows: each job brings them along, so that one that was
+    registered after the process began, or that is registered no more, is told as well."""
+
+    def run(self, job: Job[_T], *given: Any) -> _T:
+        return super().run(replace(job, function=_knowing), others_as_text(), job.function, *given)
+
+
+def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], *given: Any) -> _T:
+    know_others(formats)
+    return function(*given)
+
+
+def new_worker(limits: Limits | None = None) -> Worker:
+    """A worker that is ready for these jobs."""
+    return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE, SHOW), limits or Limits(), _LATER)
+
+
+def shared_worker() -> Worker:
+    """The worker that this process shares."""
+    return _worker_of(os.getpid())
+
+
+@cache
+def _worker_of(process: int) -> Worker:
+    """The worker of this process: a forked one gets its own."""
+    worker = new_worker()
+    atexit.register(worker.close)
+    return worker

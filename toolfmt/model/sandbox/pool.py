@@ -1,0 +1,484 @@
+"""Templates run in a process that can be killed: a job goes to a worker, its answer or the limit it hit comes back.
+
+A `Worker` is one process, started when it is first needed and again after it was killed, and runs one job at a time;
+any thread may ask. It knows no job: each is handed to it (`toolfmt.model.jobs` has those of toolfmt). What comes back
+was written by a process that ran untrusted code: nothing but the job's own data classes and toolfmt's errors is built
+from it, whatever it says. Each request carries a number drawn for it alone, which the answer has to repeat: what an
+earlier job left in the pipe, or writes there later without knowing the next number, is no answer to the next one.
+
+The operating system limits memory and CPU time (`RLIMIT_AS`, `RLIMIT_CPU`): Linux has both limits, macOS does not
+limit memory, Windows has neither. A template that exceeds one of these limits raises `LimitHit`. A worker that cannot
+start, that another process or the system kills, or that uses no CPU time for `Limits.time_limit` seconds depends on the
+machine. It raises `WorkerUnavailable`, which never becomes a verdict.
+
+The process is given no environment but what Python needs, opens nothing once it is ready, and ends with this one
+(`confinement.py` says how, where not, and what that does not keep away).
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import pickle
+import re
+import select
+import signal
+import site
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Generic, TypeVar
+from weakref import WeakSet
+
+from toolfmt import errors
+from toolfmt._util.cpu_time import cpu_seconds, ends_in_time
+from toolfmt._util.typed_json import Unreadable, unpacked
+from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError, ToolfmtError, WorkerUnavailable
+
+_T = TypeVar("_T")
+
+_NONCE = 16
+"""Bytes of the number that a request and its answer have in common."""
+STARTED = bytes(_NONCE)
+"""The number of the message that a process sends once, when it has started."""
+_HEADER = struct.Struct(f"!{_NONCE}sQ")
+_TOOK = "rendering the template and reading what it renders took"
+"""The time of a job is that of the template and of what toolfmt does with it, which cannot be told apart here."""
+_LESS_BUSY = "try again when the machine is less busy, or raise the time limit (toolfmt inspect --time-limit SECONDS)"
+_FOR_THE_END = 1.0
+"""Seconds after which nothing more comes through the pipe of a process that has ended."""
+_FOR_THE_STATUS = 60.0
+"""Seconds until a process that closed its pipe is killed. Ending a process takes time on a busy machine."""
+_CRASHES = {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"}
+"""Signals caused by the process itself. Any other signal comes from the system or from another process."""
+LOW_MEMORY_LIMIT = 75
+"""The exit status of a worker that has inherited a memory limit below its own: otherwise its lack of memory looks like
+the template's."""
+_STATUSES = 256
+"""How many statuses a process ends with by itself; what is above says on Windows what ended it."""
+_NEEDED = (
+    "DYLD_LIBRARY_PATH",
+    "LD_LIBRARY_PATH",
+    "NIX_PYTHONPATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHOME",
+    "PYTHONPLATLIBDIR",
+    "PYTHONPYCACHEPREFIX",
+    "SYSTEMROOT",
+)
+"""Of the environment of this process, all that the other one is given."""
+DONE, ERROR, LIMIT, FAULT = b"d", b"e", b"l", b"f"
+"""The first byte of an answer: a value, an error, a limit that was hit, a fault of toolfmt's."""
+_PLACE = re.compile(r"toolfmt((?:/[a-z0-9_]{1,60}){1,6}\.py):[0-9]{1,6} [\w<>]{1,100}", re.ASCII)
+"""Where a fault is, as a process may say it: nothing else of what it writes there is told."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one job: seconds without any CPU time, seconds of CPU time, bytes of memory beyond those of an idle
+    worker, and bytes of the result. Inspecting a real template takes some tenths of a second.
+
+    toolfmt reads the CPU time of a worker on Linux only. On other systems, `time_limit` counts from the job's start.
+    """
+
+    time_limit: float = 600.0
+    processor_seconds: int = 10
+    memory: int = 1 << 30
+    answer: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class Job(Generic[_T]):
+    """Something to run within limits: a function at the top level of a module, the data class that it returns, and a
+    check that raises `Unreadable` for one that it never makes.
+    """
+
+    function: Callable[..., _T]
+    result: type[_T]
+    check: Callable[[_T], None]
+
+
+class TooLong(Exception):
+    """A message longer than it may be."""
+
+
+class NotAsked(Exception):
+    """A message that answers another request than the one that was sent, or none."""
+
+
+class Worker:
+    """A process that runs jobs within limits.
+
+    The modules of the jobs that it is made with, and those of `modules` that are installed, are imported when it
+    starts, before the limits count. Later nothing can be: it opens no file. It runs other jobs of these modules, too.
+    A process that wrote anything but the answer to what it was asked is ended, and the job asked of a new one.
+    """
+
+    def __init__(self, jobs: Iterable[Job[Any]] = (), limits: Limits = Limits(), modules: Iterable[str] = ()) -> None:
+        self.limits = limits
+        self._modules = [*sorted({job.function.__module__ for job in jobs}), *modules]
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: BinaryIO | None = None
+        self._exchange: _Exchange | None = None
+        self._ready = False
+        """Whether the process has started, which it reports with one empty message. If it ends earlier, the machine is
+        the cause."""
+        self._stopped = False
+
+    def start(self) -> None:
+        """Start the process, so that it is ready when the first job comes."""
+        with self._lock:
+            self._running()
+
+    def run(self, job: Job[_T], *given: Any) -> _T:
+        """What the job returns for these arguments.
+
+        Raises the error of `toolfmt.errors` that the job raised (`ToolfmtError` in the place of any other of
+        toolfmt's), `LimitHit` if it took more than it may, `WorkerUnavailable` if the machine cannot run it, and
+        `ToolfmtError` if the arguments cannot be passed to a process, or toolfmt itself failed in it.
+        """
+        request = _request(job.function, given)
+        with self._lock:
+            try:
+                answer = self._answer(request)
+            except NotAsked:  # an earlier job may have left that
+                self._end()
+                answer = self._answer_of_new(request)
+            try:
+                return _told(job, answer)
+            except (LimitHit, FailedInProcess):
+                self._end()  # what is left of its memory belongs to the template
+                raise
+
+    def _answer_of_new(self, request: bytes) -> bytes:
+        """The answer of a process that has run nothing else."""
+        try:
+            return self._answer(request)
+        except NotAsked:
+            self._end()
+            raise LimitHit("the process that ran the template wrote what is no answer to its job", "crash") from None
+
+    def _answer(self, request: bytes) -> bytes:
+        """What the process answers; raises `NotAsked` where it answers something else, and what `run` raises."""
+        process = self._running()
+        try:
+            exchange = self._exchange = _Exchange(process, request, self.limits.answer, wait_for_start=not self._ready)
+            in_time = ends_in_time(process.pid, exchange.ended, self.limits.time_limit)
+        except RuntimeError as error:  # the system cannot start another thread
+            self._end()
+            raise _cannot_start(str(error)) from None
+        except BaseException:
+            self._end()
+            raise
+        self._ready = exchange.ready
+        if not in_time:
+            seconds = f"{self.limits.time_limit:g} seconds"
+            shows_cpu_time = cpu_seconds(process.pid) is not None
+            self._end()
+            raise WorkerUnavailable(
+                f"the worker process used no CPU time for {seconds}; {_LESS_BUSY}"
+                if shows_cpu_time
+                else f"the job did not finish within {seconds}; {_LESS_BUSY}"
+            )
+        if exchange.too_long:
+            self._end()
+            raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
+        if exchange.not_asked:
+            raise NotAsked
+        if exchange.answer is None:
+            raise self._death(process)
+        return exchange.answer
+
+    def close(self) -> None:
+        """End the process; a later job starts another."""
+        with self._lock:
+            self._end()
+
+    def stop(self) -> None:
+        """End the process for good. A job that it runs raises `WorkerUnavailable`, a later job `ToolfmtError`."""
+        self._stopped = True
+        if (process := self._process) is not None:
+            process.kill()
+        self.close()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._stopped:
+            raise ToolfmtError("the process for templates was stopped; start again")
+        process = self._process
+        if process is None or process.poll() is not None or (self._ready and _has_written(process)):
+            self._end()
+            self._process, self._lifeline = _started(self.limits, self._modules)
+            self._ready = False
+        assert self._process is not None
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        lifeline, self._lifeline = self._lifeline, None
+        if lifeline is not None:
+            lifeline.close()
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        if self._exchange is not None:
+            self._exchange.join(_FOR_THE_END)
+            if self._exchange.is_alive():  # someone else holds the pipe: to close it here would wait for them
+                return
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with suppress(OSError):  # what was not sent yet
+                    stream.close()
+
+    def _death(self, process: subprocess.Popen[bytes]) -> ToolfmtError:
+        """Return the error for a process that ended without a result: `LimitHit` only if the template caused it."""
+        try:
+            status = process.wait(_FOR_THE_STATUS)
+        except subprocess.TimeoutExpired:  # one that only closed its end of the pipe
+            process.kill()
+            status = process.wait()
+        self._end()
+        if not self._ready and status == LOW_MEMORY_LIMIT:
+            return WorkerUnavailable(
+                f"the memory limit of this process (ulimit -v) is too low for the worker process, which may use "
+                f"{self.limits.memory >> 20} MiB; raise it"
+            )
+        if not self._ready:
+            return _cannot_start(f"exit status {status}" if status >= 0 else _signal_name(-status))
+        if status == -getattr(signal, "SIGXCPU", 0):
+            return LimitHit(f"{_TOOK} {self.limits.processor_seconds} seconds of CPU time", "CPU time")
+        if 0 <= status < _STATUSES:
+            return ToolfmtError(
+                f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "
+                "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
+            )
+        if status < 0 and (name := _signal_name(-status)) not in _CRASHES:
+            hint = "try again"
+            if name == "SIGKILL":
+                hint = "the system does this when memory runs out; try again when the machine has more free memory"
+            return WorkerUnavailable(f"the worker process was killed by {name}; {hint}")
+        how = f"by signal {-status}" if status < 0 else f"with {status:#x}"
+        return LimitHit(f"the process that ran the template ended {how}, which memory running out can do", "crash")
+
+
+class _Exchange(threading.Thread):
+    """One request and its answer, on a thread of its own: whatever the process does with its ends of the pipes (or
+    leaves to a process that it started), the one who waits for the answer can stop waiting.
+
+    When it has ended, `answer` is what came back, None if the process died; `too_long` shows that it was not read,
+    `not_asked` that what came back is no answer to this request; `ready` whether the process had started.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], request: bytes, longest: int, *, wait_for_start: bool = False
+    ) -> None:
+        super().__init__(daemon=True)
+        self.answer: bytes | None = None
+        self.too_long = self.not_asked = False
+        self.ready = not wait_for_start
+        self._process, self._request, self._longest = process, request, longest
+        self.start()
+
+    def ended(self, seconds: float) -> bool:
+        """Wait for at most `seconds`. Return whether the exchange has ended."""
+        self.join(seconds)
+        return not self.is_alive()
+
+    def run(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            if not self.ready:
+                receive(self._process.stdout, STARTED, 0)
+                self.ready = True
+            nonce = os.urandom(_NONCE)
+            send(self._process.stdin, nonce, self._request)
+            _, self.answer = receive(self._process.stdout, nonce, self._longest)
+        except TooLong:
+            self.too_long = True
+        except NotAsked:
+            self.not_asked = True
+        except (OSError, EOFError, ValueError, MemoryError):  # it died, or the pipes were closed under way
+            return
+
+
+def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[bytes], BinaryIO | None]:
+    """A process that is ready soon, and the pipe whose end it does not survive, where the system can hand one over."""
+    lifeline: BinaryIO | None = None
+    ends: tuple[int, ...] = ()
+    if sys.platform != "win32":
+        try:
+            end, other = map(_behind_standard_files, os.pipe())
+        except OSError as error:
+            raise _cannot_start(error.strerror or str(error)) from None
+        ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
+        _lifelines.add(lifeline)
+    # -P: a directory full of a model's files is no place to import modules from.
+    worker = [sys.executable, "-P", "-m", "toolfmt.model.sandbox.worker", str((*ends, -1)[0])]
+    command = [*worker, str(limits.memory), str(limits.processor_seconds), *modules]
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_environment(), pass_fds=ends
+        )
+        return process, lifeline
+    except OSError as error:
+        if lifeline is not None:
+            lifeline.close()
+        raise _cannot_start(error.strerror or str(error)) from None
+    finally:
+        for end in ends:
+            os.close(end)
+
+
+def _cannot_start(why: str) -> WorkerUnavailable:
+    return WorkerUnavailable(
+        f"the worker process for templates cannot start ({why}); "
+        "close other programs and try again, or run the template in this process (--trusted, trusted=True)"
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+_lifelines: WeakSet[BinaryIO] = WeakSet()
+
+
+def _let_go() -> None:
+    """Close the lifelines in a process that was forked: workers end with the process that started them, not with the
+    last of its children.
+    """
+    for lifeline in list(_lifelines):
+        lifeline.close()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_let_go)
+
+
+def _behind_standard_files(descriptor: int) -> int:
+    """The same file under a number above 2: where a standard file of this process is closed, the system gives its
+    number away, and in the other process that is the standard file.
+    """
+    if descriptor > 2 or sys.platform == "win32":
+        return descriptor
+    import fcntl
+
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(descriptor)
+
+
+def _environment() -> dict[str, str]:
+    """What Python needs to start and to find the same modules; nothing else of this process's environment."""
+    here = str(Path(__file__).parents[3])
+    paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    user = {"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}
+    kept = {name: os.environ[name] for name in _NEEDED if name in os.environ}
+    return {**kept, **user, "PYTHONPATH": paths, "TOKENIZERS_PARALLELISM": "false"}
+
+
+def _request(function: Callable[..., Any], given: Any) -> bytes:
+    try:
+        return pickle.dumps((function, given), pickle.HIGHEST_PROTOCOL)
+    except RecursionError:
+        raise ToolfmtError(
+            "something in the model's files, or in what was given, is nested too deep for any use; leave it out"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - whatever an object of the caller raises when it is pickled
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ToolfmtError(
+            f"this cannot be handed to the process for templates that are not trusted ({why[:200]}); "
+            "give plain JSON types"
+        ) from None
+
+
+def _has_written(process: subprocess.Popen[bytes]) -> bool:
+    """Whether something stands in the pipe that nobody asked for. Windows does not tell; there the number of the next
+    request does."""
+    assert process.stdout is not None
+    if sys.platform == "win32":
+        return False
+    pipe = select.poll()
+    pipe.register(process.stdout, select.POLLIN)
+    return bool(pipe.poll(0))
+
+
+def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
+    """Write one message, a request or the answer that has the same number."""
+    left = memoryview(_HEADER.pack(nonce, len(data)) + data)
+    while left:
+        left = left[stream.write(left) :]
+    stream.flush()
+
+
+def receive(stream: IO[bytes], expected: bytes | None = None, longest: int | None = None) -> tuple[bytes, bytes]:
+    """Read one message: its number and what it says.
+
+    Raises `EOFError` where there is none, `NotAsked` where it has not the number that is `expected`, `TooLong` where it
+    is longer than `longest` bytes; of both nothing more is read.
+    """
+    nonce, length = _HEADER.unpack(_exactly(stream, _HEADER.size))
+    if expected is not None and nonce != expected:
+        raise NotAsked
+    if longest is not None and length > longest:
+        raise TooLong
+    return nonce, _exactly(stream, length)
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        piece = stream.read(min(length - len(data), 1 << 20))
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
+
+
+def _told(job: Job[_T], answer: bytes) -> _T:
+    """What the job returned; raises what it raised, and `LimitHit` where the bytes are no answer to it."""
+    kind, message = answer[:1], answer[1:]
+    try:
+        if kind == DONE:
+            returned = unpacked(message, job.result)
+            job.check(returned)
+            return returned
+        if kind == LIMIT:
+            raise LimitHit(*unpacked(message, tuple[str, str, int | None, str]))
+        if kind == ERROR:
+            raise _error(*unpacked(message, tuple[str, str, int | None, FailureKind, str]))
+        if kind == FAULT:
+            raise _failed(*unpacked(message, tuple[str, tuple[str, ...]]))
+        raise Unreadable("no kind of answer")
+    except Unreadable as unreadable:
+        raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
+
+
+def _failed(name: str, places: tuple[str, ...]) -> FailedInProcess:
+    """The fault that a process tells of, as far as there is such an exception, and there are such places."""
+    kind = getattr(builtins, name, None)
+    known = isinstance(kind, type) and issubclass(kind, Exception)
+    own = Path(__file__).parents[2]
+    there = [place for place in places if (found := _PLACE.fullmatch(place)) and (own / found[1][1:]).is_file()]
+    return FailedInProcess(name if known else "", tuple(there))
+
+
+def _error(name: str, message: str, line: int | None, kind: FailureKind, own_words: str) -> ToolfmtError:
+    error = getattr(errors, name, None)
+    if error is TemplateError:
+        return TemplateError(message, line, kind, own_words)
+    if isinstance(error, type) and issubclass(error, ToolfmtError) and not issubclass(error, TemplateError):
+        return error(message)
+    return ToolfmtError(message)

@@ -1,0 +1,1 @@
+"""Changes to a request that a template needs, each with a name."""

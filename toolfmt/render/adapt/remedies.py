@@ -1,0 +1,409 @@
+"""Adaptations that are tried where a template refuses a conversation, or loses something of it, as it is.
+
+`toolfmt.render.attempts` tries them alone and together, the cheapest first, and takes the first with which everything
+is delivered. Each has a stable name, which the prompt carries, and a cost: how far the conversation is then from what
+the caller wrote. What they are called is listed in `toolfmt.render.adapt.adaptations`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from toolfmt.render.request.messages import (
+    INSTRUCTING,
+    REASONING_NAMES,
+    Message,
+    calls_of,
+    first_turn,
+    flattened,
+    function_of,
+    joined,
+    reasoning_of,
+    without_reasoning,
+)
+
+CALLS_AS_CONTENT = "calls-as-content"
+CALLS_BESIDE_TEXT_AS_CONTENT = "calls-beside-text-as-content"
+"""Of turns that hold text too only; on the prompt it is `calls-as-content` as well."""
+CONTENT_AS_PARTS = "content-as-parts"
+PARALLEL_SPLIT = "parallel-calls-split"
+RESULTS_AS_USER = "results-as-user-messages"
+SYSTEM_IN_USER = "system-in-first-user-message"
+
+PART_PRINTED = "Xq5part"
+"""What stands in a prompt where a template prints a part instead of its text; no template holds it."""
+
+_ONE_OF = (
+    frozenset(["text-as-reasoning", "text-before-call", CALLS_BESIDE_TEXT_AS_CONTENT]),
+    frozenset([CALLS_BESIDE_TEXT_AS_CONTENT, CALLS_AS_CONTENT]),
+)
+"""Remedies that exclude each other: the first one applied leaves nothing for the others."""
+_MOST_TOGETHER = 5
+_RESULTS_BESIDE_CALLS = 12
+"""What it costs to tell results in words where the calls that they answer are content too."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """`apply` gives the messages as they are with it, the same ones where it has nothing to do. Those of the stage
+    `adapt` are carried out by `toolfmt.render.adapt.adaptations.adapt`; `apply` only tells whether they have anything
+    to do.
+    """
+
+    name: str
+    cost: int
+    stage: Literal["before", "adapt", "after"]
+    apply: Callable[[list[Message]], list[Message]]
+
+
+def plans(
+    messages: list[Message], most: int, without: Collection[str] = (), *, calls_in_words: bool = False
+) -> Iterator[frozenset[str]]:
+    """The sets of remedies to try, the cheapest first, at most so many, and none with a remedy in `without`. With
+    `calls_in_words` calls are written into the content whatever the plan is.
+    """
+    useful = [
+        remedy
+        for remedy in REMEDIES
+        if remedy.name not in without and (remedy.stage == "after" or remedy.apply(messages) != messages)
+    ]
+    every = (
+        together
+        for size in range(1, min(len(useful), _MOST_TOGETHER) + 1)
+        for together in itertools.combinations(useful, size)
+        if not any(len(one_of.intersection(remedy.name for remedy in together)) > 1 for one_of in _ONE_OF)
+    )
+    ranked = sorted(every, key=lambda together: (_cost(together, calls_in_words), len(together)))
+    return (frozenset(remedy.name for remedy in together) for together in ranked[:most])
+
+
+def _cost(together: Sequence[Remedy], calls_in_words: bool) -> int:
+    calls_in_words = calls_in_words or any(remedy.name == CALLS_AS_CONTENT for remedy in together)
+    return sum(
+        _RESULTS_BESIDE_CALLS if calls_in_words and remedy.name == RESULTS_AS_USER else remedy.cost
+        for remedy in together
+    )
+
+
+def applied(
+    messages: list[Message], plan: frozenset[str], stage: Literal["before", "after"]
+) -> tuple[list[Message], list[str]]:
+    """The messages with those of the plan that belong to this stage, and the names of those that changed anything."""
+    names = []
+    for remedy in REMEDIES:
+        if remedy.stage == stage and remedy.name in plan:
+            changed = remedy.apply(messages)
+            if changed != messages:
+                names.append(remedy.name)
+                messages = changed
+    return messages, names
+
+
+# --- what is to be told to the model
+
+
+def _developer_as_system(messages: list[Message]) -> list[Message]:
+    return [message | {"role": "system"} if message["role"] == "developer" else message for message in messages]
+
+
+def _systems_joined(messages: list[Message]) -> list[Message]:
+    """Neighbouring messages that instruct, of the roles system and developer, as one of the role system."""
+
+    def together(one: Message, other: Message) -> bool:
+        return one["role"] in INSTRUCTING and other["role"] in INSTRUCTING
+
+    joined_ones = _neighbours_joined(messages, together)
+    before = {id(message) for message in messages}
+    return [message if id(message) in before else message | {"role": "system"} for message in joined_ones]
+
+
+def _later_system_in_user(messages: list[Message]) -> list[Message]:
+    """System messages behind the first turn at the beginning of the next user message, or as one of their own."""
+    begin = first_turn(messages)
+    told, waiting = messages[:begin], None
+    for message in messages[begin:]:
+        if message["role"] in INSTRUCTING:
+            waiting = joined(waiting, message.get("content"), "\n\n")
+        elif waiting is not None and message["role"] == "user":
+            told.append(message | {"content": joined(waiting, message.get("content"), "\n\n")})
+            waiting = None
+        else:
+            if waiting is not None:
+                told.append({"role": "user", "content": waiting})
+                waiting = None
+            told.append(message)
+    return told if waiting is None else [*told, {"role": "user", "content": waiting}]
+
+
+# --- turns
+
+
+def _roles_joined(messages: list[Message]) -> list[Message]:
+    """Neighbouring questions, or answers, as one."""
+
+    def together(one: Message, other: Message) -> bool:
+        return one["role"] == other["role"] and one["role"] in ("user", "assistant") and not calls_of(one)
+
+    return _neighbours_joined(messages, together)
+
+
+def _neighbours_joined(messages: list[Message], together: Callable[[Message, Message], bool]) -> list[Message]:
+    made: list[Message] = []
+    for message in messages:
+        if made and together(made[-1], message):
+            made[-1] = _joined(made[-1], message)
+        else:
+            made.append(message)
+    return made
+
+
+def _joined(one: Message, other: Message) -> Message:
+    said = one | other
+    said["content"] = joined(one.get("content"), other.get("content"), "\n\n")
+    for name in REASONING_NAMES:
+        if one.get(name) or other.get(name):
+            said[name] = joined(one.get(name), other.get(name), "\n\n")
+    return said
+
+
+def _answer_added(messages: list[Message]) -> list[Message]:
+    """An empty answer between a result and the user who speaks right behind it."""
+    made: list[Message] = []
+    for message in messages:
+        if made and made[-1]["role"] == "tool" and message["role"] == "user":
+            made.append({"role": "assistant", "content": ""})
+        made.append(message)
+    return made
+
+
+def _question_added(messages: list[Message]) -> list[Message]:
+    """An empty question before an answer that a conversation begins with, or behind a system message that is all."""
+    begin = first_turn(messages)
+    if begin < len(messages) and messages[begin]["role"] == "user":
+        return messages
+    return [*messages[:begin], {"role": "user", "content": ""}, *messages[begin:]]
+
+
+def _user_message_between(messages: list[Message]) -> list[Message]:
+    """Insert an empty user message after a tool result, between two assistant texts."""
+    made: list[Message] = []
+    said = called = False
+    for message in messages:
+        if message["role"] == "assistant":
+            if said and called and not calls_of(message):
+                made.append({"role": "user", "content": ""})
+                said = called = False
+            said = said or bool(message.get("content"))
+            called = called or bool(calls_of(message))
+        elif message["role"] != "tool":
+            said = called = False
+        made.append(message)
+    return made
+
+
+# --- a turn with calls
+
+
+def _text_as_reasoning(messages: list[Message]) -> list[Message]:
+    """The text beside a call as reasoning, behind what there is of it."""
+    made = []
+    for message in messages:
+        text = text_beside(message)
+        if text:
+            thought = joined(reasoning_of(message), text, "\n\n")
+            message = without_reasoning(message) | {"content": "", "reasoning_content": thought}
+        made.append(message)
+    return made
+
+
+def _text_before_call(messages: list[Message]) -> list[Message]:
+    """The text beside a call as a turn of its own before it."""
+    made: list[Message] = []
+    for message in messages:
+        text = text_beside(message)
+        if text:
+            made.append({key: value for key, value in message.items() if key != "tool_calls"})
+            message = without_reasoning(message) | {"content": ""}
+        made.append(message)
+    return made
+
+
+def text_beside(message: Message) -> str:
+    """The text of a turn with calls."""
+    told = flattened(message.get("content")) if calls_of(message) else ""
+    return told if isinstance(told, str) and told.strip() else ""
+
+
+def _reasoning_in_content(messages: list[Message]) -> list[Message]:
+    """Reasoning at the beginning of the content, between the marks that most templates look for there."""
+    made = []
+    for message in messages:
+        thought = reasoning_of(message)
+        content = flattened(message.get("content"))
+        if message["role"] == "assistant" and isinstance(thought, str) and not isinstance(content, list):
+            message = without_reasoning(message)
+            message["content"] = f"<think>\n{thought.strip()}\n</think>\n\n{content or ''}"
+        made.append(message)
+    return made
+
+
+def _reasoning_empty(messages: list[Message]) -> list[Message]:
+    """Empty reasoning on answers that have none."""
+    return [
+        message | {"reasoning_content": ""}
+        if message["role"] == "assistant" and not any(name in message for name in REASONING_NAMES)
+        else message
+        for message in messages
+    ]
+
+
+def _parts_joined(messages: list[Message]) -> list[Message]:
+    """Contents of text parts alone as one text."""
+    made = []
+    for message in messages:
+        told = flattened(message.get("content"))
+        made.append(message | {"content": told} if isinstance(told, str) else message)
+    return made
+
+
+def _as_parts(messages: list[Message]) -> list[Message]:
+    """Contents that are texts as lists of one part."""
+    return [
+        message | {"content": [{"type": "text", "text": message["content"]}]}
+        if isinstance(message.get("content"), str)
+        else message
+        for message in messages
+    ]
+
+
+def with_marked_parts(messages: Sequence[Message]) -> list[Message]:
+    """The messages with another key in each part that `content-as-parts` makes: a template that takes parts shows none
+    of it; where it prints the list, in Python or JSON, `PART_PRINTED` stands in the prompt.
+    """
+    marked = []
+    for message in messages:
+        match message.get("content"):
+            case [{"type": "text", "text": str(text)}]:
+                message = message | {"content": [{"type": "text", "text": text, PART_PRINTED: ""}]}
+        marked.append(message)
+    return marked
+
+
+def _content_empty(messages: list[Message]) -> list[Message]:
+    """An empty text as the content of turns that have none."""
+    return [message if message.get("content") is not None else message | {"content": ""} for message in messages]
+
+
+# --- ids and names
+
+
+def results_named(messages: list[Message]) -> list[Message]:
+    """The name of the tool on each result that has none: that of the last call with its id; of the next call that no
+    result has answered where it has no id.
+    """
+    names = tools_answered(messages)
+    return [
+        {**message, "name": name} if name and not message.get("name") else message
+        for message, name in zip(messages, names, strict=True)
+    ]
+
+
+def tools_answered(messages: Sequence[Message]) -> list[str | None]:
+    """The name of the tool for each message that is a result, None for any other and where it cannot be told.
+
+    It is the result's own, else that of the call with its id (of those that nothing has answered yet in the turn before
+    it, else the last one), else, without an id, that of the next call that nothing has answered.
+    """
+    called: dict[str, str] = {}
+    unanswered: list[tuple[str, str]] = []
+    names: list[str | None] = []
+    for message in messages:
+        name = None
+        if calls_of(message):
+            unanswered = [(str(call.get("id") or ""), function_of(call)["name"]) for call in calls_of(message)]
+            called |= {id: tool for id, tool in unanswered if id}
+        elif message["role"] == "tool":
+            id, own = str(message.get("tool_call_id") or ""), message.get("name")
+            fitting = [one for one in unanswered if (one[0] == id if id else own in (None, "", one[1]))]
+            name = own or (fitting[0][1] if fitting else called.get(id))
+            if fitting:
+                unanswered.remove(fitting[0])
+        names.append(name)
+    return names
+
+
+def ids_shortened(messages: list[Message]) -> list[Message]:
+    """The ids counted through; Mistral's templates want nine letters and digits."""
+    calls = [call for turn in messages for call in calls_of(turn)]
+    return counted(messages, [f"call{number:05}" for number in range(len(calls))])
+
+
+def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
+    """The messages with these ids on the calls, in their order; a result follows the last call of its old id, or takes
+    the place of one without an id."""
+    ids = iter(wanted)
+    current: dict[str, str] = {}
+    unanswered: list[tuple[str, str]] = []
+    made = []
+    for message in messages:
+        if calls_of(message):
+            calls = [{**call, "id": next(ids)} for call in calls_of(message)]
+            unanswered = [
+                (str(old.get("id") or ""), call["id"]) for old, call in zip(calls_of(message), calls, strict=True)
+            ]
+            current |= {old: new for old, new in unanswered if old}
+            message = {**message, "tool_calls": calls}
+        elif message["role"] == "tool":
+            old = str(message.get("tool_call_id") or "")
+            fitting = next((one for one in unanswered if not old or one[0] == old), None)
+            new = fitting[1] if fitting else current.get(old)
+            if new is not None:
+                message = {**message, "tool_call_id": new}
+            if fitting:
+                unanswered.remove(fitting)
+        made.append(message)
+    return made
+
+
+# --- what `adapt` carries out
+
+
+def _has(what: Callable[[Message], Any]) -> Callable[[list[Message]], list[Message]]:
+    """Whether any message is such a one: then there is something to do."""
+    return lambda messages: [] if any(map(what, messages)) else messages
+
+
+REMEDIES: tuple[Remedy, ...] = (
+    Remedy("developer-as-system", 10, "before", _developer_as_system),
+    Remedy("system-messages-joined", 10, "before", _systems_joined),
+    Remedy("later-system-in-user-message", 10, "before", _later_system_in_user),
+    Remedy("content-null-to-empty", 10, "before", _content_empty),
+    Remedy("content-parts-joined", 10, "before", _parts_joined),
+    Remedy("reasoning-in-content", 26, "before", _reasoning_in_content),
+    Remedy("text-as-reasoning", 22, "before", _text_as_reasoning),
+    Remedy("text-before-call", 24, "before", _text_before_call),
+    Remedy("empty-reasoning-added", 30, "before", _reasoning_empty),
+    Remedy("empty-question-added", 30, "before", _question_added),
+    Remedy("empty-answer-added", 30, "before", _answer_added),
+    Remedy("empty-user-message-between", 30, "before", _user_message_between),
+    Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
+    Remedy(PARALLEL_SPLIT, 20, "adapt", _has(lambda message: len(calls_of(message)) > 1)),
+    Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in INSTRUCTING)),
+    Remedy(CALLS_AS_CONTENT, 45, "adapt", _has(calls_of)),
+    Remedy(RESULTS_AS_USER, 40, "adapt", _has(lambda message: message["role"] == "tool")),
+    Remedy("roles-joined", 10, "after", _roles_joined),
+    Remedy(CONTENT_AS_PARTS, 15, "after", _as_parts),
+    Remedy("results-named", 10, "after", results_named),
+    Remedy("ids-shortened", 10, "after", ids_shortened),
+)
+"""In the order in which they are applied."""
+
+
+@lru_cache(maxsize=1)
+def tried_in_adapt() -> frozenset[str]:
+    """The names of those that `adapt` carries out."""
+    return frozenset(remedy.name for remedy in REMEDIES if remedy.stage == "adapt")

@@ -1,0 +1,1 @@
+"""The request: messages, tools and options, read and checked."""

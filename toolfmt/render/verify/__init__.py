@@ -1,0 +1,1 @@
+"""Verifying on a finished prompt that it holds everything of its request."""

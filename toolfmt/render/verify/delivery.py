@@ -1,0 +1,363 @@
+"""The delivery law, checked on a finished prompt: every text, call, argument and result of the request stands in it
+once and in the conversation's order.
+
+`toolfmt.render.attempts` asks. What the template makes of the request is read off the prompt of its twin
+(`toolfmt.render.verify.sentinel_request`); that the prompt itself is the twin's with the texts in their places is then
+proved by aligning both. Free is where a template puts the system message that the conversation begins with, and the
+order of text, reasoning and calls within one turn. What became of reasoning is told, not judged: templates leave out
+that of earlier turns as their models were trained. Of an argument that is null or empty only its key is looked for, and
+blanks at the edges of a text are the template's to keep or to trim, as they are with transformers. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolfmt.formats.prose import result_heading
+from toolfmt.render.request.messages import Message, calls_of, first_turn, function_of
+from toolfmt.render.verify.between_texts import around, entries_of, lost_in, otherwise, said_again, stands_alone, truths
+from toolfmt.render.verify.sentinel_request import CutText, Piece, Twin, aligned, in_order, spellings, words_in
+from toolfmt.render.verify.tool_coverage import changed_tools, unnamed_tools
+
+_JUDGED = ("text", "argument", "call")
+_SWITCH = re.compile(r"(?<![\w<])/\w+")
+_LONGEST_SPELLING = 6
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where a text of the request stands in the prompt: from `begin` up to `end`; `message` is the position of its
+    message in the request and `role` who said it: -1 and "" for a tool's definition.
+    """
+
+    begin: int
+    end: int
+    message: int
+    role: str = ""
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What a prompt holds of its request; what is `missing`, `misplaced` or `repeated` is told in words, the message
+    first. `spans` are where the texts stand, as far as they were found.
+    """
+
+    missing: tuple[str, ...] = ()
+    misplaced: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    reasoning_left_out: bool = False
+    system_moved: bool = False
+    tools_shown: frozenset[str] = frozenset()
+    """The tools of which a description is in the prompt."""
+    switch_taken_out: bool = False
+    """Whether the template took a switch such as `/no_think` out of a text."""
+    tools_repeated: bool = False
+    """Whether one is there twice."""
+    tools_changed: tuple[str, ...] = ()
+    """The tools that the template leaves out of this prompt, or writes in other words, for what a text says."""
+    written_otherwise: bool = False
+    """Whether other words stand around the texts than the template writes around others."""
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        return not (self.missing or self.misplaced)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.missing, *self.misplaced)))
+
+
+def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], twin_prompt: str) -> Delivery:
+    """What the prompt of the twin holds of the request; `given` are its messages as the template was given them."""
+    words = words_in(twin_prompt, twin)
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    count: dict[int, int] = {}
+    for begin, end, number in words:
+        first.setdefault(number, begin)
+        last[number] = end
+        count[number] = count.get(number, 0) + 1
+    stands = _words_of(given, twin)
+    expected = Counter(stands)
+    checked = [(number, piece) for number, piece in enumerate(twin.pieces) if piece.kind in _JUDGED]
+    missing = [
+        _told(request, piece)
+        for number, piece in checked
+        if count.get(number, 0) < (expected[number] if piece.kind == "call" else 1)
+    ]
+    repeated = [_told(request, piece) for number, piece in checked if piece.kind != "call" and count.get(number, 0) > 1]
+    left_out = any(piece.kind == "reasoning" and n not in first for n, piece in enumerate(twin.pieces))
+    order = _Order(request, twin, first, last)
+    missing += order.calls_missing(twin_prompt)
+    described = {number: piece.name for number, piece in enumerate(twin.pieces) if piece.kind == "definition"}
+    return Delivery(
+        missing=_once(missing),
+        misplaced=_once(order.misplaced(stands)),
+        repeated=_once(repeated),
+        reasoning_left_out=left_out,
+        system_moved=order.system_moved,
+        tools_shown=frozenset(name for number, name in described.items() if number in first),
+        tools_repeated=any(count.get(number, 0) > 1 for number in described),
+        tools_changed=unnamed_tools(twin, twin_prompt),
+    )
+
+
+def proved(
+    request: Sequence[Message], twin: Twin, twin_prompt: str | None, given: Sequence[Message], prompt: str
+) -> Delivery:
+    """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
+    spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin)
+    if spans is not None:
+        changed, switched = _changed_inside(prompt, twin, spans)
+        taken_out, switches = _taken_out(prompt, twin, spans)
+        told = _once(
+            [*(_told(request, piece) for piece in taken_out)]
+            + [label for text in changed for label in _changed_marks(request, prompt, twin, text, spans)]
+        )
+        shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
+        return Delivery(missing=told, switch_taken_out=switched or switches, spans=shown)
+    if twin_prompt is not None:
+        return _beside_twin(request, twin, twin_prompt, prompt)
+    pieces = [twin.pieces[number] for number in dict.fromkeys(_words_of(given, twin))]
+    found, missing = in_order(prompt, [piece for piece in pieces if piece.kind in _JUDGED])
+    told = _once(_told(request, piece) for piece in missing)
+    return Delivery(missing=told, spans=_spans(request, found))
+
+
+def _beside_twin(request: Sequence[Message], twin: Twin, twin_prompt: str, prompt: str) -> Delivery:
+    """What a prompt holds that is not the twin's with the texts in their places: the template goes by what they say."""
+    shown = around(prompt, twin_prompt, twin, _JUDGED)
+    told = [_told(request, piece) for piece in shown.missing]
+    other = [gap for gap in shown.gaps if otherwise(gap)]
+    told += [lost for gap in other for lost in lost_in(gap, request)]
+    again = [piece for gap in other for piece in said_again(gap)]
+    return Delivery(
+        missing=_once(told),
+        repeated=_once(_told(request, piece) for piece in again),
+        spans=_spans(request, shown.places),
+        tools_changed=changed_tools(twin, twin_prompt, prompt, shown.missing),
+        written_otherwise=not told and not all(gap.beside_reasoning for gap in other),
+    )
+
+
+def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[CutText], bool]:
+    """The texts of which the template changes what it looks for in them (that is no word in the twin); and whether it
+    takes nothing but switches such as `/no_think` out of any.
+    """
+    begins = {number: begin for begin, _, number in spans}
+    ends = {number: end for _, end, number in spans}
+    changed, switched = [], False
+    for text in twin.cut_texts:
+        if text.first not in begins or text.last not in ends:
+            continue
+        # A spelling may be some times as long as what it spells.
+        begin = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
+        shown = prompt[begin : ends[text.last] + _LONGEST_SPELLING * len(text.behind)]
+        if any(written in shown for written in spellings(text.whole)):
+            continue
+        if "".join(_SWITCH.sub("", text.whole).split()) in "".join(_SWITCH.sub("", shown).split()):
+            switched = True
+        else:
+            changed.append(text)
+    return changed, switched
+
+
+def _changed_marks(
+    request: Sequence[Message], prompt: str, twin: Twin, text: CutText, spans: Sequence[tuple[int, int, int]]
+) -> list[str]:
+    """The marks of the text that the prompt does not show next to its words, or the text if it shows all of them."""
+    label = _told(request, twin.pieces[text.first])
+    begins = {number: begin for begin, _, number in spans}
+    ends = {number: end for _, end, number in spans}
+    start = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
+    end = ends[text.last] + _LONGEST_SPELLING * len(text.behind)
+    removed = []
+    for mark, number in text.marks:
+        gap_start = ends.get(number - 1, start) if number > text.first else start
+        gap_end = begins.get(number, end) if number <= text.last else end
+        if not any(written in prompt[gap_start:gap_end] for written in spellings(mark)):
+            removed.append(json.dumps(mark, ensure_ascii=False))
+    return [label.replace("its text", f"{mark} in its text") for mark in removed] or [f"{label} (changed inside)"]
+
+
+def _taken_out(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
+    """The texts that are nothing but what the template looks for and do not stand between their neighbours; and whether
+    one of switches alone is among those, which is none of them.
+    """
+    taken_out, switched = [], False
+    for text in twin.mark_texts:
+        of_messages = [(begin, end, number) for begin, end, number in spans if twin.pieces[number].message >= 0]
+        begin = max((end for _, end, number in of_messages if number < text.behind), default=0)
+        end = min((begin for begin, _, number in of_messages if number >= text.behind), default=len(prompt))
+        window = prompt[begin:end] if begin <= end else prompt
+        if any(written in window for written in spellings(text.text)):
+            continue
+        if _SWITCH.sub("", text.text).strip():
+            taken_out.append(Piece("text", text.message, text.text))
+        else:
+            switched = True
+    return taken_out, switched
+
+
+def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, Piece]]) -> tuple[Span, ...]:
+    return tuple(
+        Span(begin, end, piece.message, request[piece.message]["role"] if piece.message >= 0 else "")
+        for begin, end, piece in found
+    )
+
+
+class _Order:
+    """Where the words of a twin stand in its prompt, by message."""
+
+    def __init__(
+        self, request: Sequence[Message], twin: Twin, first: Mapping[int, int], last: Mapping[int, int]
+    ) -> None:
+        self._request, self._twin, self._first, self._last = request, twin, first, last
+        self._pieces = twin.pieces
+        leading = first_turn(request)
+        self._of_message: dict[int, list[int]] = {}
+        for number, piece in enumerate(twin.pieces):
+            if piece.kind in _JUDGED and number in first:
+                self._of_message.setdefault(piece.message, []).append(number)
+        self._named_by_words = {(piece.message, piece.call) for piece in twin.pieces if piece.kind == "call"}
+        self._blocks = list(_blocks(request, leading))
+        self._leading = [[message] for message in range(leading)]
+        numbers = [[n for message in block for n in self._of_message.get(message, ())] for block in self._blocks]
+        ends = [max((last[n] for n in block), default=0) for block in numbers]
+        begins = [min((first[n] for n in block), default=None) for block in numbers]
+        self._ends_before = list(itertools.accumulate(ends, max, initial=0))
+        """Where what stands before each block ends; its own end is behind the last."""
+        self._begins_behind: list[int | None] = [None]
+        for begin in reversed(begins):
+            before = self._begins_behind[-1]
+            self._begins_behind.append(before if begin is None else begin if before is None else min(begin, before))
+        self._begins_behind.reverse()
+
+    def misplaced(self, stands: Sequence[int]) -> Iterator[str]:
+        """What stands before something that it comes behind; `stands` is the order in which the template was given
+        the words.
+        """
+        place = {number: at for at, number in enumerate(stands)}
+        yield from self._behind_others(self._leading)
+        yield from self._behind_others(self._blocks)
+        for block in self._blocks:
+            yield from self._misplaced_in(block, place)
+
+    @property
+    def system_moved(self) -> bool:
+        """Whether the instructions that the conversation begins with stand behind something else of it."""
+        ends = [self._last[number] for message in self._leading for number in self._of_message.get(message[0], ())]
+        begin = self._begins_behind[0]
+        return begin is not None and max(ends, default=0) > begin
+
+    def _behind_others(self, blocks: Sequence[Sequence[int]]) -> Iterator[str]:
+        reached = 0
+        for block in blocks:
+            numbers = [number for message in block for number in self._of_message.get(message, ())]
+            if not numbers:
+                continue
+            if min(self._first[number] for number in numbers) < reached:
+                early = min(numbers, key=lambda number: self._first[number])
+                yield f"{_told(self._request, self._pieces[early])} (before what comes ahead of it)"
+            reached = max(reached, *(self._last[number] for number in numbers))
+
+    def _misplaced_in(self, block: Sequence[int], place: Mapping[int, int]) -> Iterator[str]:
+        """The same within a turn and its results: texts before results, calls and results each in their order."""
+        turn = self._of_message.get(block[0], [])
+        results = [number for message in block[1:] for number in self._of_message.get(message, ())]
+        if not results:
+            return
+        begin = min(self._first[number] for number in results)
+        for number in turn:
+            if self._pieces[number].kind == "text" and self._last[number] > begin:
+                yield f"{_told(self._request, self._pieces[number])} (behind a result that answers it)"
+        order = sorted((number for number in results if number in place), key=place.__getitem__)
+        if sorted(order, key=lambda number: self._first[number]) != order:
+            yield f"messages[{block[1]}] (tool): its text (in another order than the results)"
+        answered = {
+            str(self._request[message].get("tool_call_id")): self._of_message[message]
+            for message in block[1:]
+            if self._of_message.get(message)
+        }
+        for position, call in enumerate(calls_of(self._request[block[0]])):
+            own = [self._last[number] for number in turn if self._pieces[number].call == position]
+            answer = answered.get(str(call.get("id")))
+            if own and answer and max(own) > min(self._first[number] for number in answer):
+                yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']} (behind its result)"
+
+    def calls_missing(self, prompt: str) -> Iterator[str]:
+        """Calls whose name, or the name of an argument, is not where their turn stands."""
+        for at, block in enumerate(self._blocks):
+            calls = calls_of(self._request[block[0]])
+            if not calls:
+                continue
+            window = prompt[self._ends_before[at] : self._begins_behind[at + 1]]
+            named = (call for at, call in enumerate(calls) if (block[0], at) not in self._named_by_words)
+            for name, times in Counter(str(function_of(call)["name"]) for call in named).items():
+                # What results are told behind, where they go in as words, calls nothing.
+                if stands_alone(name, window.replace(result_heading(name), "")) < times:
+                    yield f"messages[{block[0]}] (assistant): its call of {name}"
+            arguments = [entry for call in calls for entry in entries_of(call)]
+            for key in dict.fromkeys(key for key, _ in arguments):
+                if key and not stands_alone(key, window):
+                    yield f"messages[{block[0]}] (assistant): the argument {key}"
+            for key, value in arguments:
+                if isinstance(value, bool) and not any(stands_alone(word, window) for word in truths(value)):
+                    yield f"messages[{block[0]}] (assistant): the argument {key}"
+
+
+def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
+    """The positions of the messages behind the leading ones: each alone, results with the turn that they answer."""
+    block: list[int] = []
+    for position in range(leading, len(request)):
+        message = request[position]
+        if message["role"] == "tool" and block and calls_of(request[block[0]]):
+            block.append(position)
+            continue
+        if block:
+            yield block
+        block = [position]
+    if block:
+        yield block
+
+
+def _words_of(given: Sequence[Message], twin: Twin) -> list[int]:
+    """The words of messages in the order in which they stand there."""
+    told = (
+        part for message in given for part in (message.get("content"), *(_shown(call) for call in calls_of(message)))
+    )
+    return [number for part in told for number in _numbers_in(str(part), twin)]
+
+
+def _shown(call: Message) -> str:
+    function = function_of(call)
+    return f"{function.get('name')} {function.get('arguments')}"
+
+
+def _numbers_in(text: str, twin: Twin) -> list[int]:
+    return [number for _, _, number in words_in(text, twin)]
+
+
+_WHAT = {
+    "text": "its text",
+    "reasoning": "its reasoning",
+    "argument": "the argument {}",
+    "call": "its call of {}",
+    "definition": "{}",
+}
+
+
+def _told(request: Sequence[Message], piece: Piece) -> str:
+    """The piece in words, its message first."""
+    what = _WHAT[piece.kind].format(piece.name)
+    return f"messages[{piece.message}] ({request[piece.message]['role']}): {what}" if piece.message >= 0 else what
+
+
+def _once(told: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(told))

@@ -1,0 +1,164 @@
+"""Whether a prompt holds the tools as its twin's holds them: names, descriptions, names of parameters, their limits.
+
+`toolfmt.render.verify.delivery` asks. A template may test a question or a description that the twin has no words of,
+and then show other tools, or none; or rename a tool wherever it stands. The twin's prompt tells what to look for, and
+in which order, among the texts of the messages, so that what a message says is not taken for a definition. Nothing here
+raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from toolfmt.render.request.messages import Message
+from toolfmt.render.verify.sentinel_request import Piece, Twin, spellings, spellings_of, words_in
+
+BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
+"""What a prompt has where a description has whitespace: a template may break its lines, and begin each as it likes."""
+_BLANKS = re.compile(r"(?:\s|\\+[nrt])+")
+_LETTER = "[A-Za-z0-9_]"
+_BEFORE, _BEHIND = f"(?<!{_LETTER})", f"(?!{_LETTER})"
+_DEEPEST = 64
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """What stands in the twin's prompt at a place, and the tool that is not shown where it is missing; a text of a
+    message belongs to none.
+    """
+
+    begin: int
+    pattern: str
+    tool: str = ""
+
+
+def unnamed_tools(twin: Twin, twin_prompt: str) -> tuple[str, ...]:
+    """The tools that the twin's prompt describes and does not call by their names: the template writes others."""
+    words = words_in(twin_prompt, twin)
+    described = {twin.pieces[number].name for _, _, number in words if twin.pieces[number].kind == "definition"}
+    regions = list(_regions(twin, words, len(twin_prompt)))
+    return tuple(
+        name
+        for name in _names(twin.tools)
+        if name in described
+        and not any(re.compile(_by_itself([name])).search(twin_prompt, *region) for region in regions)
+    )
+
+
+def changed_tools(twin: Twin, twin_prompt: str, prompt: str, missing: Iterable[Piece]) -> tuple[str, ...]:
+    """The tools of which the prompt does not hold all that the twin's does, in its order; for prompts that cannot be
+    aligned. `missing` are the texts of messages that are known not to be there.
+    """
+    words = words_in(twin_prompt, twin)
+    expected = [*_worded(twin, words, frozenset(missing)), *_named(twin, words, twin_prompt)]
+    changed: dict[str, None] = {}
+    offset, told = 0, 0
+    since: dict[str, int] = {}
+    for one in sorted(expected, key=lambda one: one.begin):
+        if one.tool in changed:
+            continue  # what else there is of it would be found in another's definition
+        found = re.compile(one.pattern).search(prompt, offset)
+        if found is None and not one.tool:
+            # What was taken for a definition stands in this text, or behind it.
+            found = re.compile(one.pattern).search(prompt, told)
+            changed |= {tool: None for tool, end in since.items() if found and end > found.start()}
+        if found:
+            offset = found.end()
+            since, told = (since | {one.tool: offset}, told) if one.tool else ({}, offset)
+        elif one.tool:
+            changed[one.tool] = None
+    return tuple(changed)
+
+
+def _worded(twin: Twin, words: Sequence[tuple[int, int, int]], missing: frozenset[Piece]) -> Iterator[_Expected]:
+    """The texts of messages and definitions that words of the twin stand for; reasoning is not looked for."""
+    for begin, _, number in words:
+        piece = twin.pieces[number]
+        if piece.kind == "definition":
+            yield _Expected(begin, in_lines(piece.text), piece.name)
+        elif piece.kind != "reasoning" and piece not in missing:
+            yield _Expected(begin, "|".join(map(re.escape, dict.fromkeys(spellings_of(piece)))))
+
+
+def _named(twin: Twin, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
+    """The names of tools and of their parameters, and what limits these, as the twin's prompt has them around the
+    descriptions.
+    """
+    names = _names(twin.tools)
+    if not names:
+        return
+    parameters = {name: frozenset((*_parameters(tool), *_limits(_schema(tool)))) for name, tool in names.items()}
+    every = [*names, *dict.fromkeys(key for keys in parameters.values() for key in keys)]
+    whole = {written: name for name in reversed(every) for written in spellings(name)}
+    looked_for = re.compile(_by_itself(every))
+    last = ""
+    for region in _regions(twin, words, len(twin_prompt)):
+        for found in looked_for.finditer(twin_prompt, *region):
+            name = whole[found[0]]
+            # A name behind that of its tool is a parameter of it, before any it is the first's that has one.
+            owners = [last] if last and name in parameters[last] else [one for one in names if name in parameters[one]]
+            last = name if name in names else last
+            before = "" if re.match(_LETTER, twin_prompt[max(0, found.start() - 1) : found.start()]) else _BEFORE
+            behind = "" if re.match(_LETTER, twin_prompt[found.end() : found.end() + 1]) else _BEHIND
+            owner = name if name in names else owners[0]
+            yield _Expected(found.start(), before + re.escape(found[0]) + behind, owner)
+
+
+def _regions(twin: Twin, words: Sequence[tuple[int, int, int]], length: int) -> Iterator[tuple[int, int]]:
+    """Where the twin's prompt describes tools: from the text of a message up to that of another."""
+    reached = 0
+    runs = [(key, list(run)) for key, run in groupby(words, lambda word: twin.pieces[word[2]].kind == "definition")]
+    for at, (defines, run) in enumerate(runs):
+        if defines:
+            yield reached, runs[at + 1][1][0][0] if at + 1 < len(runs) else length
+        reached = run[-1][1]
+
+
+def _names(tools: Iterable[Message] | None) -> dict[str, Message]:
+    return {tool["function"]["name"]: tool for tool in tools or ()}
+
+
+def _parameters(schema: Any, depth: int = 0) -> Iterator[str]:
+    """The names of the parameters in a definition, at any depth."""
+    if depth >= _DEEPEST:
+        return
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties")
+        yield from (str(key) for key in (properties if isinstance(properties, Mapping) else ()) if key)
+    inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, (list, tuple)) else ()
+    for value in inner:
+        yield from _parameters(value, depth + 1)
+
+
+def _schema(tool: Message) -> Any:
+    return tool["function"].get("parameters")
+
+
+def _limits(schema: Any, depth: int = 0) -> Iterator[str]:
+    """What a schema limits values by, at any depth: types, the texts to choose from, and that these or some are."""
+    if depth >= _DEEPEST:
+        return
+    if isinstance(schema, Mapping):
+        yield from (word for word in ("enum", "required") if schema.get(word))
+        for told in (schema.get("type"), schema.get("enum")):
+            yield from (word for word in (told if isinstance(told, list) else [told]) if word and isinstance(word, str))
+    inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, (list, tuple)) else ()
+    for value in inner:
+        yield from _limits(value, depth + 1)
+
+
+def _by_itself(names: Iterable[str]) -> str:
+    """A pattern for any of the names, in any spelling, that is no part of a longer word than with one of the twin."""
+    spelled = sorted({written for name in names for written in spellings(name)}, key=len, reverse=True)
+    one_of = "|".join(map(re.escape, filter(None, spelled)))
+    return rf"(?:{_BEFORE}|(?<=\dz))(?:{one_of})(?:{_BEHIND}|(?=Zq\d))"
+
+
+def in_lines(text: str) -> str:
+    """A pattern for a text in any spelling, whatever lines it is broken into."""
+    spelled = dict.fromkeys(BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
+    return "|".join(spelled)

@@ -1,0 +1,1 @@
+"""What a template's syntax tree shows without running anything."""

@@ -1,0 +1,76 @@
+"""What the variables of a template's own are set to, and the constants in its expressions; nothing is evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.expressions import key_of
+from toolfmt.templates.analysis.variables import descendants
+
+ITEM = nodes.MarkSafe
+"""What a loop's variable is: jinja2 allows no node types beside its own, and no template can write this one."""
+Meanings: TypeAlias = dict[str, list[nodes.Node]]
+_MOST_NAMES = 60
+
+
+def meanings_of(tree: nodes.Template) -> Meanings:
+    """What each variable of the template's own is set to, wherever it is; of a loop's variable what it runs over."""
+    meanings: Meanings = {}
+    for node in descendants(tree):
+        match node:
+            case nodes.Assign(target=nodes.Name(name=name), node=nodes.Call(node=nodes.Name(name="namespace")) as made):
+                for pair in made.kwargs:
+                    meanings.setdefault(f"{name}.{pair.key}", []).append(pair.value)
+                continue
+            case nodes.Assign(target=target, node=value):
+                pass
+            case nodes.For(target=target, iter=runs_over):
+                value = ITEM(runs_over)
+            case nodes.AssignBlock(target=target):
+                value = nodes.Scope(node.body)
+            case _:
+                continue
+        for one in target.items if isinstance(target, nodes.Tuple) else [target]:
+            key = f"{one.name}.{one.attr}" if isinstance(one, nodes.NSRef) else getattr(one, "name", "")
+            meanings.setdefault(key, []).append(value)
+    return meanings
+
+
+def meant(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
+    """The nodes of an expression, and those of what its variables were set to."""
+    waiting, known = [node], set[str]()
+    while waiting:
+        for inner in descendants(waiting.pop()):
+            yield inner
+            key = key_of(inner)
+            if key in meanings and key not in known and len(known) < _MOST_NAMES:
+                known.add(key)
+                waiting += meanings[key]
+
+
+def constants_of(node: nodes.Node, meanings: Meanings) -> Iterator[object]:
+    """The constants in an expression but for the keys of what it looks up, and those that its variables hold where
+    they never hold anything else."""
+    keys = {id(inner.arg) for inner in descendants(node) if isinstance(inner, nodes.Getitem)}
+    for inner in descendants(node):
+        if isinstance(inner, nodes.Const) and not (id(inner) in keys and isinstance(inner.value, str)):
+            yield inner.value
+        held = meanings.get(key_of(inner), [])[:_MOST_NAMES]
+        if all(isinstance(value, (nodes.Const, nodes.List, nodes.Tuple, nodes.Dict)) for value in held):
+            yield from (constant for value in held for constant in _held(value))
+
+
+def _held(value: nodes.Node) -> Iterator[object]:
+    """What a constant, a list of constants or the keys of an object are."""
+    items: list[nodes.Expr] | list[nodes.Node]
+    match value:
+        case nodes.List() | nodes.Tuple():
+            items = value.items
+        case nodes.Dict():
+            items = [pair.key for pair in value.items]
+        case _:
+            items = [value]
+    yield from (item.value for item in items if isinstance(item, nodes.Const))

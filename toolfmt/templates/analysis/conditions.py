@@ -1,0 +1,153 @@
+"""What a condition of a template asks about, read from its syntax tree without running anything.
+
+A condition is the smallest part of a test: of `a and not b` there are two, `a` and `b`. Walks are loops, since a
+template may nest as deep as it likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.aliases import ITEM, Meanings, constants_of, meant
+from toolfmt.templates.analysis.expressions import bare, key_of, leaves
+from toolfmt.templates.analysis.nondeterminism import BY_LOT
+from toolfmt.templates.analysis.variables import descendants
+
+_LONGEST_TEXT = 200
+_MOST_MEANT = 1_000
+"""A bound against templates written to make reading them slow."""
+COUNTING = frozenset({"length", "count", "index", "index0", "revindex", "revindex0", "range", "truncate"})
+"""The filters, and the attributes of a loop, that count."""
+_EXACTLY = frozenset({"eq", "ne", "in", "notin", "==", "!=", "equalto", "sameas", "divisibleby"})
+_KINDS = frozenset({"role", "type", "recipient", "from"})
+_TEXTS = frozenset(
+    {"content", "text", "arguments", "description", "reasoning", "reasoning_content", "thinking", "name"}
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition, or a loop, asked whether it runs: its line, and what it asks about.
+
+    `about` is what it compares, empty where it asks only whether something is there, or is of a kind.
+    `texts` and `numbers` are the constants that it compares with, or calls something with, those that stand in a
+    variable included; `names` the variables and keys that it reads, and `calls` the functions, filters and methods,
+    those that its variables were set from included.
+    """
+
+    number: int
+    line: int
+    about: Literal["", "text", "number", "sum", "clock", "chance"]
+    texts: tuple[str, ...]
+    numbers: tuple[int, ...]
+    names: frozenset[str]
+    calls: frozenset[str]
+    holds: bool = True
+    """How it comes out where what it is asked for is done: false behind a `not`."""
+    refusal: int | None = None
+    """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
+    exact: bool = False
+    """Whether it asks for one number and no other, or for every so many-th."""
+
+
+def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
+    """What an expression asks, under this number; of a `loop` the expression is what it runs over."""
+    constants = list(constants_of(node, meanings))
+    texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
+    numbers = [value for value in constants if type(value) is int]
+    names, calls = set[str](), set[str]()
+    for inner in islice(meant(node, meanings), _MOST_MEANT):
+        match inner:
+            case nodes.Name(name=name) | nodes.Getattr(attr=name):
+                names.add(name)
+            case nodes.Getitem(arg=nodes.Const(value=str(name))):
+                names.add(name)
+            case nodes.Filter(name=name) | nodes.Call(node=nodes.Getattr(attr=name) | nodes.Name(name=name)):
+                calls.add(name)
+    about = "" if loop else _about(node, meanings, texts, numbers, calls | names)
+    return Condition(
+        number,
+        node.lineno,
+        about,
+        tuple(dict.fromkeys(texts)),
+        tuple(dict.fromkeys(numbers)),
+        frozenset(names),
+        frozenset(calls),
+        exact=about == "sum" or (about == "number" and _is_exact(node)),
+    )
+
+
+def _is_exact(node: nodes.Node) -> bool:
+    """Whether a comparison asks if something is a number, one of some numbers, or a multiple of one."""
+    match node:
+        case nodes.Compare():
+            return any(operand.op in _EXACTLY for operand in node.ops)
+        case nodes.Test():
+            return node.name in _EXACTLY
+        case _:
+            return False
+
+
+def _about(
+    node: nodes.Node, meanings: Meanings, texts: list[str], numbers: list[int], known: set[str]
+) -> Literal["", "text", "number", "sum", "clock", "chance"]:
+    """What a comparison looks at; nothing where it asks only whether something is there, or is of a kind."""
+    match node:
+        case nodes.Compare() | nodes.Test(args=[_, *_]) | nodes.Test(name="odd" | "even"):
+            pass
+        case nodes.Call(node=nodes.Getattr(attr="startswith" | "endswith" | "count" | "find")):
+            pass
+        case _:
+            return ""
+    if "strftime_now" in known:
+        return "clock"
+    if known & BY_LOT:
+        return "chance"
+    if any(isinstance(inner, (nodes.Mod, nodes.FloorDiv)) for inner in descendants(node)):
+        return "sum" if any(abs(number) > 2 for number in numbers) else ""  # whose turn it is
+    if any(abs(number) > 1 for number in numbers):
+        return "number"  # a length, a counter of the template's own, a number in what a call is given
+    return "text" if texts and not _asks_for_a_kind(node, meanings) else ""
+
+
+def _asks_for_a_kind(node: nodes.Node, meanings: Meanings) -> bool:
+    """Whether a comparison asks for a role, for the type of a part, or whether an object has a key."""
+    if not isinstance(node, nodes.Compare):
+        return False
+    sides: list[nodes.Node] = [node.expr, *(operand.expr for operand in node.ops)]
+    if isinstance(node.expr, nodes.Const) and node.ops[0].op in ("in", "notin"):
+        # A key is asked of what a loop runs over, or of what is written as a path; a text is mostly in a variable.
+        held = sides[1]
+        loops = isinstance(held, nodes.Name) and any(isinstance(of, ITEM) for of in meanings.get(held.name, ()))
+        texts = isinstance(held, nodes.Getattr | nodes.Getitem) and _last_key(held) in _TEXTS
+        return (loops or not isinstance(held, nodes.Name)) and not texts and _last_key(bare(held)) not in _TEXTS
+    if all(_constant(side, meanings) for side in sides):
+        return True
+    for side in sides:
+        keys = [_last_key(inner) for of in (side, *meanings.get(key_of(side), ())) for inner in leaves(of)]
+        if any(key in _KINDS for key in keys):
+            return True
+    return False
+
+
+def _constant(node: nodes.Node, meanings: Meanings) -> bool:
+    """Whether an expression is a constant, or a variable that never holds anything else: a state of the template's."""
+    values = meanings.get(key_of(node), [node])
+    return all(isinstance(value, nodes.Const) for value in values)
+
+
+def _last_key(node: nodes.Node) -> str:
+    """The key that an expression looks up last: `type` of `part.type`, `part['type']` and `part.get('type')`."""
+    match node:
+        case nodes.Getattr(attr=key) | nodes.Getitem(arg=nodes.Const(value=str(key))):
+            return key
+        case nodes.Call(node=nodes.Getattr(attr="get"), args=[nodes.Const(value=str(key)), *_]):
+            return key
+        case nodes.Name(name=key):
+            return key
+        case _:
+            return ""

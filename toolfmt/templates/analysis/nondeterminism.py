@@ -1,0 +1,36 @@
+"""Where a template asks the clock or draws by lot, read from its syntax tree without running anything."""
+
+from __future__ import annotations
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.variables import descendants
+
+BY_LOT = frozenset({"random", "lipsum"})
+"""The filters and functions whose result nobody can know."""
+
+
+def draws_line(tree: nodes.Template) -> int | None:
+    """The first line with a filter or a function that draws by lot; None where there is none."""
+    drawing = (
+        node.lineno
+        for node in descendants(tree)
+        if isinstance(node, (nodes.Filter, nodes.Name)) and node.name in BY_LOT
+    )
+    return min(drawing, default=None)
+
+
+def clock_formats(tree: nodes.Template) -> tuple[str, ...]:
+    """The constant formats that `strftime_now` is called with."""
+    return tuple(
+        dict.fromkeys(
+            node.args[0].value
+            for node in descendants(tree)
+            if isinstance(node, nodes.Call)
+            and isinstance(node.node, nodes.Name)
+            and node.node.name == "strftime_now"
+            and node.args
+            and isinstance(node.args[0], nodes.Const)
+            and isinstance(node.args[0].value, str)
+        )
+    )

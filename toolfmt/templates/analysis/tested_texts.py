@@ -1,0 +1,82 @@
+"""The texts that a template looks for in other texts, read from its syntax tree without running anything.
+
+`'</think>' in content`, `content.split('</think>')`, `content.startswith('<tool_response>')`: what a message says then
+decides how it is rendered. Which of the texts a message can really reach is for the probes to find out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.variables import in_text_order
+
+Place: TypeAlias = Literal["start", "end", "anywhere"]
+
+_METHODS: dict[str, Place] = {
+    "startswith": "start",
+    "removeprefix": "start",
+    "endswith": "end",
+    "removesuffix": "end",
+    **dict.fromkeys(
+        ("split", "rsplit", "partition", "rpartition", "replace", "find", "rfind", "index", "count"), "anywhere"
+    ),
+}
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class TestedText:
+    """A text that is looked for, where in the other one, and the lines of the template that do it."""
+
+    text: str
+    place: Place
+    lines: tuple[int, ...]
+
+    @property
+    def line(self) -> int:
+        """The first of them."""
+        return self.lines[0]
+
+
+def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
+    """Every one once a place, in the order of the lines; blanks and texts over 200 characters left out."""
+    lines: dict[tuple[str, Place], dict[int, None]] = {}
+    for line, text, place in sorted(_found(tree), key=lambda found: found[0]):
+        if text.strip() and len(text) <= _LONGEST:
+            lines.setdefault((text, place), {})[line] = None
+    return tuple(TestedText(*looked_for, tuple(found)) for looked_for, found in lines.items())
+
+
+def _found(tree: nodes.Template) -> Iterator[tuple[int, str, Place]]:
+    every = list(in_text_order(tree))
+    for compare in (node for node in every if isinstance(node, nodes.Compare) and node.ops):
+        if compare.ops[0].op in ("in", "notin"):
+            yield from _texts([compare.expr], "anywhere")
+        elif _about_content(compare.expr):
+            yield from _texts([compare.ops[0].expr], "anywhere")
+    for call in (node for node in every if isinstance(node, nodes.Call)):
+        if isinstance(call.node, nodes.Getattr) and call.node.attr in _METHODS:
+            yield from _texts(call.args[:1], _METHODS[call.node.attr])
+    for called in (node for node in every if isinstance(node, nodes.Filter)):
+        if called.name == "replace":
+            yield from _texts(called.args[:1], "anywhere")
+
+
+def _about_content(node: nodes.Node) -> bool:
+    """Whether an expression is a message's content: what it equals is tested as well."""
+    key = node.arg if isinstance(node, nodes.Getitem) else None
+    return (isinstance(node, nodes.Getattr) and node.attr == "content") or (
+        isinstance(key, nodes.Const) and key.value == "content"
+    )
+
+
+def _texts(expressions: list[nodes.Expr], place: Place) -> Iterator[tuple[int, str, Place]]:
+    for expression in expressions:
+        items = expression.items if isinstance(expression, (nodes.Tuple, nodes.List)) else [expression]
+        for item in items:
+            if isinstance(item, nodes.Const) and isinstance(item.value, str):
+                yield item.lineno, item.value, place

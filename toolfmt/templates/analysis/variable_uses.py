@@ -1,0 +1,293 @@
+"""What a template's syntax tree says of the variables it takes from its caller: default, what they are compared with.
+
+`ChatTemplate.variable_uses` calls it. Nothing is evaluated or folded: a template's code never runs here, and a default
+is told as the source has it. A variable's value is followed through plain assignments and namespaces
+(`set thinking = enable_thinking | default(true)`), not through macros.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.expressions import (
+    asks_defined,
+    bare,
+    conditions,
+    is_bool,
+    is_name,
+    key_of,
+    leaves,
+    says_given,
+    source_of,
+    subjects,
+    wanted_value,
+)
+from toolfmt.templates.analysis.variables import descendants
+
+Plain: TypeAlias = str | int | float | bool
+Manner: TypeAlias = Literal["asked", "printed", "iterated", "keyed"]
+"""How a value is used: asked whether it is true, joined to text, gone through as a list, looked into by a key."""
+
+# A bound against templates written to make reading them slow: a test is walked once for each of its variables.
+_MOST_ASKED = 8
+_DEFAULT_FILTERS = frozenset({"default", "d"})
+_LIST_FILTERS = frozenset({"length", "count", "join", "first", "last", "map", "selectattr", "rejectattr", "list"})
+_OPERATORS = {"eq", "ne", "in", "notin", "lt", "lteq", "gt", "gteq"}
+_COMPARING_TESTS = {"sameas", "eq", "equalto", "==", "ne", "in"}
+
+
+@dataclass(frozen=True)
+class VariableUse:
+    """One variable: the first line that names it, the source of its default (None where that is not said), the literals
+    it is compared with, how it is used, the keys it is asked for.
+
+    `own` is a name that the template also assigns itself without asking whether its caller gave it: a leftover of its
+    own bookkeeping rather than something to give.
+    """
+
+    name: str
+    line: int
+    default: str | None = None
+    literals: tuple[Plain, ...] = ()
+    manners: frozenset[Manner] = frozenset()
+    keys: tuple[str, ...] = ()
+    own: bool = False
+
+
+def variable_uses(tree: nodes.Template, names: Iterable[str]) -> tuple[VariableUse, ...]:
+    """The uses of these names, in the order of their first lines."""
+    reader = _Uses(set(names))
+    reader.read(tree)
+    return tuple(sorted(map(reader.use, sorted(reader.lines)), key=lambda use: use.line))
+
+
+class _Uses:
+    """Gathers by name what one walk over the tree shows."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+        self._stands_for: dict[str, set[str]] = {name: {name} for name in names}
+        self.lines: dict[str, int] = {}
+        self._said: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._implied: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._literals: dict[str, dict[tuple[type, Plain], Plain]] = defaultdict(dict)
+        self._manners: dict[str, set[Manner]] = defaultdict(set)
+        self._keys: dict[str, set[str]] = defaultdict(set)
+        self._items: dict[str, set[str]] = defaultdict(set)
+        self._asked_first: set[tuple[str, int]] = set()
+        self._assigned: list[tuple[str, nodes.Node]] = []
+
+    def read(self, tree: nodes.Template) -> None:
+        everything = list(descendants(tree))
+        self._follow(sorted((n for n in everything if isinstance(n, nodes.Assign)), key=lambda node: node.lineno))
+        for node in everything:
+            if isinstance(node, nodes.For) and isinstance(node.target, nodes.Name):
+                # What an item is compared with is what the list may hold.
+                for leaf in leaves(node.iter):
+                    self._items[node.target.name] |= self._meant(leaf)
+        for node in everything:
+            self._node(node)
+
+    def use(self, name: str) -> VariableUse:
+        said = sorted(set(self._said[name]))
+        if not said and not self._manners[name] & {"printed", "iterated", "keyed"}:
+            implied = sorted(set(self._implied[name]))
+            # Where one test takes an absent value for true and another for false, it is a third thing.
+            said = implied[:1] if len({text for _, text in implied}) == 1 else []
+        default = " or ".join(dict.fromkeys(text for _, text in said)) or None
+        own = any(target == name and (name, id(node)) not in self._asked_first for target, node in self._assigned)
+        literals = sorted(self._literals[name].values(), key=lambda value: (str(type(value)), str(value)))
+        manners = frozenset(self._manners[name])
+        return VariableUse(
+            name, self.lines[name], default, tuple(literals), manners, tuple(sorted(self._keys[name])), own
+        )
+
+    # --- what stands for what
+
+    def _follow(self, assignments: list[nodes.Assign]) -> None:
+        for assignment in assignments:
+            target, value = assignment.target, assignment.node
+            if isinstance(value, nodes.Call) and isinstance(value.node, nodes.Name) and value.node.name == "namespace":
+                if isinstance(target, nodes.Name):
+                    for keyword in value.kwargs:
+                        self._becomes(f"{target.name}.{keyword.key}", keyword.value)
+            elif isinstance(target, nodes.NSRef):
+                self._becomes(f"{target.name}.{target.attr}", value)
+            elif isinstance(target, nodes.Name):
+                self._becomes(target.name, value)
+
+    def _becomes(self, key: str, value: nodes.Node) -> None:
+        meant = {name for leaf in leaves(value) for name in self._stands_for.get(key_of(leaf), ())}
+        if meant:
+            self._stands_for.setdefault(key, set()).update(meant)
+
+    def _meant(self, node: nodes.Node) -> set[str]:
+        return self._stands_for.get(key_of(bare(node)), set())
+
+    # --- one node
+
+    def _node(self, node: nodes.Node) -> None:
+        match node:
+            case nodes.Name() if node.name in self._names:
+                if node.ctx == "load":
+                    self.lines[node.name] = min(node.lineno, self.lines.get(node.name, node.lineno))
+            case nodes.Assign():
+                self._assignment(node)
+            case nodes.AssignBlock() if isinstance(node.target, nodes.Name):
+                self._assigned.append((node.target.name, node))
+            case nodes.If():
+                self._if(node)
+            case nodes.CondExpr():
+                self._conditional(node)
+            case nodes.And() | nodes.Or() | nodes.Not():
+                self._truth(node)
+            case nodes.Compare():
+                self._comparison(node)
+            case nodes.Test():
+                self._test(node)
+            case nodes.Filter():
+                self._filter(node)
+            case nodes.For():
+                self._mark_leaves(node.iter, "iterated")
+            case nodes.Getattr() | nodes.Getitem():
+                self._look_up(node)
+            case nodes.Output() | nodes.Concat():
+                for part in node.nodes:
+                    self._mark_leaves(part, "printed")
+            case nodes.Add():
+                self._mark(node.left, "printed")
+                self._mark(node.right, "printed")
+
+    def _mark(self, node: nodes.Node, manner: Manner) -> None:
+        for name in self._meant(node):
+            self._manners[name].add(manner)
+
+    def _mark_leaves(self, node: nodes.Node, manner: Manner) -> None:
+        for leaf in leaves(node):
+            self._mark(leaf, manner)
+
+    def _assignment(self, node: nodes.Assign) -> None:
+        if isinstance(node.target, nodes.Name):
+            name = node.target.name
+            self._assigned.append((name, node))
+            if any(is_name(leaf, name) for leaf in leaves(node.node)):
+                self._asked_first.add((name, id(node)))
+        value = node.node
+        if isinstance(value, nodes.Or) and isinstance(value.left, nodes.Name):
+            self._says(value.left.name, value.right)
+
+    def _if(self, node: nodes.If) -> None:
+        """`if x is not defined` … `set x = …`, and the branch behind `if x is defined`."""
+        self._mark_asked(node.test)
+        for name in self._asked_names(node.test):
+            given = says_given(node.test, name)
+            if given is not None:
+                self._branch(name, node.body, default=not given)
+                self._branch(name, node.else_, default=given)
+
+    def _branch(self, name: str, body: list[nodes.Node], *, default: bool) -> None:
+        """What a branch that asked for the variable first assigns to it; `default` where nobody gave it there."""
+        for below in (below for inner in body for below in descendants(inner)):
+            if isinstance(below, (nodes.Assign, nodes.AssignBlock)) and is_name(below.target, name):
+                self._asked_first.add((name, id(below)))
+                if default and isinstance(below, nodes.Assign):
+                    self._says(name, below.node)
+
+    def _conditional(self, node: nodes.CondExpr) -> None:
+        """`x if x is defined else …`."""
+        self._mark_asked(node.test)
+        for name in self._asked_names(node.test):
+            given = says_given(node.test, name)
+            mine, other = (node.expr1, node.expr2) if given else (node.expr2, node.expr1)
+            if given is not None and other is not None and mine is not None:
+                if any(is_name(leaf, name) for leaf in leaves(mine)):
+                    self._says(name, other)
+                elif is_bool(mine) and is_bool(other):
+                    self._implies(name, other)
+
+    def _truth(self, node: nodes.And | nodes.Or | nodes.Not) -> None:
+        """`x is defined and x`: a variable that is not given acts as the other one does there."""
+        for operand in (node.node,) if isinstance(node, nodes.Not) else (node.left, node.right):
+            if isinstance(operand, (nodes.Name, nodes.Getattr)):
+                self._mark(operand, "asked")
+        if isinstance(node, nodes.Not) or not asks_defined(node.left):
+            return
+        for name in self._asked_names(node.left):
+            given = says_given(node.left, name)
+            wanted = wanted_value(node.right, name)
+            if wanted is not None and given is not None and given == isinstance(node, nodes.And):
+                # `is defined and x`: not given counts as not x; `is not defined or x`: not given counts as x.
+                self._implied[name].append((node.lineno, str(wanted != given).lower()))
+
+    def _mark_asked(self, test: nodes.Node) -> None:
+        for leaf in conditions(test):
+            self._mark(leaf, "asked")
+
+    def _asked_names(self, test: nodes.Node) -> set[str]:
+        """The variables a test is about; none where these are very many, which no real template asks at once."""
+        names = {node.name for node in subjects(test) if isinstance(node, nodes.Name) and node.name in self._names}
+        return names if len(names) <= _MOST_ASKED else set()
+
+    def _comparison(self, node: nodes.Compare) -> None:
+        for operand in node.ops:
+            if operand.op in ("in", "notin") and not isinstance(node.expr, nodes.Const):
+                self._mark(operand.expr, "iterated")
+            if operand.op in _OPERATORS:
+                for one, other in ((node.expr, operand.expr), (operand.expr, node.expr)):
+                    self._compared(self._meant(one) | self._items.get(key_of(one), set()), other)
+
+    def _test(self, node: nodes.Test) -> None:
+        meant = self._meant(node.node)
+        if node.name in _COMPARING_TESTS and node.args:
+            self._compared(meant, node.args[0])
+        elif node.name in ("true", "false", "boolean"):
+            for name in meant:
+                self._manners[name].add("asked")
+
+    def _compared(self, meant: set[str], other: nodes.Node) -> None:
+        constants = other.items if isinstance(other, (nodes.List, nodes.Tuple)) else [other]
+        for constant in constants:
+            if isinstance(constant, nodes.Const) and isinstance(constant.value, (str, int, float, bool)):
+                for name in meant:
+                    if isinstance(constant.value, bool):
+                        self._manners[name].add("asked")
+                    else:
+                        self._literals[name][type(constant.value), constant.value] = constant.value
+
+    def _filter(self, node: nodes.Filter) -> None:
+        if node.node is None:
+            return
+        if node.name in _DEFAULT_FILTERS and isinstance(node.node, nodes.Name) and node.node.name in self._names:
+            self._says(node.node.name, node.args[0] if node.args else nodes.Const(""))
+        if node.name in _LIST_FILTERS:
+            self._mark(node.node, "iterated")
+
+    def _look_up(self, node: nodes.Getattr | nodes.Getitem) -> None:
+        if not isinstance(node.node, nodes.Name):
+            return
+        for name in self._stands_for.get(node.node.name, ()):
+            if isinstance(node, nodes.Getattr):
+                key = node.attr
+            elif isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
+                key = node.arg.value
+            else:
+                self._manners[name].add("iterated")
+                continue
+            if not hasattr(str, key) and not hasattr(dict, key):
+                self._manners[name].add("keyed")
+                self._keys[name].add(key)
+
+    def _says(self, name: str, default: nodes.Node) -> None:
+        text = source_of(default)
+        if name in self._names and text is not None and not is_name(default, name):
+            self._said[name].append((default.lineno or 0, text))
+
+    def _implies(self, name: str, default: nodes.Node) -> None:
+        text = source_of(default)
+        if text is not None:
+            self._implied[name].append((default.lineno or 0, text))

@@ -1,0 +1,1 @@
+"""Compiling and rendering a chat template as transformers does."""

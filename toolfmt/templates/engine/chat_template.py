@@ -1,0 +1,403 @@
+"""One chat template: checked when it is made, compiled when it is first rendered, rendered as transformers renders it.
+
+The façade and the probes of the inspection room call it. Whatever goes wrong inside a template, of whatever type, comes
+out as a `TemplateError` of one line with the template's own line where jinja2 lets it be found. Making a `ChatTemplate`
+and reading its attributes parses and evaluates nothing; compiling (which folds constants) and rendering run untrusted
+code without any bound on time or memory: whoever does not trust the template does that in a process with limits.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from types import FrameType, MappingProxyType
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2.utils import internal_code
+
+from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHit, TemplateError
+from toolfmt.messages.tools import kind_of
+from toolfmt.templates.analysis.compared_names import compared_names, compared_words
+from toolfmt.templates.analysis.cuts import cuts
+from toolfmt.templates.analysis.matched_texts import MatchedText, matched_texts
+from toolfmt.templates.analysis.nondeterminism import clock_formats, draws_line
+from toolfmt.templates.analysis.tested_roles import tested_roles
+from toolfmt.templates.analysis.tested_texts import TestedText, tested_texts
+from toolfmt.templates.analysis.variable_uses import VariableUse, variable_uses
+from toolfmt.templates.analysis.variables import caller_names, calls, copied, filters, keys, tree_size
+from toolfmt.templates.engine.branch_coverage import FILTER, Watch, watch
+from toolfmt.templates.engine.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
+from toolfmt.templates.engine.expression_lines import Spanning, line_of_lookup, missing, spanning
+from toolfmt.templates.engine.line_output import by_lines, holds_back, unmarked
+from toolfmt.templates.engine.nesting import nesting
+from toolfmt.templates.engine.syntax_hints import hint
+
+# Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
+LONGEST_SOURCE = 1_000_000
+"""The most characters a template's source may have."""
+
+# Of the same templates the largest tree has 5,001 nodes.
+LARGEST_TREE = 100_000
+"""The most nodes the syntax tree of a template may have."""
+
+FROZEN_NOW = datetime(2025, 1, 1, 12)
+"""What the clock of a template shows where the caller names no time, so that a render never depends on the day."""
+
+_LONGEST_MESSAGE = 500
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NO_TOKENS: Mapping[str, str] = MappingProxyType({})
+# The names a message's reasoning goes by; transformers gives every template the first two, whichever the caller used.
+_REASONING = ("reasoning_content", "thinking", "reasoning")
+
+
+class ChatTemplate:
+    """A chat template that parses.
+
+    Takes the source, the special tokens that the template reads as variables, and what messages call the template
+    (its file). Raises `TemplateError` where the source is no jinja2, `LimitHit` where it is longer than
+    `LONGEST_SOURCE` or its syntax tree larger than `LARGEST_TREE`.
+
+    `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
+    defines; `variable_uses` their defaults and uses, as the syntax tree has them; `uses_clock` whether it calls
+    `strftime_now`, so that its prompts change with the date.
+    """
+
+    def __init__(
+        self, source: str, special_tokens: Mapping[str, str] = _NO_TOKENS, *, origin: str = "chat template"
+    ) -> None:
+        self.source = source
+        self.special_tokens = dict(special_tokens)
+        self.origin = origin
+        if len(source) > LONGEST_SOURCE:
+            raise LimitHit(
+                f"{origin}: the source has {len(source):,} characters, over the limit of 1 MB; "
+                "chat templates have some thousand: check that this file is one",
+                "source size",
+            )
+        try:
+            self._tree = environment().parse(source)
+            if (size := tree_size(self._tree)) > LARGEST_TREE:
+                raise TooMuch(f"a syntax tree of {size:,} nodes, over the limit of {LARGEST_TREE:,}", "syntax tree")
+            provided = {*environment().globals, "strftime_now", "loop", "self"}
+            self.variables: tuple[str, ...] = tuple(sorted(caller_names(self._tree) - provided))
+            self.uses_clock = calls(self._tree, "strftime_now")
+            self.variable_uses: tuple[VariableUse, ...] = variable_uses(self._tree, self.variables)
+        except Exception as error:  # noqa: BLE001 - untrusted source, and jinja2 lets any type through
+            self._fail("not-parsed", error)
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> str:
+        """The prompt, byte for byte what transformers' `render_jinja_template` returns for the same arguments.
+
+        Takes the messages and tools as they are (None values are not dropped, keys not reordered); `now` is the time
+        the template's clock shows, `FROZEN_NOW` where None; other keywords are variables of the template and go before
+        special tokens of the same name. Raises `TemplateError` where the template refuses or fails, `LimitHit` where
+        memory runs out or the prompt is longer than any, `BadMessages` and `BadTools` where these are no such lists.
+        """
+        given = self._given(messages, tools, add_generation_prompt, now, variables)
+        try:
+            template = self._compiled
+            # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
+            return _bounded(template.root_render_func(template.new_context(given())))
+        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+            self._fail("not-rendered", error)
+
+    def pieces(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        innermost: bool = False,
+        **variables: Any,
+    ) -> list[tuple[str, int]]:
+        """The prompt that `render` makes of the same arguments, cut into the texts that were written at one go, each
+        with the line of the template that wrote it: in a macro or a set block too, unless the template does something
+        to what they wrote (measures or cuts it) before it prints it; then it counts where it is printed. What a macro
+        was given and prints as it is, and whatever a macro writes that is called from several places, counts where the
+        macro is called, unless the `innermost` line is wanted.
+
+        Raises what `render` raises.
+        """
+        given = self._given(messages, tools, add_generation_prompt, now, variables)
+        try:
+            plain = _pieces(self._by_lines, given())
+            if not self._holds_back:
+                return plain
+            try:
+                marked = unmarked(_pieces(self._by_marked_lines, given()), innermost=innermost)
+            except Exception:  # noqa: BLE001 - the marks stand in what the template may look at
+                return plain
+            same = "".join(text for text, _ in marked) == "".join(text for text, _ in plain)
+            return marked if same else plain
+        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+            self._fail("not-rendered", error)
+
+    def clock_lines(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        now: datetime | None = None,
+        **variables: Any,
+    ) -> list[int]:
+        """The lines of the template that ask the clock while `render` renders the same arguments, in that order.
+
+        Raises what `render` raises.
+        """
+        asked: list[int] = []
+        show = clock(now or FROZEN_NOW)
+
+        def watched(format: str) -> str:
+            line = _line_of_caller()
+            asked.extend([] if line is None else [line])
+            return show(format)
+
+        given = self._given(messages, tools, add_generation_prompt, now, variables)
+        try:
+            template = self._compiled
+            for _ in template.root_render_func(template.new_context({**given(), "strftime_now": watched})):
+                pass
+        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+            self._fail("not-rendered", error)
+        return asked
+
+    def line_of(self, *patterns: str) -> int | None:
+        """The first line (from 1) of the source where the first of the regular expressions that match does, or None."""
+        matches = (re.compile(pattern, re.MULTILINE).search(self.source) for pattern in patterns)
+        found = next((match for match in matches if match is not None), None)
+        return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
+
+    def in_one_expression(self, line: int, other: int) -> bool:
+        """Whether an expression stands on both lines."""
+        return any(one.first <= min(line, other) and max(line, other) <= one.last for one in self._spanning)
+
+    def _given(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        add_generation_prompt: bool,
+        now: datetime | None,
+        variables: Mapping[str, Any],
+    ) -> Callable[[], dict[str, Any]]:
+        """What makes the template's variables, once messages and tools are known to be lists of objects."""
+        _check_list(messages, "messages", BadMessages)
+        if tools is not None:
+            _check_list(tools, "tools", BadTools)
+        return lambda: {
+            "strftime_now": clock(now or FROZEN_NOW),
+            "documents": None,
+            **plain({**self.special_tokens, **variables}),
+            "messages": [_with_reasoning_names(message) for message in plain(list(messages))],
+            "tools": plain(None if tools is None else list(tools)),
+            "add_generation_prompt": add_generation_prompt,
+        }
+
+    @cached_property
+    def tested_texts(self) -> tuple[TestedText, ...]:
+        """The texts that the template looks for in others, or cuts them at; in the order of its lines."""
+        return tested_texts(self._tree)
+
+    @cached_property
+    def matched_texts(self) -> tuple[MatchedText, ...]:
+        """The texts that the template compares others with outside its conditions; in the order of its lines."""
+        return matched_texts(self._tree)
+
+    @cached_property
+    def compared_names(self) -> tuple[str, ...]:
+        """The names that the template compares a name with; in the order of its text."""
+        return compared_names(self._tree)
+
+    @cached_property
+    def compared_words(self) -> tuple[str, ...]:
+        """The words that the template compares anything with, or lists; in the order of its text."""
+        return compared_words(self._tree)
+
+    @cached_property
+    def tested_roles(self) -> tuple[str, ...]:
+        """The roles that the template tests messages for."""
+        return tested_roles(self._tree)
+
+    @cached_property
+    def _by_lines(self) -> jinja2.Template:
+        """The template again, compiled so that every text it writes is one of a single line that is known."""
+        return _made(by_lines(copied(self._tree)))
+
+    @cached_property
+    def _by_marked_lines(self) -> jinja2.Template:
+        """The same, with marks in what macros and set blocks write."""
+        return _made(by_lines(copied(self._tree), marked=True))
+
+    @cached_property
+    def _spanning(self) -> tuple[Spanning, ...]:
+        return spanning(self._tree)
+
+    @cached_property
+    def _holds_back(self) -> bool:
+        return holds_back(self._tree)
+
+    @cached_property
+    def nesting(self) -> int:
+        """How deep the source nests."""
+        return nesting(self._tree)
+
+    @cached_property
+    def filters(self) -> dict[str, int]:
+        """The filters that the source uses, each with the line where it is used first."""
+        return filters(self._tree)
+
+    @cached_property
+    def keys(self) -> dict[str, int]:
+        """The keys that the source asks its caller's objects for, each with the line that does first."""
+        return keys(self._tree)
+
+    @property
+    def unknown_filters(self) -> dict[str, int]:
+        """The filters that the environment does not have, each with the line where it is used first."""
+        return {name: line for name, line in self.filters.items() if name not in environment().filters}
+
+    @cached_property
+    def cuts(self) -> dict[int, int]:
+        """The numbers of two and more at which the template cuts texts and lists, each with its first line."""
+        return cuts(self._tree)
+
+    @cached_property
+    def draws_line(self) -> int | None:
+        """The first line that draws by lot (`random`, `lipsum`); None where none does."""
+        return draws_line(self._tree)
+
+    @cached_property
+    def clock_formats(self) -> tuple[str, ...]:
+        """The formats in which the template asks the clock, as far as they are constants."""
+        return clock_formats(self._tree)
+
+    @cached_property
+    def watch(self) -> Watch:
+        """How the template's conditions have come out in its renders, from the first time that this is asked on; made
+        before the first render, since the template is compiled otherwise then. Empty where it cannot be watched.
+        """
+        tree = copied(self._tree)
+        try:
+            watched = Watch(watch(tree))
+            own = environment().overlay()
+            own.filters = {**own.filters, FILTER: watched.filter}
+            self._compiled = jinja2.Template.from_code(own, own.compile(tree), own.make_globals(None))
+        except Exception:  # noqa: BLE001 - one that fails when it is compiled fails at its first render
+            return Watch()
+        return watched
+
+    @cached_property
+    def _compiled(self) -> jinja2.Template:
+        return _made(copied(self._tree))
+
+    def _fail(self, kind: FailureKind, error: Exception) -> NoReturn:
+        line = _line(error)
+        if line is not None and isinstance(error, jinja2.UndefinedError) and (key := missing(str(error))):
+            line = line_of_lookup(self._spanning, line, key)
+        place = f"{self.origin}{'' if line is None else f', line {line}'}"
+        if isinstance(error, (TooMuch, MemoryError)):
+            limit, what = (error.limit, str(error)) if isinstance(error, TooMuch) else ("memory", "memory ran out")
+            raise LimitHit(f"{place}: {what}", limit, line, own_words=what) from None
+        if isinstance(error, Refusal):
+            kind = "refused"
+        happened, own_words = HAPPENED[kind], " ".join(self._own_words(error).split())
+        room = _LONGEST_MESSAGE - len(f"{happened}: ")
+        if len(own_words) > room:
+            own_words = own_words[:room] + "…"
+        raise TemplateError(f"{place}: {happened}: {own_words}".removesuffix(": "), line, kind, own_words) from error
+
+    def _own_words(self, error: Exception) -> str:
+        """What was said: by the template where it refuses, else by the engine, the exception's name first."""
+        if isinstance(error, Refusal):
+            return str(error)
+        if isinstance(error, jinja2.TemplateSyntaxError):
+            more = hint(environment(), self.source, error.message or "")
+            return f"{f'{error.message}'.rstrip('.')}; {more}" if more else f"{error.message}"
+        # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
+        text = error.msg if isinstance(error, SyntaxError) else error
+        return f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def _made(tree: jinja2.nodes.Template) -> jinja2.Template:
+    code = environment().compile(tree)
+    return jinja2.Template.from_code(environment(), code, environment().make_globals(None))
+
+
+def _pieces(template: jinja2.Template, given: dict[str, Any]) -> list[tuple[str, int]]:
+    """What the template writes, each text with its line."""
+    lines = [(code, line) for line, code in template.debug_info]
+    written: Any = template.root_render_func(template.new_context(given))
+    # A generator that has yielded stands on the line of its code that did.
+    return [(text, _template_line(lines, written.gi_frame.f_lineno)) for text in written if text]
+
+
+def _bounded(pieces: Iterable[str]) -> str:
+    """The pieces joined; raises where they are longer than any prompt."""
+    length, kept = 0, []
+    for piece in pieces:
+        length += len(piece)
+        if length > LONGEST_OUTPUT:
+            raise TooMuch(f"the prompt is longer than {LONGEST_OUTPUT:,} characters", "output")
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _with_reasoning_names(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with its reasoning under the names that templates read; keys in the order transformers gives them."""
+    reasoning = next((message[name] for name in _REASONING if message.get(name) is not None), None)
+    return message if reasoning is None else {"thinking": reasoning, **message, "reasoning_content": reasoning}
+
+
+def _check_list(value: object, name: str, error: type[BadMessages | BadTools]) -> None:
+    if not isinstance(value, (list, tuple)):
+        raise error(f"{name} must be a list of objects, not {kind_of(value)}")
+    for position, item in enumerate(value):
+        if not isinstance(item, Mapping):
+            raise error(f"{name}[{position}] must be an object, not {kind_of(item)}")
+
+
+def _line(error: BaseException) -> int | None:
+    """The line of the template that raised: the innermost frame of the traceback that runs a template's code."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return error.lineno
+    line = None
+    step = error.__traceback__
+    while step is not None:
+        template = step.tb_frame.f_globals.get("__jinja_template__")
+        # What stands for a filter that there is not is code of jinja2's own, ahead of the first line.
+        if template is not None and step.tb_frame.f_code not in internal_code:
+            line = template.get_corresponding_lineno(step.tb_lineno)
+        step = step.tb_next
+    return line
+
+
+def _template_line(lines: Sequence[tuple[int, int]], code_line: int) -> int:
+    """The template's line of a line of its code; `lines` pairs lines of code with lines of the template, in order."""
+    place = bisect_right(lines, code_line, key=lambda pair: pair[0])
+    return lines[place - 1][1] if place else 1
+
+
+def _line_of_caller() -> int | None:
+    """The line of the template whose code is being run: the innermost frame that runs a template's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            line: int = template.get_corresponding_lineno(frame.f_lineno)
+            return line
+        frame = frame.f_back
+    return None

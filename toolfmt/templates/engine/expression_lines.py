@@ -1,0 +1,59 @@
+"""Where in an expression over several lines something stands: jinja2 tells one line of it, mostly that of its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.variables import descendants
+
+_MISSING = re.compile(r"has no (?:attribute|element) '([^']{1,100})'\Z|\A'([^']{1,100})' is undefined\Z")
+
+
+@dataclass(frozen=True)
+class Spanning:
+    """An expression of a statement: its first line and its last, and the lines on which it looks up what."""
+
+    first: int
+    last: int
+    lookups: frozenset[tuple[str, int]]
+
+
+def spanning(tree: nodes.Template) -> tuple[Spanning, ...]:
+    """What the statements of a template print, ask and set. Evaluates nothing."""
+    found = []
+    for statement in descendants(tree):
+        for child in statement.iter_child_nodes() if isinstance(statement, nodes.Stmt) else ():
+            if isinstance(child, nodes.Expr):
+                # Some nodes bear no line: operands, and what compiling has folded.
+                inner = [(node.lineno, _key(node)) for node in descendants(child) if node.lineno]
+                lines = [line for line, _ in inner] or [0]
+                looked_up = frozenset((key, line) for line, key in inner if key)
+                found.append(Spanning(min(lines), max(lines), looked_up))
+    return tuple(found)
+
+
+def line_of_lookup(expressions: Sequence[Spanning], line: int, key: str) -> int:
+    """The line on which this key or name is looked up in the expressions that stand on this line among others; the line
+    itself where none looks it up, or where it is looked up on several.
+    """
+    here = [one for one in expressions if one.first <= line <= one.last]
+    found = {at for one in here for name, at in one.lookups if name == key}
+    return found.pop() if len(found) == 1 else line
+
+
+def missing(said: str) -> str:
+    """The key or name that jinja2 missed, by its words; empty where they tell of none."""
+    found = _MISSING.search(said)
+    return (found[1] or found[2]) if found else ""
+
+
+def _key(node: nodes.Node) -> str:
+    match node:
+        case nodes.Getattr(attr=str(key)) | nodes.Name(name=str(key)) | nodes.Getitem(arg=nodes.Const(value=str(key))):
+            return key
+        case _:
+            return ""

@@ -1,0 +1,156 @@
+"""A template's syntax tree rebuilt so that whatever it writes comes piece by piece, each of one line that is known.
+
+`ChatTemplate.pieces` compiles what this returns. jinja2 joins the constants that stand side by side and notes no line
+for them, so a text that a template holds would count as written on the line of the last expression before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.expressions import bare
+from toolfmt.templates.analysis.variables import descendants
+
+# Characters of a private range around the number of a line; a prompt that holds one of its own is told without them.
+BEGIN, LINE, LINE_END, END = "\U000f6e40", "\U000f6e41", "\U000f6e42", "\U000f6e43"
+PASSED_ON = "\U000f6e44"
+MARK = re.compile(f"{BEGIN}|{END}|{LINE}([0-9]+)({PASSED_ON}?){LINE_END}")
+_EVERYTHING = ""
+_BUFFERED = (nodes.Macro, nodes.AssignBlock)
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+def by_lines(tree: nodes.Template, *, marked: bool = False) -> nodes.Template:
+    """The tree, changed in place; it renders to the same text. Evaluates nothing.
+
+    `marked`: what macros and set blocks write bears marks that tell its lines, wherever it is printed in the end.
+    """
+    helpers = _helpers(tree) if marked else frozenset()
+    waiting: list[tuple[nodes.Node, frozenset[str] | None]] = [(tree, None)]
+    while waiting:
+        node, inside = waiting.pop()
+        begins = marked and isinstance(node, _BUFFERED)
+        if begins:
+            inside = _passed_on(node, helpers)
+        for field in node.fields:
+            value = getattr(node, field)
+            if isinstance(value, list) and any(isinstance(item, nodes.Stmt) for item in value):
+                pieces = [piece for item in value for piece in _pieces(item, inside)]
+                setattr(node, field, [_text(BEGIN, node), *pieces, _text(END, node)] if begins else pieces)
+        waiting.extend((child, inside) for child in node.iter_child_nodes())
+    if tree.environment is not None:
+        tree.set_environment(tree.environment)
+    return tree
+
+
+def _passed_on(node: nodes.Node, helpers: frozenset[str]) -> frozenset[str]:
+    """The names whose texts count where this macro or set block is printed."""
+    if not isinstance(node, nodes.Macro):
+        return frozenset()
+    return frozenset({_EVERYTHING} if node.name in helpers else {name.name for name in node.args})
+
+
+def _helpers(tree: nodes.Template) -> frozenset[str]:
+    """The macros that are called from several places outside of themselves."""
+    called = Counter(_called(tree))
+    for macro in descendants(tree):
+        if isinstance(macro, nodes.Macro):
+            called[macro.name] -= sum(name == macro.name for name in _called(macro))
+    return frozenset(name for name, times in called.items() if times > 1)
+
+
+def _called(node: nodes.Node) -> Iterator[str]:
+    """The names that are called in it."""
+    calls = (below for below in descendants(node) if isinstance(below, nodes.Call))
+    return (call.node.name for call in calls if isinstance(call.node, nodes.Name))
+
+
+def holds_back(tree: nodes.Template) -> bool:
+    """Whether the template writes anything that is printed elsewhere: in a macro, or in a set block."""
+    return any(isinstance(node, _BUFFERED) for node in descendants(tree))
+
+
+def unmarked(pieces: Iterable[tuple[str, int]], *, innermost: bool) -> list[tuple[str, int]]:
+    """The pieces without marks, each with the line that wrote it by them, else its own.
+
+    What a macro was given and prints as it is, and whatever a macro writes that is called from several places, counts
+    where the macro is called, unless the `innermost` line is wanted.
+    """
+    told: list[tuple[str, int]] = []
+    for text, line in pieces:
+        lines, at = [line], 0
+        for mark in MARK.finditer(text):
+            told.append((text[at : mark.start()], lines[-1]))
+            at = mark.end()
+            if mark[1]:
+                lines[-1] = lines[-2] if mark[2] and not innermost and len(lines) > 1 else int(mark[1])
+            elif mark[0] == BEGIN:
+                lines.append(lines[-1])
+            elif len(lines) > 1:
+                lines.pop()
+        told.append((text[at:], lines[-1]))
+    return [piece for piece in told if piece[0]]
+
+
+def _text(text: str, node: nodes.Node) -> nodes.Output:
+    return nodes.Output([nodes.TemplateData(text, lineno=node.lineno)], lineno=node.lineno)
+
+
+def _pieces(node: nodes.Node, inside: frozenset[str] | None) -> Iterator[nodes.Node]:
+    if isinstance(node, nodes.CallBlock) and isinstance(node.call.node, nodes.ExtensionAttribute):
+        yield nodes.Scope(node.body, lineno=node.lineno)  # `{% generation %}`: the text passes through unchanged
+        return
+    if not isinstance(node, nodes.Output):
+        yield node
+        return
+    for child in node.nodes:
+        texts = [child.data] if isinstance(child, nodes.TemplateData) else []
+        for line, text in enumerate((text for data in texts for text in _LINES.findall(data)), child.lineno):
+            yield from _piece(nodes.TemplateData(text, lineno=line), inside)
+        if not texts:
+            operands = _operands(child)
+            for operand in operands if len({operand.lineno for operand in operands}) > 1 else [child]:
+                yield from _piece(operand, inside, whole=operand is child)
+
+
+def _operands(child: nodes.Expr) -> list[nodes.Expr]:
+    """The texts that an expression joins with `~`, or with `+` where one of them shows that all are texts."""
+    found: list[nodes.Expr] = []
+    waiting: list[nodes.Expr] = [child]
+    while waiting:
+        node = waiting.pop()
+        joined = node.nodes if isinstance(node, nodes.Concat) else _added(node)
+        if joined:
+            waiting.extend(reversed(joined))
+        else:
+            found.append(node)
+    return found
+
+
+def _added(node: nodes.Expr) -> list[nodes.Expr]:
+    """The operands of a sum of texts; none where it may be one of numbers or lists."""
+    operands: list[nodes.Expr] = []
+    while isinstance(node, nodes.Add):
+        operands.append(node.right)
+        node = node.left
+    operands = [node, *reversed(operands)]
+    texts = (
+        isinstance(one, nodes.Concat) or (isinstance(one, nodes.Const) and isinstance(one.value, str))
+        for one in operands
+    )
+    return operands if len(operands) > 1 and any(texts) else []
+
+
+def _piece(child: nodes.Expr, inside: frozenset[str] | None, *, whole: bool = True) -> Iterator[nodes.Node]:
+    if inside is not None:
+        printed = bare(child)
+        given = whole and isinstance(printed, nodes.Name) and printed.name in inside
+        passed_on = PASSED_ON if given or _EVERYTHING in inside else ""
+        yield _text(f"{LINE}{child.lineno}{passed_on}{LINE_END}", child)
+    # A statement that does nothing: unlike a text, the code generator notes its line.
+    yield nodes.ExprStmt(nodes.Const(None, lineno=child.lineno), lineno=child.lineno)
+    yield nodes.Output([child], lineno=child.lineno)

@@ -1,0 +1,1 @@
+"""Finding the chat templates of a model: directories, GGUF files, repositories."""

@@ -1,0 +1,128 @@
+"""A repository of the Hugging Face hub as a model's place: from the local cache, else fetched.
+
+`load_repository` is the loader. The cache is read with the standard library and without network; fetching needs
+huggingface_hub, takes the small text files only, and leaves them in the cache. HF_HUB_OFFLINE is followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolfmt.errors import BadModelDirectory
+from toolfmt.templates.files.directory import FILES
+from toolfmt.templates.files.local import holds_model, load_path
+from toolfmt.templates.files.model_files import MORE, ModelFiles
+from toolfmt.templates.files.repository import Repository, cache, is_offline, snapshot
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoSibling
+
+_HUB = "https://huggingface.co"
+_FETCHED = (*(name for name in FILES if name != MORE), f"{MORE}/*.jinja", "tokenizer.json")
+_LONGEST_FILE = 100_000_000
+"""Bytes. The largest tokenizer.json of today has some 33 MB."""
+_MOST_FILES = 64
+_SECONDS = 10.0
+
+
+class _Refused(Exception):
+    """Why a repository could not be fetched, as the end of a sentence."""
+
+
+def load_repository(wanted: Repository, given: Path) -> ModelFiles:
+    """What the repository's files say; `given` is the path as it was given.
+
+    A snapshot in the cache with a chat template is taken as it is. One without may be a part of the repository (other
+    programs fetch what they need), so the rest is fetched if that can be. Raises `BadModelDirectory` where there is
+    neither a snapshot nor a way to fetch one, with what was tried.
+    """
+    folder = cache()
+    kept = snapshot(wanted, folder)
+    found = _loaded(kept, given) if kept is not None and _holds_anything(kept) else None
+    if found is not None and found.templates:
+        return found
+    try:
+        _fetch(wanted, folder)
+    except _Refused as refused:
+        if found is not None:
+            return found
+        raise BadModelDirectory(
+            f"{given}: no such file or directory, and the hub cache ({folder}) has no such repository; {refused}"
+        ) from None
+    fetched = snapshot(wanted, folder)
+    if fetched is None or not _holds_anything(fetched):
+        raise BadModelDirectory(f"{given}: what was fetched is not in the hub cache ({folder}); clear it and try again")
+    return replace(_loaded(fetched, given), from_cache=False)
+
+
+def _holds_anything(directory: Path) -> bool:
+    return holds_model(directory) or any(path.suffix == ".gguf" for path in directory.iterdir())
+
+
+def _loaded(directory: Path, given: Path) -> ModelFiles:
+    files = load_path(directory)
+    return replace(files, directory=given, read_from=files.home, from_cache=True)
+
+
+def _fetch(wanted: Repository, folder: Path) -> None:
+    """Puts the small text files of a repository into the cache; raises `_Refused` where that cannot be done."""
+    if is_offline():
+        raise _Refused("it was not fetched, as HF_HUB_OFFLINE is set")
+    try:
+        import huggingface_hub
+        from huggingface_hub import errors
+    except ImportError:
+        raise _Refused("to fetch it, pip install huggingface_hub") from None
+    endpoint = (os.environ.get("HF_ENDPOINT") or _HUB).rstrip("/")
+    revision = f"revision {wanted.revision} of {wanted.id}" if wanted.revision else wanted.id
+    try:
+        api = huggingface_hub.HfApi(endpoint=endpoint)
+        told = api.model_info(wanted.id, revision=wanted.revision, files_metadata=True, timeout=_SECONDS)
+        with _no_progress_bars():
+            for name in _names(told.siblings or [], wanted.id):
+                api.hf_hub_download(wanted.id, name, revision=wanted.revision, cache_dir=folder)
+    except errors.GatedRepoError:
+        page = f"{endpoint}/{wanted.id}"
+        raise _Refused(f"{wanted.id} is gated: accept its terms at {page}, then log in with hf auth login") from None
+    except errors.RepositoryNotFoundError:
+        raise _Refused(
+            f"{endpoint} has no repository {wanted.id}, or shows it only to its members (hf auth login)"
+        ) from None
+    except errors.RevisionNotFoundError:
+        raise _Refused(f"{endpoint} has no {revision}") from None
+    except (_Refused, KeyboardInterrupt):
+        raise
+    except Exception:  # noqa: BLE001 - the errors of whichever HTTP library huggingface_hub uses in this version
+        raise _Refused(f"{endpoint} did not give {revision}; check the network and try again") from None
+
+
+def _names(siblings: list[RepoSibling], repository: str) -> list[str]:
+    """The files to fetch of those in the repository."""
+    wanted = [file for file in siblings if any(fnmatchcase(file.rfilename, pattern) for pattern in _FETCHED)]
+    if all(file.rfilename == "tokenizer.json" for file in wanted):
+        gguf = next((file.rfilename for file in siblings if file.rfilename.endswith(".gguf")), None)
+        if gguf is not None:
+            raise _Refused(f"{repository} holds GGUF files: fetch one (hf download {repository} {gguf}), give its path")
+        raise _Refused(f"{repository} holds no configuration and no chat template")
+    return [file.rfilename for file in wanted if (file.size or 0) <= _LONGEST_FILE][:_MOST_FILES]
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Files this small need no bar, and standard error is for what went wrong."""
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    shown = not are_progress_bars_disabled()
+    if shown:
+        disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            enable_progress_bars()

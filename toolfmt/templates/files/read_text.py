@@ -1,0 +1,92 @@
+"""Reading one file of a model: text, a JSON object, a string in it. Everything that cannot be read is one clear line.
+
+The loaders of this room call it. Files are opened by `opening.py`: nothing that waits, nothing by way of a link that
+leads out of the directory that a file belongs to. Whatever cannot be read is a `BadModelDirectory` of one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from toolfmt.errors import BadModelDirectory, json_fault
+from toolfmt.messages.tools import kind_of
+from toolfmt.templates.files.safe_open import opened, read_at_most
+
+LONGEST_TEMPLATE = 4_000_000
+"""Bytes of a template that are read at all; what `ChatTemplate` then takes is its own affair."""
+
+LONGEST_NAME, LONGEST_TOKEN = 200, 1_000
+"""Of the name of a template or a type of model, and of a token's text. Longer ones are made to fill reports."""
+
+LONGEST_JSON = 50_000_000
+"""Bytes of a configuration file. The largest tokenizer_config.json of today has some 2 MB."""
+
+MOST_VALUES = 1_000_000
+"""Values in a configuration file: two bytes can stand for an object of 64, so that a length bounds no memory."""
+
+
+def read_object(path: Path, within: Path | None = None) -> dict[str, Any]:
+    """The JSON object in a file, `{}` where there is no file."""
+    if not os.path.lexists(path):
+        return {}
+    text = read_text(path, LONGEST_JSON, "configuration", within)
+    if (values := sum(map(text.count, ",[{"))) > MOST_VALUES:
+        raise BadModelDirectory(
+            f"{path}: some {values:,} values, more than a configuration has ({MOST_VALUES:,}); "
+            "put the model's own configuration there"
+        )
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {error.lineno}, column {error.colno}"
+        raise BadModelDirectory(f"{where}: not JSON ({error.msg}); mend the file or download it again") from None
+    except (ValueError, RecursionError) as error:
+        raise BadModelDirectory(f"{path}: JSON that cannot be read ({json_fault(error)}); mend the file") from None
+    if not isinstance(value, dict):
+        raise BadModelDirectory(f"{path}: {kind_of(value)}, where a JSON object is expected; mend the file")
+    return value
+
+
+def read_template(path: Path, within: Path | None = None, *, endings: tuple[str, ...] = ()) -> str:
+    """The text of a template's file, which is refused where it is too large to be one."""
+    return read_text(path, LONGEST_TEMPLATE, "chat template", within, endings)
+
+
+def read_text(path: Path, at_most: int, what: str, within: Path | None = None, endings: tuple[str, ...] = ()) -> str:
+    """The text of a file, of at most so many bytes, as `what` it holds has them; `within` and `endings` as
+    `opened` takes them."""
+    try:
+        with opened(path, within, endings=endings) as file:
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > at_most else read_at_most(file, at_most + 1)
+        if max(size, len(data)) > at_most:
+            raise BadModelDirectory(
+                f"{path}: {max(size, len(data)):,} bytes, more than a {what} has ({at_most:,}); "
+                f"put the model's own {what.split()[-1]} there"
+            )
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x} at offset {error.start}"
+        raise BadModelDirectory(f"{path}: not UTF-8 text ({byte}); save it as UTF-8") from None
+    except OSError as error:
+        raise BadModelDirectory(
+            f"{path}: cannot be read ({error.strerror}); check that the file is there and readable"
+        ) from None
+
+
+def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -> str | None:
+    """The name under a key; None where there is none, and a problem where there is something else."""
+    value = values.get(key)
+    if value is None or (isinstance(value, str) and len(value) <= LONGEST_NAME):
+        return value
+    what = too_long(value, "name") if isinstance(value, str) else f"{kind_of(value)}, not a string"
+    problems.append(f"{origin}: {key} is {what}; it is ignored")
+    return None
+
+
+def too_long(text: str, what: str) -> str:
+    """What a problem says of a text that is longer than one of its kind."""
+    return f"a text of {len(text):,} characters, too long for a {what}"
