@@ -47,18 +47,9 @@ from toolfmt.inspect.format.derive.output_checks import WholeAnswers
 from toolfmt.inspect.format.derive.reading import AnswerRead, differing, read_answer
 from toolfmt.inspect.format.read_back import opened
 from toolfmt.inspect.probe.capabilities import find_shape, probe
-from toolfmt.inspect.probe.conversations import (
-    REASONING,
-    REPLY,
-    SINGLE,
-    STAND_INS,
-    VALUES,
-    Message,
-    Shape,
-    conversation,
-    user,
-)
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, STAND_INS, VALUES, Message, conversation, user
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
 from toolfmt.testing import corpus, damaging, judging, prose_pieces

@@ -39,8 +39,9 @@ from toolfmt.inspect.format.read_back import (
     try_calls,
 )
 from toolfmt.inspect.probe.capabilities import Probed, probe
-from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, Shape, user
+from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, user
 from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate

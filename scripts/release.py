@@ -56,7 +56,7 @@ def check_version(asked: argparse.Namespace) -> None:
     heading = _HEADING.search((ROOT / "CHANGELOG.md").read_text("utf-8"))
     newest, when = (heading[1], heading[2] or "") if heading else ("", "")
     if newest != version:
-        raise Wrong(f"toolfmt/__init__.py says {version}, the newest heading of CHANGELOG.md {newest or 'nothing'}")
+        raise Wrong(f"toolfmt/_util/version.py has {version}, the newest heading of CHANGELOG.md {newest or 'nothing'}")
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", when):
         raise Wrong(f"the newest heading of CHANGELOG.md has no date; write ## {version} (YYYY-MM-DD)")
     if output("git", "tag", "--list", f"v{version}"):
@@ -65,9 +65,9 @@ def check_version(asked: argparse.Namespace) -> None:
 
 def version_here() -> str:
     """The version that the package says it is."""
-    found = _VERSION.search((ROOT / "toolfmt/__init__.py").read_text("utf-8"))
+    found = _VERSION.search((ROOT / "toolfmt/_util/version.py").read_text("utf-8"))
     if found is None:
-        raise Wrong("toolfmt/__init__.py has no line __version__ = …")
+        raise Wrong("toolfmt/_util/version.py has no line __version__ = …")
     return found[1]
 
 

@@ -40,8 +40,9 @@ from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES
 from toolfmt.inspect.format.derive.text_cuts import chunks, common_end, common_start, is_marker, markers
 from toolfmt.inspect.format.derive.value_paths import decode, enclosing, place_of
 from toolfmt.inspect.probe.capabilities import find_shape
-from toolfmt.inspect.probe.conversations import STAND_INS, Shape
+from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.messages.message import Message
 from toolfmt.templates import ChatTemplate
 

@@ -21,9 +21,10 @@ from toolfmt.inspect.format.decision import declarations, infer
 from toolfmt.inspect.format.read_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.capabilities import needs_parts
-from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, Shape, conversation, shapes, user
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.report import CAPABILITIES, Report
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.templates import ChatTemplate, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"

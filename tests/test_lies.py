@@ -17,9 +17,10 @@ from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.facts import Options
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.variables import copied, descendants
 from toolfmt.templates.engine.environment import environment

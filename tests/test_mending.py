@@ -34,8 +34,8 @@ from toolfmt.inspect.fix.small_files import CannotCopy, write
 from toolfmt.inspect.fix.source import Edit, as_newlines, edited, with_line_ends_of, words
 from toolfmt.inspect.fix.verification import NOT_SHOWN, judged
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report.report import Finding
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.fix import fixed_copy
 from toolfmt.templates import load_files, template_alone

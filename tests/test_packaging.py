@@ -245,7 +245,7 @@ def test_no_release_of_what_is_not_committed(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("heading", "why"),
     [
-        ("## 9.9.9 (2026-01-31)", f"says {toolfmt.__version__}, the newest heading of CHANGELOG.md 9.9.9"),
+        ("## 9.9.9 (2026-01-31)", f"has {toolfmt.__version__}, the newest heading of CHANGELOG.md 9.9.9"),
         (f"## {toolfmt.__version__} (unreleased)", "has no date"),
         (f"## {toolfmt.__version__}", "has no date"),
         ("", "the newest heading of CHANGELOG.md nothing"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from toolfmt._util.version import __version__
+
 if TYPE_CHECKING:
     from toolfmt.agent import ToolRegistry, run
     from toolfmt.errors import (
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from toolfmt.render.prompt import Prompt
     from toolfmt.render.request.client_request import ClientRequest, read_request
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "Content": "toolfmt.messages.events",

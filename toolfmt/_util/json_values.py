@@ -11,6 +11,11 @@ DEEPEST = 256
 """Levels of lists and objects; parsers read arguments as deep, so that what a model wrote can be rendered again."""
 _BITS_OF_A_DIGIT = 3
 
+SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+SCHEMAS = ("items", "additionalProperties", "not")
+"""Keywords of JSON Schema whose values are schemas: by name, in a list, and alone."""
+
 
 def why_no_json(value: object, *, objects: bool = False, deepest: int = DEEPEST) -> str:
     """What a value holds that JSON does not, in words; empty where there is nothing of the kind.

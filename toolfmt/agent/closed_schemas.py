@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolfmt.messages.tools import SCHEMA_LISTS, SCHEMA_MAPS
+from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS
 
 _SAYS_OF_OTHERS = ("additionalProperties", "unevaluatedProperties")
 _REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")

@@ -9,13 +9,14 @@ from typing import Literal
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.format.decision import Decided
 from toolfmt.inspect.probe.capabilities import Probed
-from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, Shape, user
+from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, user
 from toolfmt.inspect.probe.needed_variables import needed_variables
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
 from toolfmt.inspect.probe.turns.turn_probe import Asking
 from toolfmt.inspect.report.report import Answer, Sections, token_mark
 from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.templates import ModelFiles, TemplateSource
 
 

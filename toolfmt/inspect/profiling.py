@@ -16,7 +16,7 @@ from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
 from toolfmt.inspect.format.decision import Decided, ReadBack, decide, declarations
 from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
-from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, conversation, reply, user
+from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, conversation, reply, user
 from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
@@ -27,6 +27,7 @@ from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import CAPABILITIES, Answer, FormatDecision
 from toolfmt.inspect.report.template_profile import Failure, TemplateProfile
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.stops import stops
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource

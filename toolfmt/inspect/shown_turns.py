@@ -13,21 +13,12 @@ from toolfmt.errors import CannotWrite, TemplateError
 from toolfmt.inspect.derive_model import Derivation, derivation_of
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.read_back import rendered_variant
-from toolfmt.inspect.probe.conversations import (
-    REASONING,
-    REPLY,
-    SINGLE,
-    TOOLS,
-    Call,
-    Message,
-    Shape,
-    conversation,
-    user,
-)
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, TOOLS, Call, Message, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.templates import ModelFiles
 
 _ENDLESS = ("RecursionError: ", "OverflowError: Range too big")

@@ -14,10 +14,11 @@ from toolfmt.errors import TemplateError
 from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.read_back import opened, read
-from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, Shape, user
+from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, user
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.turn_markers import MARK, first_marker, stop_strings
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.messages.events import ToolCallEnd
 
 _ENDS_WITH = re.compile(rf"(?:{MARK.pattern})\Z")

@@ -3,7 +3,7 @@
     for event in stream(model, tokenizer, prompt, max_tokens=500): ...      # model and tokenizer of mlx_lm.load
     stream(model, tokenizer, prompt, grammar=grammar)                       # no call but those that the tools allow
     register()                               # "tool_parser_type": "toolfmt_glm4" is then known to mlx-lm
-    python -m toolfmt.integrations.mlx --model DIR                          # for_mlx_server.py
+    python -m toolfmt.integrations.mlx_server --model DIR                   # the server
 
 Contracts as in mlx-lm 0.32: `stream_generate` and its logits processors in generate.py; `load` in tokenizer_utils.py,
 which imports `mlx_lm.tool_parsers.<tool_parser_type>` and takes three names from it.
@@ -24,11 +24,7 @@ try:
     import mlx.core as mx
     from mlx_lm import stream_generate
 except ModuleNotFoundError as error:
-    _needs = f"toolfmt.integrations.mlx needs mlx-lm: pip install 'mlx-lm[cpu]' ({error})"
-    if __name__ == "__main__":
-        print(_needs, file=sys.stderr)
-        sys.exit(2)
-    raise ImportError(_needs) from error
+    raise ImportError(f"toolfmt.integrations.mlx needs mlx-lm: pip install 'mlx-lm[cpu]' ({error})") from error
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, get, write
@@ -151,7 +147,7 @@ def _marker(format: ToolCallFormat) -> str:
     if not begun or of_content:
         raise ImportError(
             f"mlx-lm hands over what follows a marker, and calls of the format {format.name} begin with none of their "
-            "own; take toolfmt.integrations.mlx.stream, or the server: python -m toolfmt.integrations.mlx"
+            "own; take toolfmt.integrations.mlx.stream, or the server: python -m toolfmt.integrations.mlx_server"
         )
     return begun[0]
 
@@ -170,9 +166,3 @@ def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]
         {"name": call.name, "arguments": json.loads(call.arguments), "id": call.id if call.id in written else None}
         for call in message.tool_calls
     ]
-
-
-if __name__ == "__main__":
-    from toolfmt.integrations.mlx_server import main
-
-    main()

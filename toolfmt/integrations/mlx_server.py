@@ -1,6 +1,6 @@
 """mlx-lm's own server, with prompts that toolfmt renders and answers that it reads.
 
-    python -m toolfmt.integrations.mlx --model DIR          (and all options of mlx_lm.server)
+    python -m toolfmt.integrations.mlx_server --model DIR          (and all options of mlx_lm.server)
 
 Queueing, batches, caches, sampling and HTTP are mlx-lm's. Of a chat request the prompt is the one of `Model.render`,
 so that a template gets the messages as it takes them, and a model whose template drops tools is told of them in words;
@@ -27,7 +27,14 @@ from functools import partial
 from http.server import ThreadingHTTPServer
 from typing import Any, Literal
 
-from mlx_lm import server, tokenizer_utils
+try:
+    from mlx_lm import server, tokenizer_utils
+except ModuleNotFoundError as error:
+    _needs = f"toolfmt.integrations.mlx_server needs mlx-lm: pip install 'mlx-lm[cpu]' ({error})"
+    if __name__ == "__main__":
+        print(_needs, file=sys.stderr)
+        sys.exit(2)
+    raise ImportError(_needs) from error
 
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, ToolCallFormat, default_format
@@ -345,7 +352,7 @@ def run(
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command: its own options, and mlx-lm's."""
     parser = argparse.ArgumentParser(
-        "python -m toolfmt.integrations.mlx", description=_DESCRIPTION, add_help=False, allow_abbrev=False
+        "python -m toolfmt.integrations.mlx_server", description=_DESCRIPTION, add_help=False, allow_abbrev=False
     )
     parser.add_argument("--whole-calls", action="store_true", help="stream a call once it has ended, in one piece")
     parser.add_argument(
@@ -377,3 +384,7 @@ def _format(name: str) -> ToolCallFormat:
         return given_format(name)
     except ToolfmtError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -17,8 +17,8 @@ from types import FunctionType, MethodType
 from typing import Any, get_type_hints
 from weakref import WeakKeyDictionary
 
+from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import BadTools
-from toolfmt.messages.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 
 _INSTALL = "pip install pydantic docstring_parser"
 _FIRST_KEYS = ("type", "description")

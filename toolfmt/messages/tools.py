@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType, MethodType
 from typing import Any
 
-from toolfmt._util.json_values import why_no_json
+from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS, why_no_json
 from toolfmt.errors import BadTools, RepeatedTool
 
 # Key orders as tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
@@ -30,9 +30,6 @@ _TOOL_KEYS = ("type", "function")
 _FUNCTION_TYPES = ("function", "custom")
 _FUNCTION_KEYS = ("name", "description", "parameters", "return", "strict")
 _SCHEMA_KEYS = ("type", "title", "description", "enum", "const", "default", "properties", "required", "items")
-SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-SCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
-SCHEMAS = ("items", "additionalProperties", "not")
 _DEEPEST = 64
 _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema")
 """What the schema of a tool's parameters is called; the first that is there counts and becomes `parameters`."""

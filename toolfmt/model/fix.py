@@ -12,8 +12,8 @@ from toolfmt.inspect.fix.conversations import Variant
 from toolfmt.inspect.fix.fix_model import MendedModel, mend_copy
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output
 from toolfmt.inspect.fix.verification import Verdict, judged
-from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.jobs import JUDGE
 from toolfmt.model.model import Model

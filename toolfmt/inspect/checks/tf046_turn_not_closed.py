@@ -27,13 +27,13 @@ from toolfmt.inspect.probe.conversations import (
     TOOLS,
     USER,
     VALUES,
-    Shape,
     conversation,
     reply,
     user,
 )
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
 from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, Shape, conversation, user
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Found
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import REPLY, TOOLS, Shape, reply
+from toolfmt.inspect.probe.conversations import REPLY, TOOLS, reply
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.probe.turn_markers import answer_end
 from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.turn_shape import Shape
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "setting"

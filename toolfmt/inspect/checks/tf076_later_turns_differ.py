@@ -26,7 +26,6 @@ from toolfmt.inspect.probe.conversations import (
     TOOLS,
     VALUES,
     Message,
-    Shape,
     answering,
     call_id,
     calling,
@@ -36,6 +35,7 @@ from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.probe.turns.turn_probe import SECOND_RESULT, Asking
 from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"

@@ -22,10 +22,10 @@ from toolfmt.inspect.probe.conversations import (
     TOOLS,
     Call,
     Message,
-    Shape,
     answering,
     calling,
 )
+from toolfmt.inspect.report.turn_shape import Shape
 
 Variant: TypeAlias = Literal[
     "arguments-string",

@@ -20,8 +20,8 @@ from toolfmt.inspect.fix.remedies import Remedy
 from toolfmt.inspect.fix.sites import Sites
 from toolfmt.inspect.fix.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
 from toolfmt.inspect.fix.verification import NOT_SHOWN, Verdict
-from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, TemplateSource
 

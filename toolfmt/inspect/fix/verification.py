@@ -23,7 +23,8 @@ from toolfmt.inspect.fix.conversations import (
     in_parts,
     written_otherwise,
 )
-from toolfmt.inspect.probe.conversations import STAND_INS, Shape
+from toolfmt.inspect.probe.conversations import STAND_INS
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.templates import ChatTemplate
 
 _BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")

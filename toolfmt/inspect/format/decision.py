@@ -30,9 +30,10 @@ from toolfmt.inspect.format.read_back import (
     try_calls,
 )
 from toolfmt.inspect.probe.capabilities import Probed, probe
-from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Shape, user
+from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.report import Confidence, Evidence, FormatDecision
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.files.read_text import LONGEST_NAME, LONGEST_TOKEN

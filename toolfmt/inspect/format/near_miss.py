@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 from toolfmt.formats import ToolCallFormat, default_format, formats, write
 from toolfmt.inspect.format.read_back import read
-from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, Shape, call_id
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, call_id
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import shortened
 
 # A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.

@@ -26,11 +26,11 @@ from toolfmt.inspect.probe.conversations import (
     TYPED_TOOL,
     Call,
     Message,
-    Shape,
     call_id,
 )
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import shortened
 from toolfmt.messages.events import (
     Content,

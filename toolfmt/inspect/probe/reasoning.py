@@ -20,13 +20,13 @@ from toolfmt.inspect.probe.conversations import (
     TOOLS,
     USER,
     Message,
-    Shape,
     conversation,
     text_part,
     user,
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Outcome
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import around
 from toolfmt.templates import ChatTemplate
 

@@ -15,9 +15,10 @@ from datetime import datetime
 from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
-from toolfmt.inspect.probe.conversations import REPLY, Call, Message, Shape, conversation, reply, text_part, user
+from toolfmt.inspect.probe.conversations import REPLY, Call, Message, conversation, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.words import Words
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.templates import ChatTemplate
 
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.

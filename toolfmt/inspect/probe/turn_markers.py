@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from toolfmt.formats import formats
 from toolfmt.formats.prefix import answer_prefix
-from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, Shape, reply, user
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import Shape
 
 _MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")

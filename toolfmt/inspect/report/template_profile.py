@@ -13,7 +13,7 @@ from toolfmt.errors import BadFormat
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import get, has_variant
 from toolfmt.formats.stored import from_text
-from toolfmt.inspect.probe.conversations import Shape
+from toolfmt.inspect.report.turn_shape import Shape
 
 Strategy: TypeAlias = Literal["template", "prose"]
 

@@ -33,7 +33,6 @@ from toolfmt.inspect.probe.conversations import (
     SINGLE,
     TOOLS,
     Message,
-    Shape,
     conversation,
     reply,
     user,
@@ -41,6 +40,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Difference, Portability
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.templates import FROZEN_NOW, ChatTemplate
 from toolfmt.templates.engine.environment import clock, environment

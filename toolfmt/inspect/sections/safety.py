@@ -27,7 +27,6 @@ from toolfmt.inspect.probe.conversations import (
     USER,
     VALUES,
     Message,
-    Shape,
     reply,
     user,
 )
@@ -36,6 +35,7 @@ from toolfmt.inspect.probe.markers import asked_with, exchange, markers, questio
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
 from toolfmt.inspect.report.report import Answer, Outcome
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import excerpt, quote
 from toolfmt.inspect.sections.instructions import no_instructions
 from toolfmt.templates import ChatTemplate

@@ -23,7 +23,6 @@ from toolfmt.inspect.probe.conversations import (
     USER,
     Call,
     Message,
-    Shape,
     conversation,
     user,
 )
@@ -31,6 +30,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid, token_begin
 from toolfmt.inspect.report.report import Piece, PieceKind
+from toolfmt.inspect.report.turn_shape import Shape
 
 LONGEST = 200_000
 """Longer prompts are no sample that a person could read."""

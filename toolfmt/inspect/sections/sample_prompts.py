@@ -19,13 +19,13 @@ from toolfmt.inspect.probe.conversations import (
     SINGLE,
     TOOLS,
     Message,
-    Shape,
     conversation,
     reply,
     user,
 )
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import SamplePrompt
+from toolfmt.inspect.report.turn_shape import Shape
 
 # Of 786 real templates the longest prompts have 134,909 characters all together (November 2026).
 LONGEST = 200_000

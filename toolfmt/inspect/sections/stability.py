@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.clock import tick
-from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message, Shape
+from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report.report import Cause, Stability, Turn
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.sections.stability_turns import (
     ANSWERS,
     PLACES,

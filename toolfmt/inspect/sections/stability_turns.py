@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from toolfmt.inspect.probe.conversations import PARAMETER, TOOL, Call, Message, Shape, answering, calling
+from toolfmt.inspect.probe.conversations import PARAMETER, TOOL, Call, Message, answering, calling
+from toolfmt.inspect.report.turn_shape import Shape
 
 QUESTIONS = (
     "Uq11 I leave on Friday and need to know what the weather will be like where I am going.",

@@ -17,23 +17,13 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import decide
 from toolfmt.inspect.probe.capabilities import probe
-from toolfmt.inspect.probe.conversations import (
-    REASONING,
-    REPLY,
-    SINGLE,
-    TOOL,
-    TOOLS,
-    USER,
-    Message,
-    Shape,
-    conversation,
-    user,
-)
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, TOOL, TOOLS, USER, Message, conversation, user
 from toolfmt.inspect.probe.needed_variables import GIVEN, USUAL, needed_variables
 from toolfmt.inspect.probe.reasoning import names_read
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Effect, Thrown, Variable
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.tool_variables import form_taken, message_places
 from toolfmt.inspect.sections.variable_effects import described, of_reasoning

@@ -64,8 +64,8 @@ from typing import Any
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.formats.prose import result_heading
-from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.render.adapt.remedies import (
     CALLS_AS_CONTENT,
     CALLS_BESIDE_TEXT_AS_CONTENT,

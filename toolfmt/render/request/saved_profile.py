@@ -10,8 +10,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from toolfmt import __version__
 from toolfmt._util.typed_json import Unreadable, packed, unpacked
+from toolfmt._util.version import __version__
 from toolfmt.errors import BadProfile
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.tokenizer_file import find_tokenizer

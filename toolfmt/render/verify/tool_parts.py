@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.typed import type_of
-from toolfmt.messages.tools import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.render.request.messages import Message
 from toolfmt.render.verify.sentinel_request import Piece, Twin, aligned, free_number, spellings_of, words_in
 from toolfmt.render.verify.tool_coverage import BETWEEN_WORDS

@@ -23,8 +23,8 @@ from toolfmt.inspect.format.derive.reasons import Refused
 from toolfmt.inspect.format.derive.rendered_calls import SENTINELS, Rendered, rendered
 from toolfmt.inspect.format.derive.surroundings import Surroundings, ignored_behind
 from toolfmt.inspect.format.derive.tags import tags
-from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 
 _MOST = 24

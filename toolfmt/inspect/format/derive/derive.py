@@ -15,8 +15,8 @@ from toolfmt.inspect.format.derive.candidates import Candidate, Derivation
 from toolfmt.inspect.format.derive.reasons import Refused
 from toolfmt.inspect.format.derive.verification import Proof, Unproven, prove
 from toolfmt.inspect.format.read_back import rendered_variant
-from toolfmt.inspect.probe.conversations import Shape
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import Shape
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.conversations import USER, Call, Message, Shape, answering, calling
+from toolfmt.inspect.probe.conversations import USER, Call, Message, answering, calling
 from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import Shape
 
 ANOTHER_TIME = datetime(2033, 11, 27, 19, 48, 56)
 """Differs from the time that templates are usually shown in its year, month, day, weekday, hour and minute."""

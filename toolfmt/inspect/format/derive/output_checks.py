@@ -29,13 +29,13 @@ from toolfmt.inspect.probe.conversations import (
     VALUES,
     Call,
     Message,
-    Shape,
     conversation,
     reply,
     user,
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders, token_begin
+from toolfmt.inspect.report.turn_shape import Shape
 
 _NEAR = 60
 """A reasoning block that the generation prompt opens stands so near to its end."""

@@ -25,7 +25,6 @@ from toolfmt.inspect.probe.conversations import (
     USER,
     Call,
     Message,
-    Shape,
     call_id,
     reply,
     tool_definition,
@@ -33,6 +32,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.report.turn_shape import Shape
 
 NAMES = ("fetch_zqone", "store_zqtwo", "close_zqthree")
 KEYS = ("azqkey", "bzqkey", "czqkey")

@@ -27,8 +27,9 @@ from toolfmt.inspect.format.derive.reading import (
 )
 from toolfmt.inspect.format.derive.reasons import Refused
 from toolfmt.inspect.format.read_back import opened, own_markers
-from toolfmt.inspect.probe.conversations import ALL_TOOLS, PARALLEL, SINGLE, Call, Message, Shape, call_id
+from toolfmt.inspect.probe.conversations import ALL_TOOLS, PARALLEL, SINGLE, Call, Message, call_id
 from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.report.turn_shape import Shape
 
 _LONGEST = 200_000
 """A template that writes more of calls is not read: the longest value has 20,000 characters."""

@@ -13,19 +13,10 @@ from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import RESULTS_AT, result_shape, written_at
-from toolfmt.inspect.probe.conversations import (
-    PARALLEL,
-    RESULT,
-    SINGLE,
-    TOOLS,
-    Message,
-    Shape,
-    conversation,
-    text_part,
-    user,
-)
+from toolfmt.inspect.probe.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, conversation, text_part, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Answer, Outcome
+from toolfmt.inspect.report.turn_shape import Shape
 from toolfmt.inspect.report.wording import quote
 
 SECOND_RESULT = "Xr6second"

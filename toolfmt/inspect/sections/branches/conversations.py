@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from toolfmt.inspect.probe.conversations import Message, Shape, answering, calling, text_part, tool_definition
+from toolfmt.inspect.probe.conversations import Message, answering, calling, text_part, tool_definition
+from toolfmt.inspect.report.turn_shape import Shape
 
 SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {

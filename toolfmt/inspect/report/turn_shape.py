@@ -1,0 +1,56 @@
+"""The shape of a turn with calls: how its content, its calls and what follows them are written. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a conversation with calls is written down; the first value of each is what the shapes are searched from.
+
+    `content` is that of the turn with the calls, `wrapped` whether a call stands under `function`, `ids` how calls are
+    numbered (nine alphanumerics as Mistral wants them, `functions.NAME:N` as Kimi does), `follows` what comes after the
+    turn; `tools` whether the tools are given along.
+    """
+
+    content: Literal["empty", "null", "absent", "text", "parts"] = "empty"
+    arguments: Literal["object", "string"] = "object"
+    wrapped: bool = True
+    ids: Literal["nine", "function", "none"] = "nine"
+    follows: Literal["nothing", "result", "answer"] = "nothing"
+    system: bool = False
+    tools: bool = True
+    reasoning: bool = False
+
+    def describe(self) -> str:
+        """What is unusual about the shape, for a person; empty for the first one."""
+        return ", ".join(_UNUSUAL[name, getattr(self, name)] for name in _differing(self))
+
+
+USUAL = Shape()
+_UNUSUAL: dict[tuple[str, Any], str] = {
+    ("content", "null"): "content null",
+    ("content", "absent"): "content absent",
+    ("content", "text"): "text beside the call",
+    ("content", "parts"): "content as a list of parts",
+    ("arguments", "string"): "arguments as a string",
+    ("wrapped", False): "name and arguments without the function wrapper",
+    ("ids", "function"): "ids functions.NAME:N",
+    ("ids", "none"): "no ids",
+    ("follows", "result"): "a result after the call",
+    ("follows", "answer"): "a result and an answer after the call",
+    ("system", True): "a system message",
+    ("tools", False): "no tools given",
+    ("reasoning", True): "reasoning beside the call",
+}
+CHOICES: dict[str, tuple[Any, ...]] = {
+    name: (default, *(choice for field, choice in _UNUSUAL if field == name))
+    for name, default in ((field.name, field.default) for field in fields(Shape))
+}
+"""The values of each field, the usual one first."""
+
+
+def _differing(shape: Shape) -> list[str]:
+    return [name for name, choices in CHOICES.items() if getattr(shape, name) != choices[0]]
