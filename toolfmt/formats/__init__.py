@@ -1,4 +1,4 @@
-"""Room 1: how tool calls are written and read. Needs the standard library only, and can be imported alone.
+"""How tool calls are written and read. Needs the standard library only, and can be imported alone.
 
 `Parser` streams a model's output into events, `WholeCalls` lets its calls pass once they have ended, `write` is the
 parser's inverse, `prose` describes tools to a model in words; `get` and `formats` are the registry, `TOLERANCES` what

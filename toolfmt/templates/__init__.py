@@ -1,4 +1,4 @@
-"""Room 2: finding and rendering the chat templates of a model.
+"""Finding and rendering the chat templates of a model.
 
 The façade and the inspection room call it. It knows the places of models (directories, GGUF files, repositories),
 jinja2 and nothing of wire formats: which dialect a template teaches is not decided here. Everything raised for bad
