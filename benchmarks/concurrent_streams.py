@@ -34,7 +34,7 @@ from server import PROTOCOLS, Served  # noqa: E402  # likewise
 from token_sources import Piece, Source  # noqa: E402  # likewise
 
 import toolfmt  # noqa: E402  # stands behind those
-from toolfmt.integrations.protocols import Chat, Messages, Ollama, Responses, Shape, Usage  # noqa: E402  # likewise
+from toolfmt.integrations.protocols import Chat, Messages, Ollama, Responses, StreamEncoder, Usage  # noqa: E402  # likewise
 from toolfmt.messages.events import Event  # noqa: E402  # likewise
 
 Answer = tuple[str, list[tuple[str, Any]]]
@@ -121,13 +121,13 @@ def told_by_ollama(payloads: list[Any]) -> Answer:
     return "".join(message["content"] for message in messages), [(call["name"], call["arguments"]) for call in calls]
 
 
-TOLD: dict[type[Shape], Callable[[list[Any]], Answer]] = {
+TOLD: dict[type[StreamEncoder], Callable[[list[Any]], Answer]] = {
     Chat: told_by_chat,
     Messages: told_by_messages,
     Responses: told_by_responses,
     Ollama: told_by_ollama,
 }
-SHAPES: dict[str, type[Shape]] = {"chat": Chat, "messages": Messages, "responses": Responses, "ollama": Ollama}
+SHAPES: dict[str, type[StreamEncoder]] = {"chat": Chat, "messages": Messages, "responses": Responses, "ollama": Ollama}
 
 
 async def read(base: str, name: str, number: int) -> Stream:
@@ -192,7 +192,7 @@ def fed(pieces: list[str]) -> list[list[Event]]:
     return [*(parser.feed(piece) for piece in pieces), parser.finish()]
 
 
-def said(shape: type[Shape], batches: list[list[Event]], whole_calls: bool) -> None:
+def said(shape: type[StreamEncoder], batches: list[list[Event]], whole_calls: bool) -> None:
     telling = shape("id", "m", 1, whole_calls=whole_calls)
     for events in batches:
         for payload in telling.push(events):

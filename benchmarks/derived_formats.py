@@ -49,7 +49,7 @@ from toolfmt.inspect.format.read_back import opened
 from toolfmt.inspect.probe.capabilities import find_shape, probe
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, STAND_INS, VALUES, Message, conversation, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
 from toolfmt.testing import corpus, damaging, judging, prose_pieces
@@ -71,7 +71,7 @@ class Tried:
 
     template: Template
     renders: Renders
-    shape: Shape
+    shape: TurnShape
     derived: Derived
     seconds: float
     family: str = ""
@@ -282,7 +282,7 @@ def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
     whole = WholeAnswers(one.renders, one.shape, one.derived.format)
     if one.shape.follows != "nothing":
         return
-    ways: dict[str, Shape] = {
+    ways: dict[str, TurnShape] = {
         "continued": one.shape,
         "content": replace(one.shape, content="text"),
         "reasoning": replace(one.shape, reasoning=True),

@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 from benchmarks import mlx_lm_reading, peer_reading
 from toolfmt.errors import TemplateError
 from toolfmt.formats import Parser, ToolCallFormat
-from toolfmt.inspect.format.decision import Decided, decide
+from toolfmt.inspect.format.decision import FormatResolution, decide
 from toolfmt.inspect.format.read_back import (
     NASTY,
     NASTY_STRINGS,
@@ -41,7 +41,7 @@ from toolfmt.inspect.format.read_back import (
 from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, user
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
@@ -202,7 +202,7 @@ def calls_to_read(format: ToolCallFormat | None, second_call: bool) -> tuple[lis
 
 
 def try_all(
-    outcome: Outcome, renders: Renders, shape: Shape, sets: Sequence[CallSet], read: Read, streams: Streams
+    outcome: Outcome, renders: Renders, shape: TurnShape, sets: Sequence[CallSet], read: Read, streams: Streams
 ) -> Outcome:
     """Have every set of calls rendered and read, whole and in pieces; the outcome, with what went wrong."""
     wrong: dict[str, list[str]] = {}
@@ -224,7 +224,7 @@ def try_all(
     return outcome
 
 
-def as_toolfmt_reads(decided: Decided, renders: Renders, shape: Shape) -> tuple[Read, Streams]:
+def as_toolfmt_reads(decided: FormatResolution, renders: Renders, shape: TurnShape) -> tuple[Read, Streams]:
     """toolfmt's reading of a region, judged as the inspection judges it."""
     format = decided.read_back.format if decided.read_back else None
     signed = any(

@@ -49,7 +49,16 @@ except ImportError as missing:
 from token_sources import Source, endpoint_source, mlx_lm_source, text_source, transformers_source
 
 import toolfmt
-from toolfmt.integrations.protocols import Chat, FinishReason, Messages, Ollama, RejectedCalls, Responses, Shape, Usage
+from toolfmt.integrations.protocols import (
+    Chat,
+    FinishReason,
+    Messages,
+    Ollama,
+    RejectedCalls,
+    Responses,
+    StreamEncoder,
+    Usage,
+)
 from toolfmt.messages.events import Event, ToolCallEnd
 
 FAILED = "the answer failed; the server's log says why"
@@ -81,7 +90,7 @@ class Served:
 class Protocol:
     """What differs between protocols: the shape of answers and of errors, and what a request leaves unsaid."""
 
-    shape: Callable[..., Shape]
+    shape: Callable[..., StreamEncoder]
     id: str
     error: Callable[[int, str], dict[str, Any]]
     streams: bool = False
@@ -295,7 +304,7 @@ async def not_served(request: Request, error: Exception) -> Response:
     return answer
 
 
-async def in_pieces(shape: Shape, answer: Answer) -> AsyncGenerator[str, None]:
+async def in_pieces(shape: StreamEncoder, answer: Answer) -> AsyncGenerator[str, None]:
     """The answer as it stands on the wire."""
     try:
         async with aclosing(answer.events()) as batches:
@@ -309,7 +318,7 @@ async def in_pieces(shape: Shape, answer: Answer) -> AsyncGenerator[str, None]:
     yield "".join(map(shape.wire, last)) + shape.end
 
 
-async def in_one(shape: Shape, answer: Answer) -> dict[str, Any]:
+async def in_one(shape: StreamEncoder, answer: Answer) -> dict[str, Any]:
     """The answer as one object."""
     async with aclosing(answer.events()) as batches:
         events = [event async for batch in batches for event in batch]

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, Shape
+from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, StreamEncoder
 
 
 @dataclass
@@ -125,14 +125,14 @@ def ollama_whole(answer: Payload) -> Answer:
 
 
 Reader = Callable[[Iterable[Payload]], Answer]
-READERS: dict[type[Shape], tuple[Reader, Callable[[Payload], Answer]]] = {
+READERS: dict[type[StreamEncoder], tuple[Reader, Callable[[Payload], Answer]]] = {
     Chat: (chat, chat_whole),
     Messages: (messages, messages_whole),
     Responses: (responses, responses_whole),
     Ollama: (ollama, ollama_whole),
 }
 """For each shape what reads its stream, and what reads its whole answer."""
-ENDINGS: dict[type[Shape], dict[str, str]] = {
+ENDINGS: dict[type[StreamEncoder], dict[str, str]] = {
     Chat: {"stop": "stop", "calls": "tool_calls", "cut": "length"},
     Messages: {"stop": "end_turn", "calls": "tool_use", "cut": "max_tokens"},
     Responses: {"stop": "completed", "calls": "completed", "cut": "max_output_tokens"},

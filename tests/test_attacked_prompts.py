@@ -30,7 +30,7 @@ from toolfmt.model.model import Model
 from toolfmt.render.attempts import compiled
 from toolfmt.render.prompt import render
 from toolfmt.render.verify.delivery import delivered
-from toolfmt.render.verify.sentinel_request import twin_of
+from toolfmt.render.verify.sentinel_request import sentinel_request_of
 from toolfmt.templates import ChatTemplate
 
 TEXT = "(m.content if m.content is string else (m.content or []) | map(attribute='text') | join('+'))"
@@ -287,7 +287,7 @@ def test_a_call_is_not_found_in_the_heading_of_its_result() -> None:
 
 def test_the_name_of_an_argument_that_is_not_written_is_missing() -> None:
     messages = [user(), said("", tool_calls=[call("find", {"x": "1", "deep": {"gone": None}}, "k")])]
-    twin = twin_of(messages, None)
+    twin = sentinel_request_of(messages, None)
     asked = twin.messages[0]["content"]
     value = twin.messages[1]["tool_calls"][0]["function"]["arguments"]["x"]
     for written, missing in (
@@ -823,7 +823,7 @@ def test_the_check_of_a_prompt_grows_with_its_words_and_no_faster() -> None:
 
     def checked(turns: int) -> int:
         messages = long_talk(turns)
-        twin = twin_of(messages, None)
+        twin = sentinel_request_of(messages, None)
         prompt = template.render(twin.messages)
         return lines_run(lambda: delivered(messages, twin, twin.messages, prompt))
 

@@ -51,8 +51,8 @@ from toolfmt.inspect.report.report import (
     RuntimeSupport,
     Sections,
     Stability,
+    TemplateFailure,
     TemplateInfo,
-    Thrown,
     Tokens,
     ToolCost,
     Turn,
@@ -366,7 +366,7 @@ def test_what_a_told_template_says_elsewhere_names_nobody(tmp_path: Path, monkey
 def test_of_a_report_nothing_is_told_that_could_be_the_models() -> None:
     """Every text of a report that a template or a file can have a say in, planted by hand."""
     word = f"{SECRET} thing"
-    answer = Answer("no", "it says {}", 3, "threw", (word,), Thrown("refused", word, word))
+    answer = Answer("no", "it says {}", 3, "threw", (word,), TemplateFailure("refused", word, word))
     tokens = Tokens((MarkerTokens(word, (word,), special=True),), 1, (ToolCost(word, 2),), 3, leave_out=(word,))
     sections = Sections(
         details={"stop": answer},

@@ -29,7 +29,7 @@ from toolfmt.inspect.report.report import (
     SamplePrompt,
     Sections,
     Stability,
-    Thrown,
+    TemplateFailure,
     Tokens,
     ToolCost,
     Variable,
@@ -48,7 +48,7 @@ REWRITTEN = "{# as before #}\n" + TEMPLATE.replace("message", "turn").replace("t
     ".content or ''", "['content'] or ''"
 )
 PREFILL = Effect("adds", "the prefill changes")
-REFUSED = Thrown("refused", "no")
+REFUSED = TemplateFailure("refused", "no")
 GONE = "{{ raise_exception('no results') if messages | selectattr('role', 'equalto', 'tool') | list }}"
 
 
@@ -469,8 +469,8 @@ LONG = "all of this is the same in both of them, " * 4
             "one.",
         ),
         (
-            {"prompts": {"x": SamplePrompt("", Thrown("refused", LONG + "one"))}},
-            {"prompts": {"x": SamplePrompt("", Thrown("refused", LONG + "two"))}},
+            {"prompts": {"x": SamplePrompt("", TemplateFailure("refused", LONG + "one"))}},
+            {"prompts": {"x": SamplePrompt("", TemplateFailure("refused", LONG + "two"))}},
             "one",
         ),
         ({"profile": TemplateProfile(stop=(LONG + "one",))}, {"profile": TemplateProfile(stop=(LONG + "two",))}, "one"),
@@ -503,7 +503,7 @@ def test_what_is_cut_behind_a_difference_begins_where_the_value_does() -> None:
         replace(
             report(name),
             profile=TemplateProfile(stop=(f"{told} {name} {LONG}",)),
-            prompts={"x": SamplePrompt("", Thrown("refused", f"{told[:38]} {name} {LONG}"))},
+            prompts={"x": SamplePrompt("", TemplateFailure("refused", f"{told[:38]} {name} {LONG}"))},
         )
         for name in "ab"
     )
@@ -525,7 +525,7 @@ def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
     a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("", REFUSED)})
     b = replace(
         report(hostile, replace(finding("TF012"), message=hostile)),
-        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", Thrown("refused", hostile))},
+        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", TemplateFailure("refused", hostile))},
         sections=Sections(details={hostile: Answer("no", hostile)}),
         profile=TemplateProfile(stop=(hostile,)),
     )

@@ -26,7 +26,7 @@ from toolfmt.render.adapt.remedies import (
     plans,
 )
 from toolfmt.render.verify.delivery import delivered, proved
-from toolfmt.render.verify.sentinel_request import aligned, spellings, twin_of
+from toolfmt.render.verify.sentinel_request import aligned, sentinel_request_of, spellings
 from toolfmt.templates import ModelFiles, TemplateSource
 
 LOOP, HEAD, SAID = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"
@@ -874,7 +874,7 @@ def unicode(value: Any) -> str:
     [user(), said("", tool_calls=[{"function": {"name": "find", "arguments": '{"x": 1e5, "y": "\\u0041"}'}}])], unicode
 )
 def test_every_text_is_found_where_it_stands(messages: list[dict[str, Any]], dump: Any) -> None:
-    twin = twin_of(messages, None, ["</think>"])
+    twin = sentinel_request_of(messages, None, ["</think>"])
     prompt, twin_prompt = shown(messages, dump=dump), shown(twin.messages, dump=dump)
     spans = aligned(prompt, twin_prompt, twin)
     assert spans is not None
@@ -894,7 +894,7 @@ def test_every_text_is_found_where_it_stands(messages: list[dict[str, Any]], dum
 
 def test_a_number_that_python_does_not_write_stays_as_it_is() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "find", "arguments": {"at": 10**5000, "days": 3}}}
-    twin = twin_of([said("", tool_calls=[call])], None)
+    twin = sentinel_request_of([said("", tool_calls=[call])], None)
     assert twin.messages[0]["tool_calls"][0]["function"]["arguments"]["at"] == 10**5000
     assert [piece.text for piece in twin.pieces] == ["3"]
     with pytest.raises(BadMessages, match=r"^messages\[1\]\.tool_calls\[0\]: .*an integer of more than 4300 digits"):
@@ -913,7 +913,7 @@ def test_arguments_that_are_handed_on_as_objects_are_found_too(messages: list[di
                 call["function"]["arguments"] = json.loads(given) if isinstance(given, str) else given
         return copies
 
-    twin = twin_of(messages, None)
+    twin = sentinel_request_of(messages, None)
     prompt, twin_prompt = (shown(parsed(told), dump=unicode) for told in (messages, twin.messages))
     spans = aligned(prompt, twin_prompt, twin)
     assert spans is not None
@@ -922,7 +922,7 @@ def test_arguments_that_are_handed_on_as_objects_are_found_too(messages: list[di
 
 @given(conversations(), st.integers(0, 10**9))
 def test_a_prompt_in_which_anything_else_is_changed_is_not_aligned(messages: list[dict[str, Any]], at: int) -> None:
-    twin = twin_of(messages, None)
+    twin = sentinel_request_of(messages, None)
     prompt, twin_prompt = shown(messages), shown(twin.messages)
     at %= len(prompt)
     other = prompt[:at] + ("~" if prompt[at] != "~" else "+") + prompt[at + 1 :]

@@ -42,7 +42,7 @@ from toolfmt.inspect.format.derive.value_paths import decode, enclosing, place_o
 from toolfmt.inspect.probe.capabilities import find_shape
 from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.message import Message
 from toolfmt.templates import ChatTemplate
 
@@ -644,13 +644,13 @@ def test_a_second_call_in_another_form_is_refused() -> None:
 def test_a_value_that_is_not_written_is_refused() -> None:
     source = template("<act>{{ f.name }}{% for k, v in f.arguments.items() %}<k>{{ k }}</k>{% endfor %}</act>")
     with pytest.raises(Refused, match="the value of a call does not stand in the answer"):
-        Derivation(Renders(ChatTemplate(source), STAND_INS), Shape())
+        Derivation(Renders(ChatTemplate(source), STAND_INS), TurnShape())
 
 
 def test_a_prompt_that_is_too_long_is_refused() -> None:
     source = "{{ 'x' * 200001 }}" + template(*_ACT)
     with pytest.raises(Refused, match="longer than 200,000 characters"):
-        Derivation(Renders(ChatTemplate(source), STAND_INS), Shape())
+        Derivation(Renders(ChatTemplate(source), STAND_INS), TurnShape())
 
 
 _ACT = ("<act>{{ f.name }}<with>" + JSON + "</act>",)
@@ -906,7 +906,7 @@ BLANKS = {
 
 @pytest.mark.parametrize("where", BLANKS)
 def test_long_stretches_cost_no_time(where: str) -> None:
-    shape = Shape()
+    shape = TurnShape()
     begin = time.process_time()
     list(Derivation(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
     assert time.process_time() - begin < 0.4

@@ -13,7 +13,7 @@ from toolfmt.inspect.comparison import compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
-from toolfmt.inspect.report.report import Answer, Evidence, Report, Thrown
+from toolfmt.inspect.report.report import Answer, Evidence, Report, TemplateFailure
 from toolfmt.inspect.report.wording import filled
 from toolfmt.templates import ChatTemplate
 
@@ -42,21 +42,24 @@ def told(report: Report, code: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("{{ raise_exception('No.') }}", Thrown("refused", "No.")),
-        ("{{ raise_exception('') }}", Thrown("refused", "")),
+        ("{{ raise_exception('No.') }}", TemplateFailure("refused", "No.")),
+        ("{{ raise_exception('') }}", TemplateFailure("refused", "")),
         (
             "{{ messages.split(',') }}",
-            Thrown(
+            TemplateFailure(
                 "not-rendered",
                 "UndefinedError: 'list object' has no attribute 'split'",
                 "it wants `split`, which is not there",
             ),
         ),
-        ("{{ x.y }}", Thrown("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")),
-        ("{{ 1 // 0 }}", Thrown("not-rendered", "ZeroDivisionError: integer division or modulo by zero")),
+        (
+            "{{ x.y }}",
+            TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there"),
+        ),
+        ("{{ 1 // 0 }}", TemplateFailure("not-rendered", "ZeroDivisionError: integer division or modulo by zero")),
         (
             "{% if messages %}{{ 1 | absent }}{% endif %}",
-            Thrown(
+            TemplateFailure(
                 "not-rendered",
                 "TemplateRuntimeError: No filter named 'absent' found.",
                 "it wants a filter named 'absent', which is not there",
@@ -64,48 +67,50 @@ def told(report: Report, code: str) -> tuple[str, str]:
         ),
         (
             "{% for a in 3 %}{% endfor %}",
-            Thrown(
+            TemplateFailure(
                 "not-rendered",
                 "TypeError: 'int' object is not iterable",
                 "it goes through something that is no list",
             ),
         ),
         # What a template refuses with, or puts into what the engine says, is nobody's words but its own.
-        ("{{ raise_exception(\"'x' is undefined\") }}", Thrown("refused", "'x' is undefined")),
+        ("{{ raise_exception(\"'x' is undefined\") }}", TemplateFailure("refused", "'x' is undefined")),
         (
             "{{ raise_exception(\"UndefinedError: 'x' is undefined\") }}",
-            Thrown("refused", "UndefinedError: 'x' is undefined"),
+            TemplateFailure("refused", "UndefinedError: 'x' is undefined"),
         ),
         (
             "{{ '%d' | format(\"UndefinedError: 'x' is undefined\") }}",
-            Thrown("not-rendered", "TypeError: %d format: a real number is required, not str"),
+            TemplateFailure("not-rendered", "TypeError: %d format: a real number is required, not str"),
         ),
         (
             "{{ messages.append(1) }}",
-            Thrown("not-rendered", "SecurityError: access to attribute 'append' of 'list' object is unsafe."),
+            TemplateFailure("not-rendered", "SecurityError: access to attribute 'append' of 'list' object is unsafe."),
         ),
     ],
 )
-def test_a_failure_says_who_spoke_and_what_is_wanted(source: str, expected: Thrown) -> None:
+def test_a_failure_says_who_spoke_and_what_is_wanted(source: str, expected: TemplateFailure) -> None:
     error = Renders(ChatTemplate(source)).render([{"role": "user", "content": "x"}])
     assert isinstance(error, TemplateError)
     assert thrown(error) == expected
 
 
 def test_a_failure_is_told_in_plain_words_with_those_that_can_be_looked_up() -> None:
-    wants = Thrown("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")
+    wants = TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")
     assert wants.sentence == wants.clause == "it wants `x`, which is not there (UndefinedError: 'x' is undefined)"
-    mapping = Thrown("not-rendered", "TypeError: Can only get item pairs from a mapping.", "it wants an object")
+    mapping = TemplateFailure(
+        "not-rendered", "TypeError: Can only get item pairs from a mapping.", "it wants an object"
+    )
     assert mapping.sentence == "it wants an object (TypeError: Can only get item pairs from a mapping)"
-    refuses = Thrown("refused", "No.")
+    refuses = TemplateFailure("refused", "No.")
     assert (refuses.sentence, refuses.clause) == ("the template refuses: No.", "it refuses: No.")
-    assert Thrown("refused", "").sentence == "the template refuses"
-    fails = Thrown("not-rendered", "ZeroDivisionError: by zero")
+    assert TemplateFailure("refused", "").sentence == "the template refuses"
+    fails = TemplateFailure("not-rendered", "ZeroDivisionError: by zero")
     assert (fails.sentence, fails.clause) == (
         "does not render: ZeroDivisionError: by zero",
         "it fails: ZeroDivisionError: by zero",
     )
-    assert Thrown("other", "memory ran out").sentence == "memory ran out"
+    assert TemplateFailure("other", "memory ran out").sentence == "memory ran out"
 
 
 def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> None:
@@ -129,7 +134,7 @@ def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> No
     ],
 )
 def test_plain_words_are_found_for_what_the_engine_says_itself_alone(kind: FailureKind, own_words: str) -> None:
-    assert thrown(TemplateError("", 1, kind, own_words)) == Thrown(kind, own_words)
+    assert thrown(TemplateError("", 1, kind, own_words)) == TemplateFailure(kind, own_words)
 
 
 # --- sentences of words and excerpts
@@ -142,13 +147,13 @@ def test_a_sentence_is_made_of_words_and_excerpts() -> None:
     assert filled("it appears", ()) == "it appears"
     assert filled("", ("shown",)) == "shown"
     assert filled("they appear", ("a", "b")) == "they appear: a, b"
-    assert Answer("error", "once a result follows", error=Thrown("refused", "no")).evidence == (
+    assert Answer("error", "once a result follows", error=TemplateFailure("refused", "no")).evidence == (
         "once a result follows: the template refuses: no"
     )
 
 
 def test_an_answer_as_json_has_the_sentence_and_what_it_is_made_of() -> None:
-    failed = Thrown("refused", "no")
+    failed = TemplateFailure("refused", "no")
     assert Answer("no", "it is {}", 3, "dropped", ("cut",)).to_dict() == {
         "answer": "no",
         "evidence": "it is cut (line 3)",
@@ -229,7 +234,7 @@ def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
     report = inspect_template(refusing("m.role == 'developer'", said))
     answer = report.sections.details["developer"]
     assert (answer.answer, answer.outcome, answer.words, answer.excerpts) == ("error", "threw", "", ())
-    assert answer.error == Thrown("refused", said)
+    assert answer.error == TemplateFailure("refused", said)
     assert told(report, "TF036")[0] == told(inspect_template(refusing("m.role == 'developer'", "no")), "TF036")[0]
 
 
@@ -263,7 +268,7 @@ def test_the_effects_of_a_variable_are_told_apart() -> None:
     source = "{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}{{ x | default('a') }}" + TEMPLATE
     (x,) = inspect_template(source).sections.variables
     assert [(one.kind, one.values, one.typed, one.error) for one in x.effects] == [
-        ("fails", ('"b"',), '"b"', Thrown("refused", "no b")),
+        ("fails", ('"b"',), '"b"', TemplateFailure("refused", "no b")),
         ("printed", ("another text",), "", None),
     ]
 

@@ -24,7 +24,7 @@ from toolfmt.inspect.probe.capabilities import needs_parts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.report import CAPABILITIES, Report
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate, load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
@@ -93,7 +93,7 @@ def test_a_good_template_has_no_findings_and_every_capability_but_ids() -> None:
 
 def test_the_report_holds_what_the_renderer_needs() -> None:
     profile = inspect_template(TEMPLATE).profile
-    assert (profile.arguments_form, profile.shape, profile.takes_parallel_calls) == ("object", Shape(), True)
+    assert (profile.arguments_form, profile.shape, profile.takes_parallel_calls) == ("object", TurnShape(), True)
     assert profile.reasoning == ("<think>", "</think>")
     assert (profile.stop, profile.prefill) == (("<|end|>",), "<think>\n")
 
@@ -192,7 +192,7 @@ def test_a_call_is_found_in_whatever_shape_shows_it() -> None:
         (EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"),
     )
     report = inspect_template(picky)
-    assert report.profile.shape == Shape(content="null", arguments="string")
+    assert report.profile.shape == TurnShape(content="null", arguments="string")
     assert (report.format.name, report.format.confidence) == ("json", "verified")
     assert report.capabilities["tool_calls"].evidence.startswith("a call is rendered with content null, arguments as")
 
@@ -206,7 +206,7 @@ def test_an_argument_form_that_appears_but_reads_as_another_call_is_no() -> None
 
 def test_shapes_begin_with_the_plain_one_and_never_repeat() -> None:
     all_shapes = list(shapes())
-    assert all_shapes[0] == Shape()
+    assert all_shapes[0] == TurnShape()
     assert len(all_shapes) == len(set(all_shapes))
 
 
@@ -217,15 +217,15 @@ def test_messages_printed_as_they_are_render_no_call() -> None:
 
 def test_a_region_is_cut_where_the_calls_are() -> None:
     renders = Renders(ChatTemplate(TEMPLATE))
-    region = renders.calls(Shape(), SINGLE, TOOLS)
+    region = renders.calls(TurnShape(), SINGLE, TOOLS)
     assert isinstance(region, Region)
     assert region.text == formats.write("json", SINGLE) + "\n"
-    assert region.before + region.text + region.after == renders.text(conversation(Shape(), SINGLE), TOOLS)
+    assert region.before + region.text + region.after == renders.text(conversation(TurnShape(), SINGLE), TOOLS)
 
 
 def test_a_region_is_not_cut_inside_a_marker() -> None:
     source = changed(("{{ message.content or '' }}", "{{ '<text>' + message.content if message.content else '' }}"))
-    region = Renders(ChatTemplate(source)).calls(Shape(), SINGLE, TOOLS)
+    region = Renders(ChatTemplate(source)).calls(TurnShape(), SINGLE, TOOLS)
     assert isinstance(region, Region)
     assert region.text.startswith("<tool_call>")
 
@@ -344,7 +344,9 @@ def test_inference_takes_strings_alone(name: str) -> None:
 def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -> None:
     """And before both what the format writes as the template renders it."""
     typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
-    readings = [decision.ReadBack(format, Shape(), (), variant) for format, variant in ((typed, None), (signed, None))]
+    readings = [
+        decision.ReadBack(format, TurnShape(), (), variant) for format, variant in ((typed, None), (signed, None))
+    ]
     ranks = [decision._rank(reading, (signed,), (typed,)) for reading in readings]
     assert ranks[0] > ranks[1]
     assert decision._rank(replace(readings[1], variant=""), (), ()) > ranks[0]

@@ -20,7 +20,7 @@ from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report.report import Finding, Report
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.variables import copied, descendants
 from toolfmt.templates.engine.environment import environment
@@ -355,7 +355,7 @@ def test_a_watched_template_renders_the_same(name: str) -> None:
     for template in (plain, watched):
         try:
             prompts.append(
-                template.render(conversation(Shape(), SINGLE), tools=TOOLS, bos_token="<s>", eos_token="</s>")
+                template.render(conversation(TurnShape(), SINGLE), tools=TOOLS, bos_token="<s>", eos_token="</s>")
             )
         except TemplateError as error:  # it may refuse: then both do
             prompts.append(str(error))

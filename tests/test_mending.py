@@ -35,7 +35,7 @@ from toolfmt.inspect.fix.source import Edit, as_newlines, edited, with_line_ends
 from toolfmt.inspect.fix.verification import NOT_SHOWN, judged
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.report.report import Finding
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.fix import fixed_copy
 from toolfmt.templates import load_files, template_alone
@@ -396,7 +396,7 @@ def test_values_of_gemma_are_not_put_between_marks_of_strings() -> None:
 
 
 def law(before: str, after: str, *wanted: Variant, typed: bool = False) -> tuple[bool, str]:
-    verdict = judged(before, after, {}, Shape(), wanted, typed)
+    verdict = judged(before, after, {}, TurnShape(), wanted, typed)
     return verdict.holds, verdict.why
 
 
@@ -409,9 +409,9 @@ A_LIST = "{{- 'x' if messages[0].content is not string and messages[0].content[0
 
 
 def test_the_law_holds_of_a_mend_and_counts_what_came_right() -> None:
-    verdict = judged(template(content="{{- message.content }}"), template(), {}, Shape(), ["content-null"])
+    verdict = judged(template(content="{{- message.content }}"), template(), {}, TurnShape(), ["content-null"])
     assert (verdict.holds, verdict.why) == (True, "")
-    written = (written_otherwise(one, "content-null") for one in conversations(Shape()))
+    written = (written_otherwise(one, "content-null") for one in conversations(TurnShape()))
     assert sum(one is not None for one in written) == verdict.healed
 
 
@@ -491,7 +491,7 @@ def test_the_law_proves_nothing_of_what_was_right_before() -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_other_way_of_writing_is_written_in_some_conversation(variant: Variant) -> None:
-    shape = Shape(arguments="string") if variant == "arguments-object" else Shape()
+    shape = TurnShape(arguments="string") if variant == "arguments-object" else TurnShape()
     assert any(written_otherwise(one, variant) is not None for one in conversations(shape))
 
 

@@ -17,9 +17,9 @@ from toolfmt.errors import (
     BadModelDirectory,
     BadTools,
     CannotWrite,
-    NeverBoth,
     TemplateError,
     ToolfmtError,
+    ToolsRenderedTwice,
 )
 from toolfmt.formats import FORMATS, prose
 from toolfmt.messages.events import Content, Reasoning, ToolCallEnd
@@ -229,21 +229,21 @@ def test_prose_that_comes_out_twice_is_caught() -> None:
     told = prose("json", [TOOL])
     check_prose(f"[{told}]", "[-]", told, 1, [TOOL])
     check_prose(f"[{told}][{told}]", "[-][-]", told, 2, [TOOL])
-    with pytest.raises(NeverBoth, match="stands 2 times in the prompt, not 1"):
+    with pytest.raises(ToolsRenderedTwice, match="stands 2 times in the prompt, not 1"):
         check_prose(f"[{told}]{told}", "[-]", told, 1, [TOOL])
-    with pytest.raises(NeverBoth, match="get_weather is described in prose and a second time by the template"):
+    with pytest.raises(ToolsRenderedTwice, match="get_weather is described in prose and a second time by the template"):
         check_prose(f"get_weather: Weather at a place. [{told}]", "[-]", told, 1, [TOOL])
 
 
 def test_tools_that_the_callers_own_variable_puts_in_again_are_caught(tmp_path: Path) -> None:
     text = "{% if extra is defined and '# Tools' in messages[0].content %}{{ extra }}{% endif %}" + DROPS_TOOLS
-    with pytest.raises(NeverBoth):
+    with pytest.raises(ToolsRenderedTwice):
         made(tmp_path, text).render([USER], [TOOL], extra="get_weather: Weather at a place.")
 
 
 def test_prose_beside_tools_in_the_template_is_caught() -> None:
     check_template("do this", "do this", "do this")
-    with pytest.raises(NeverBoth, match="went through the template and stand in the prompt as prose too"):
+    with pytest.raises(ToolsRenderedTwice, match="went through the template and stand in the prompt as prose too"):
         check_template("do this, do this", "do this", "do this")
 
 
@@ -719,7 +719,7 @@ def test_every_shared_template_renders_or_says_why_not() -> None:
         for strategy in ("auto", "prose"):
             try:
                 prompt = model.render(history, [TOOL, SECOND], strategy)
-            except NeverBoth:
+            except ToolsRenderedTwice:
                 raise
             except ToolfmtError as error:
                 assert "\n" not in str(error), name

@@ -252,9 +252,9 @@ _OPEN = {"format.derived.format", "runtimes", "runtime_parsers", "variables.form
 """Members whose own members are names of somebody else's."""
 
 
-_SHAPES: dict[str, report.Answer | report.Thrown] = {
-    "an answer": report.Answer("yes", error=report.Thrown("other", "")),
-    "an error": report.Thrown("other", ""),
+_SHAPES: dict[str, report.Answer | report.TemplateFailure] = {
+    "an answer": report.Answer("yes", error=report.TemplateFailure("other", "")),
+    "an error": report.TemplateFailure("other", ""),
 }
 """What stands in many places of a report, and is told once."""
 

@@ -24,11 +24,11 @@ from benchmarks.attacks import HONEST, files
 from toolfmt._util.typed_json import packed
 from toolfmt.errors import BadTools, LimitHit, NotDelivered, NotHeld, ToolfmtError
 from toolfmt.model import jobs
-from toolfmt.model.jobs import MAKE, ROLES, InWorker, new_worker
+from toolfmt.model.jobs import MAKE, ROLES, WorkerBackend, new_worker
 from toolfmt.model.model import Model
 from toolfmt.model.sandbox import pool
 from toolfmt.model.sandbox.pool import Limits, Worker
-from toolfmt.render.backend import Made
+from toolfmt.render.backend import RenderResult
 from toolfmt.render.request.messages import checked_messages
 from toolfmt.render.request.opaque_objects import given_back, handed_over, numbered
 from toolfmt.templates import load_files
@@ -374,7 +374,7 @@ def test_a_process_that_never_remembers_is_given_up() -> None:
 
     profile = Model(files(HONEST), trusted=True).profile
     with pytest.raises(LimitHit) as hit:
-        InWorker(files(HONEST), profile, Forgetful).roles()
+        WorkerBackend(files(HONEST), profile, Forgetful).roles()
     assert hit.value.limit == "crash"
 
 
@@ -395,7 +395,7 @@ def test_a_process_that_never_remembers_is_given_up() -> None:
     ],
 )
 def test_what_is_no_prompt_is_a_crash(change: dict[str, Any]) -> None:
-    sound = Made("text", "template", "", (), (), (), False, False, [{"role": "user", "content": "x"}], None, ())
+    sound = RenderResult("text", "template", "", (), (), (), False, False, [{"role": "user", "content": "x"}], None, ())
     assert pool._told(MAKE, pool.DONE + packed(sound)) == sound
     with pytest.raises(LimitHit) as hit:
         pool._told(MAKE, pool.DONE + packed({**sound.__dict__, **change}))
@@ -421,7 +421,7 @@ def test_roles_that_the_template_tests_for_are_known(tmp_path: Path, worker: Wor
     source = "{% for m in messages %}{% if m.role == 'ipython' %}!{% endif %}{{ m.content }}{% endfor %}"
     _, there = both(made(tmp_path, source).files.home, worker)
     assert there.render([USER, {"role": "ipython", "content": "1"}]).text == "Will it rain in Oslo?!1"
-    assert worker.run(ROLES, InWorker(there.files, there.profile, lambda: worker)._digest, None) == ("ipython",)
+    assert worker.run(ROLES, WorkerBackend(there.files, there.profile, lambda: worker)._digest, None) == ("ipython",)
     with pytest.raises(toolfmt.BadMessages):
         there.render([USER, {"role": "python", "content": "1"}])
 

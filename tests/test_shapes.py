@@ -15,7 +15,7 @@ from openai.types.responses import ResponseUsage
 
 import toolfmt
 from toolfmt.formats import Parser, ToolCallFormat, formats
-from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, Shape, Usage
+from toolfmt.integrations.protocols import Chat, Messages, Ollama, Payload, Responses, StreamEncoder, Usage
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.messages.message import Message
 
@@ -53,21 +53,21 @@ def events(
     yield parser.finish(cut=cut)
 
 
-def made(kind: type[Shape], **options: Any) -> Shape:
+def made(kind: type[StreamEncoder], **options: Any) -> StreamEncoder:
     return kind("answer-1", "some-model", 1_700_000_000, **options)
 
 
-def stream(kind: type[Shape], told: Iterator[list[Event]], reason: Any = None, **options: Any) -> list[Payload]:
+def stream(kind: type[StreamEncoder], told: Iterator[list[Event]], reason: Any = None, **options: Any) -> list[Payload]:
     shape = made(kind, **options)
     payloads = [payload for pushed in told for payload in shape.push(pushed)]
     return payloads + shape.finish(reason)
 
 
-def read(kind: type[Shape], payloads: list[Payload]) -> Answer:
+def read(kind: type[StreamEncoder], payloads: list[Payload]) -> Answer:
     return READERS[kind][0](payloads)
 
 
-def both(kind: type[Shape], text: str, reason: Any = None, **options: Any) -> Answer:
+def both(kind: type[StreamEncoder], text: str, reason: Any = None, **options: Any) -> Answer:
     """What a client has of the answer; that of the stream and of the whole answer are one."""
     streamed = read(kind, stream(kind, events(text), reason, **options))
     whole = made(kind, **options).whole([event for told in events(text) for event in told], reason)
@@ -86,7 +86,7 @@ def written(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> str | None:
 @pytest.mark.every(3)
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
-def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[Shape]) -> None:
+def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[StreamEncoder]) -> None:
     tried = 0
     for (name, calls), whole_calls in product(CALLS.items(), (True, False)):
         if (text := written(format, calls)) is None or (not depth.exhaustive and whole_calls != (name != "typed")):
@@ -119,7 +119,7 @@ def has_call(payloads: list[Payload]) -> bool:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_text_reasoning_and_calls_arrive_in_every_protocol(kind: type[Shape]) -> None:
+def test_text_reasoning_and_calls_arrive_in_every_protocol(kind: type[StreamEncoder]) -> None:
     answer = both(kind, f"<think>Hm.</think>Let me see.\n{CALL}\n{CALL}Done.")
     calls = [("f", {"city": "Paris"})] * 2
     assert Answer("Let me see.\nDone.", "Hm.", calls, ENDINGS[kind]["calls"]) == answer
@@ -145,14 +145,14 @@ def test_text_reasoning_and_calls_arrive_in_every_protocol(kind: type[Shape]) ->
         (CALL + INCOMPLETE, "stop", "calls"),
     ],
 )
-def test_an_answer_ends_as_its_protocol_says_it(kind: type[Shape], text: str, reason: Any, ending: str) -> None:
+def test_an_answer_ends_as_its_protocol_says_it(kind: type[StreamEncoder], text: str, reason: Any, ending: str) -> None:
     """A call that went wrong is no cut answer; only the runtime, or a call that lacks its end, makes one."""
     assert ENDINGS[kind][ending] == both(kind, text, reason).ending
 
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("wrong", [MALFORMED, INCOMPLETE])
-def test_the_text_of_a_rejected_call_goes_where_the_caller_says(kind: type[Shape], wrong: str) -> None:
+def test_the_text_of_a_rejected_call_goes_where_the_caller_says(kind: type[StreamEncoder], wrong: str) -> None:
     before = f"Well.{CALL}"
     calls = [("f", {"city": "Paris"})]
     assert ("Well." + wrong, calls) == ((said := both(kind, before + wrong, "stop")).content, said.calls)
@@ -166,7 +166,7 @@ def error(payload: Payload) -> str | None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_a_rejected_call_is_an_error_where_the_caller_says(kind: type[Shape]) -> None:
+def test_a_rejected_call_is_an_error_where_the_caller_says(kind: type[StreamEncoder]) -> None:
     payloads = stream(kind, events(f"Well.{MALFORMED}"), rejected="error")
     assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
     whole = made(kind, rejected="error").whole([event for told in events(MALFORMED) for event in told])
@@ -176,7 +176,7 @@ def test_a_rejected_call_is_an_error_where_the_caller_says(kind: type[Shape]) ->
 
 
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
-def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Shape]) -> None:
+def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[StreamEncoder]) -> None:
     """Its arguments were already told: nothing else would tell the client that it must not be executed."""
     payloads = stream(kind, events(f"{MALFORMED} Sorry."), "stop", whole_calls=False)
     assert has_call(payloads) and error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
@@ -190,14 +190,14 @@ def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Shap
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_a_whole_answer_has_whole_calls_whatever_a_stream_would_have(kind: type[Shape]) -> None:
+def test_a_whole_answer_has_whole_calls_whatever_a_stream_would_have(kind: type[StreamEncoder]) -> None:
     for wrong in (INCOMPLETE, MALFORMED):
         told = [event for pushed in events(CALL + wrong) for event in pushed]
         assert made(kind).whole(told, "length") == made(kind, whole_calls=False).whole(told, "length")
 
 
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
-def test_the_first_call_that_broke_decides(kind: type[Shape]) -> None:
+def test_the_first_call_that_broke_decides(kind: type[StreamEncoder]) -> None:
     payloads = stream(kind, events(MALFORMED + INCOMPLETE), "length", whole_calls=False)
     assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
 
@@ -224,7 +224,7 @@ def test_a_call_that_broke_is_no_completed_item_of_a_response() -> None:
 
 
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
-def test_arguments_leave_as_they_come_where_calls_need_not_be_whole(kind: type[Shape]) -> None:
+def test_arguments_leave_as_they_come_where_calls_need_not_be_whole(kind: type[StreamEncoder]) -> None:
     shape = made(kind, whole_calls=False)
     parser = Parser("json", tools=TOOLS)
     shape.push(parser.feed('<tool_call>{"name": "f", "arguments": {"text": "a long'))
@@ -242,7 +242,7 @@ def test_ollama_tells_calls_whole_whatever_is_asked() -> None:
 
 
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
-def test_ids_are_those_of_the_family_and_not_taken(kind: type[Shape]) -> None:
+def test_ids_are_those_of_the_family_and_not_taken(kind: type[StreamEncoder]) -> None:
     options = {"taken_ids": ["functions.f:0"], "call_id": "functions.{name}:{number}"}
     answer = read(kind, stream(kind, events(CALL + CALL), **options))
     assert answer.ids == ["functions.f:1", "functions.f:2"]
@@ -251,7 +251,7 @@ def test_ids_are_those_of_the_family_and_not_taken(kind: type[Shape]) -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_was_used_is_told_at_the_end(kind: type[Shape]) -> None:
+def test_what_was_used_is_told_at_the_end(kind: type[StreamEncoder]) -> None:
     shape = made(kind)
     payloads = shape.push([Content("Hi.")]) + shape.finish("stop", Usage(7, 5, cached_tokens=3, reasoning_tokens=2))
     told = json.dumps(payloads[-2:])
@@ -316,7 +316,7 @@ def test_events_of_a_response_are_numbered_and_every_item_ends() -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_is_told_stays_as_it_was_told(kind: type[Shape]) -> None:
+def test_what_is_told_stays_as_it_was_told(kind: type[StreamEncoder]) -> None:
     """Payloads are written later than they are made: none changes with what comes behind it."""
     shape = made(kind, **({} if kind is Ollama else {"whole_calls": False}))
     told: list[tuple[Payload, str]] = []
@@ -327,7 +327,7 @@ def test_what_is_told_stays_as_it_was_told(kind: type[Shape]) -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_stands_on_the_wire_is_ascii_and_one_line_a_payload(kind: type[Shape]) -> None:
+def test_what_stands_on_the_wire_is_ascii_and_one_line_a_payload(kind: type[StreamEncoder]) -> None:
     """A lone half of a character, which a model may write in an escape, is no text that can be sent as it is."""
     shape = made(kind)
     payloads = shape.push([Content("ü\n\n\ud83c data: x")]) + shape.finish("stop")
@@ -354,7 +354,7 @@ HUGE = [
 
 @pytest.mark.parametrize(("written", "told"), HUGE, ids=lambda value: str(value)[:8])
 @pytest.mark.parametrize("kind", [Messages, Ollama])
-def test_a_number_that_no_reader_holds_is_told_as_text(kind: type[Shape], written: str, told: Any) -> None:
+def test_a_number_that_no_reader_holds_is_told_as_text(kind: type[StreamEncoder], written: str, told: Any) -> None:
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, f'{{"n": {written}}}'), ToolCallEnd(0, (0, 1))]
     whole = json.loads(json.dumps(made(kind).whole(call), allow_nan=False))
     said = (
@@ -364,7 +364,7 @@ def test_a_number_that_no_reader_holds_is_told_as_text(kind: type[Shape], writte
 
 
 @pytest.mark.parametrize("kind", [Messages, Ollama])
-def test_half_a_character_in_arguments_can_be_sent(kind: type[Shape]) -> None:
+def test_half_a_character_in_arguments_can_be_sent(kind: type[StreamEncoder]) -> None:
     written = r'{"a\uD83C": "\ud83c\udf0d \uD800", "b": "\\ud800"}'
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, written), ToolCallEnd(0, (0, 1))]
     whole = made(kind).whole(call)
@@ -375,7 +375,7 @@ def test_half_a_character_in_arguments_can_be_sent(kind: type[Shape]) -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_a_shape_cannot_be_told_is_refused(kind: type[Shape]) -> None:
+def test_what_a_shape_cannot_be_told_is_refused(kind: type[StreamEncoder]) -> None:
     with pytest.raises(ValueError, match=r"^rejected is 'content', 'drop' or 'error', not 'hide'$"):
         made(kind, rejected="hide")
     with pytest.raises(ValueError, match=r"^call_id 'x' has no {number}"):
@@ -395,7 +395,7 @@ def test_the_message_of_the_events_and_of_a_chat_completion_are_one() -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_a_shape_is_for_one_answer_and_knows_two_reasons(kind: type[Shape]) -> None:
+def test_a_shape_is_for_one_answer_and_knows_two_reasons(kind: type[StreamEncoder]) -> None:
     shape = made(kind)
     for reason in ("max_tokens", "tool_calls", 5):
         with pytest.raises(ValueError, match=f"^reason is 'stop' or 'length', not {reason!r}$"):

@@ -14,7 +14,7 @@ from test_tools_held import DELETE, GET, changed
 
 from toolfmt.errors import NotDelivered
 from toolfmt.render.verify.between_texts import around, stands_alone
-from toolfmt.render.verify.sentinel_request import twin_of
+from toolfmt.render.verify.sentinel_request import sentinel_request_of
 
 NAME = "call.function.name"
 SECRET = "'secret' in messages[-1].content"
@@ -120,7 +120,7 @@ def test_a_text_is_found_where_the_twin_has_it_behind_what_is_added() -> None:
 
 
 def test_the_place_with_the_same_on_both_sides_comes_first() -> None:
-    twin = twin_of([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}], None)
+    twin = sentinel_request_of([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}], None)
     found = around("<a>x<q> <a>x<b>y<c>", "<a>Zq0z<b>Zq1z<c>", twin, ["text"])
     assert [(begin, end) for begin, end, _ in found.places] == [(11, 12), (15, 16)]
     assert [(gap.expected, gap.shown) for gap in found.gaps] == [("<a>", "<a>x<q> <a>"), ("<b>", "<b>"), ("<c>", "<c>")]

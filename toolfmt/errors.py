@@ -19,12 +19,12 @@ __all__ = [
     "CannotConstrain",
     "CannotWrite",
     "LimitHit",
-    "NeverBoth",
     "NoResponseTemplate",
     "NotDelivered",
     "RepeatedTool",
     "TemplateError",
     "ToolfmtError",
+    "ToolsRenderedTwice",
     "UnknownFormat",
     "WorkerUnavailable",
 ]
@@ -85,7 +85,7 @@ class NotDelivered(ToolfmtError):
     """Something of a request that its template loses, however the conversation is adapted; the message names it."""
 
 
-class NeverBoth(ToolfmtError):
+class ToolsRenderedTwice(ToolfmtError):
     """A finished prompt in which the tools do not stand by exactly one way."""
 
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.format.decision import Decided
+from toolfmt.inspect.format.decision import FormatResolution
 from toolfmt.inspect.probe.capabilities import Probed
 from toolfmt.inspect.probe.conversations import TOOLS, USER, Message, user
 from toolfmt.inspect.probe.needed_variables import needed_variables
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile
-from toolfmt.inspect.probe.turns.turn_probe import Asking
+from toolfmt.inspect.probe.turns.turn_probe import TurnProbe
 from toolfmt.inspect.report.report import Answer, Sections, token_mark
 from toolfmt.inspect.report.template_profile import TemplateProfile
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ModelFiles, TemplateSource
 
 
@@ -48,7 +48,7 @@ class Facts:
     renders: Renders | None
     probed: Probed | None
     capabilities: dict[str, Answer]
-    decided: Decided
+    decided: FormatResolution
     needed_tokens: tuple[str, ...] = ()
     """Special tokens that the template needs and nothing beside it names, whether anything could or not."""
     missing_tokens: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Facts:
         return self.renders.given({name: token_mark(name) for name in self.renders.tokens})
 
     @property
-    def shape(self) -> Shape | None:
+    def shape(self) -> TurnShape | None:
         """The shape of a turn with a call that comes out best; None where no call is rendered."""
         if self.decided.read_back is not None:
             return self.decided.read_back.shape
@@ -89,11 +89,11 @@ class Facts:
         return self.yes("tools")
 
     @property
-    def asking(self) -> Asking | None:
+    def asking(self) -> TurnProbe | None:
         """What questions about turns are asked of; None without a template that renders."""
         if self.renders is None or self.probed is None:
             return None
-        return Asking(self.renders, self.shape, parallel=self.probed.parallel, reasoning=self.yes("reasoning"))
+        return TurnProbe(self.renders, self.shape, parallel=self.probed.parallel, reasoning=self.yes("reasoning"))
 
     @property
     def question_form(self) -> Literal["text", "parts", "nothing"]:

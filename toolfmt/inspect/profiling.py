@@ -13,7 +13,7 @@ from typing import Literal
 
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
-from toolfmt.inspect.format.decision import Decided, ReadBack, decide, declarations
+from toolfmt.inspect.format.decision import FormatResolution, ReadBack, decide, declarations
 from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, conversation, reply, user
@@ -22,18 +22,18 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers
 from toolfmt.inspect.probe.turns import content, ids, results
-from toolfmt.inspect.probe.turns.turn_probe import Asking
+from toolfmt.inspect.probe.turns.turn_probe import TurnProbe
 from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import CAPABILITIES, Answer, FormatDecision
 from toolfmt.inspect.report.template_profile import Failure, TemplateProfile
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.stops import stops
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 # What decides how a conversation is written for the template; a report asks more.
-_QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
+_QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     results.results_reordered,
     results.results_unnamed,
     results.results_as_parts,
@@ -158,7 +158,7 @@ def _names_tokens(files: ModelFiles) -> bool:
 
 def _lacking(helped: Renders) -> _Lacking:
     """What becomes of the template without each of the tokens for which it is given a stand-in."""
-    talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(Shape(), SINGLE), TOOLS)]
+    talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(TurnShape(), SINGLE), TOOLS)]
     needed, printed = [], []
     for token, text in helped.tokens.items():
         others = {name: other for name, other in helped.tokens.items() if name != token}
@@ -177,7 +177,7 @@ def _capabilities(
     broken: TemplateError | None,
     renders: Renders | None,
     probed: Probed | None,
-    decided: Decided,
+    decided: FormatResolution,
 ) -> dict[str, Answer]:
     if probed is None or renders is None:
         none = Answer("no", "there is no template") if broken is None else threw(broken)
@@ -185,7 +185,7 @@ def _capabilities(
     return probed.capabilities | _confirmed(renders, probed, decided)
 
 
-def _confirmed(renders: Renders, probed: Probed, decided: Decided) -> dict[str, Answer]:
+def _confirmed(renders: Renders, probed: Probed, decided: FormatResolution) -> dict[str, Answer]:
     """The forms of arguments whose value appears, but in calls that do not read back as those given."""
     best = decided.read_back
     if best is None:
@@ -215,7 +215,7 @@ def _compared(renders: Renders, probed: Probed) -> dict[str, Answer]:
     return {"arguments_string": Answer("no", wrong, answer.line, "not-read-back", (quote(texts[1]),))}
 
 
-def _first_wrong(renders: Renders, best: ReadBack, shape: Shape) -> Answer | None:
+def _first_wrong(renders: Renders, best: ReadBack, shape: TurnShape) -> Answer | None:
     """What is wrong with the first call that reads back in the best shape and not in this one; None if none is."""
     exact = {trial.kind: set(trial.tolerated) for trial in best.trials if trial.exact}
     for kind, calls in call_sets(parallel=False):

@@ -18,7 +18,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ModelFiles
 
 _ENDLESS = ("RecursionError: ", "OverflowError: Range too big")
@@ -68,7 +68,7 @@ def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
 def _endless(renders: Renders) -> str:
     """Which limit of the engine a template hits that calls itself without end, or counts beyond any prompt; else empty.
     A question is asked, and a call."""
-    for messages in (user(), conversation(Shape(), SINGLE)):
+    for messages in (user(), conversation(TurnShape(), SINGLE)):
         made = renders.render(messages, TOOLS)
         if isinstance(made, TemplateError) and made.own_words.startswith(_ENDLESS):
             return f"the template hit a limit: {thrown(made).sentence}"
@@ -85,7 +85,7 @@ def _as_known(facts: Facts) -> bool:
         return False
 
 
-def _text(renders: Renders, shape: Shape, turn: AskedTurn) -> str | None:
+def _text(renders: Renders, shape: TurnShape, turn: AskedTurn) -> str | None:
     shape = replace(shape, content="text" if turn.content else shape.content, reasoning=bool(turn.reasoning))
     region = renders.calls(shape, turn.calls, turn.tools)
     if isinstance(region, TemplateError) or not region.text.strip():
@@ -96,7 +96,7 @@ def _text(renders: Renders, shape: Shape, turn: AskedTurn) -> str | None:
     return _in_words(renders, shape, turn, region, begin)
 
 
-def _begin(renders: Renders, shape: Shape, turn: AskedTurn, region: Region) -> int | None:
+def _begin(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region) -> int | None:
     """Where in the prompt the turn begins that is told: with its reasoning, with its text, or with its calls."""
     begin = len(region.before)
     if turn.content or shape.content in ("text", "parts"):
@@ -114,7 +114,7 @@ def _begin(renders: Renders, shape: Shape, turn: AskedTurn, region: Region) -> i
     return begin
 
 
-def _in_words(renders: Renders, shape: Shape, turn: AskedTurn, region: Region, begin: int) -> str | None:
+def _in_words(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region, begin: int) -> str | None:
     """The same with the text and the reasoning that were asked for, rendered in the place of the sentinels; None where
     the template makes something else of them."""
     cut = region.before[begin:] + region.text

@@ -18,7 +18,7 @@ from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, use
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.turn_markers import MARK, first_marker, stop_strings
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.events import ToolCallEnd
 
 _ENDS_WITH = re.compile(rf"(?:{MARK.pattern})\Z")
@@ -111,7 +111,7 @@ def _cutting(facts: Facts) -> set[str]:
     return reasoning | set(closers.values()) | set(MARK.findall(inside))
 
 
-def _region(facts: Facts, shape: Shape | None) -> Region | None:
+def _region(facts: Facts, shape: TurnShape | None) -> Region | None:
     """The rendered call with what follows it in this shape; None where there is none."""
     if shape is None or facts.renders is None:
         return None

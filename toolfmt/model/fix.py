@@ -13,7 +13,7 @@ from toolfmt.inspect.fix.fix_model import MendedModel, mend_copy
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output
 from toolfmt.inspect.fix.verification import Verdict, judged
 from toolfmt.inspect.report.report import Report
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.jobs import JUDGE
 from toolfmt.model.model import Model
@@ -40,7 +40,7 @@ def fixed_copy(
         return model.inspect(tools=options.tools, context=options.context, probe_seed=options.probe_seed)
 
     def prove(
-        before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool
+        before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool
     ) -> Verdict:
         asked = (before, after, dict(tokens), shape, tuple(wanted), typed)
         return judged(*asked) if inspector.trusted else inspector.worker.run(JUDGE, *asked)

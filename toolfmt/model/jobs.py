@@ -33,7 +33,7 @@ from toolfmt.inspect.report.template_profile import TemplateProfile, is_format
 from toolfmt.inspect.shown_turns import ShownTurns, show_turns
 from toolfmt.model.sandbox.pool import Job, Limits, Worker
 from toolfmt.render.adapt.control_tokens import markers_read
-from toolfmt.render.backend import Asked, Made, make, roles_of
+from toolfmt.render.backend import RenderRequest, RenderResult, make, roles_of
 from toolfmt.render.budget import counter
 from toolfmt.render.request.opaque_objects import given_back, handed_over, numbered
 from toolfmt.templates import ModelFiles
@@ -76,7 +76,7 @@ def held(digest: str, given: Any) -> Any:
     return _held[digest]
 
 
-def made_of(digest: str, given: tuple[ModelFiles, TemplateProfile] | None, asked: Asked) -> Made:
+def made_of(digest: str, given: tuple[ModelFiles, TemplateProfile] | None, asked: RenderRequest) -> RenderResult:
     """The prompt of a request; the objects in what it was made of are numbers."""
     files, profile = held(digest, given)
     made = make(files, profile, asked)
@@ -108,7 +108,7 @@ def _check_profile(profile: TemplateProfile) -> None:
         raise Unreadable("a profile with a format that is not there")
 
 
-def _check_made(made: Made) -> None:
+def _check_made(made: RenderResult) -> None:
     last = len(made.text)
     if not all(0 <= span.begin <= span.end <= last and span.message >= -1 for span in made.spans):
         raise Unreadable("a prompt with a text that is not in it")
@@ -148,7 +148,7 @@ def _check_shown(shown: ShownTurns) -> None:
 
 INSPECT = Job(inspect_read, Report, _check_report)
 PROFILE = Job(profile_read, TemplateProfile, _check_profile)
-MAKE = Job(made_of, Made, _check_made)
+MAKE = Job(made_of, RenderResult, _check_made)
 ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
 MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
 COUNT = Job(tokens_in, int, _check_nothing)
@@ -160,8 +160,8 @@ JUDGE = Job(judged, Verdict, _check_verdict)
 # --- asking for it
 
 
-class InWorker:
-    """A model whose template is run in a process with limits: a `toolfmt.render.backend.Making`.
+class WorkerBackend:
+    """A model whose template is run in a process with limits: a `toolfmt.render.backend.RenderBackend`.
 
     Takes what was read of it, its profile and what gives the worker. What it is asked for raises what it raises in this
     process, and `LimitHit` where the template takes more than it may.
@@ -187,7 +187,7 @@ class InWorker:
         digest = read.digest
         return lambda text: _run_holding(self._worker(), COUNT, digest, read, text)
 
-    def make(self, asked: Asked) -> Made:
+    def make(self, asked: RenderRequest) -> RenderResult:
         objects: list[Any] = []
         messages, tools = handed_over([asked.messages, asked.tools], objects)
         variables = plain(asked.variables)

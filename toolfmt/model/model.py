@@ -24,10 +24,10 @@ from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_prof
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.tools import canonical_tools
-from toolfmt.model.jobs import INSPECT, PROFILE, InWorker, shared_worker, tokenizer_of
+from toolfmt.model.jobs import INSPECT, PROFILE, WorkerBackend, shared_worker, tokenizer_of
 from toolfmt.model.sandbox.pool import Worker
 from toolfmt.render.attempts import spoken_format
-from toolfmt.render.backend import Here, Making, StrategyChoice
+from toolfmt.render.backend import InProcessBackend, RenderBackend, StrategyChoice
 from toolfmt.render.prompt import Prompt, broken, render
 from toolfmt.render.request.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles, load_files
@@ -127,11 +127,11 @@ class Model:
         return self._making.counter(tokenizer)
 
     @cached_property
-    def _making(self) -> Making:
+    def _making(self) -> RenderBackend:
         """Where the template runs."""
         if self._trusted:
-            return Here(self.files, self.profile)
-        return InWorker(self.files, self.profile, self._asked)
+            return InProcessBackend(self.files, self.profile)
+        return WorkerBackend(self.files, self.profile, self._asked)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """The text in which this model would make these calls, in the variant that its template renders.

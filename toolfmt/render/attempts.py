@@ -44,7 +44,7 @@ from toolfmt.render.adapt.tool_adaptations import ShownTool, adapted_tool, lost_
 from toolfmt.render.request.messages import INSTRUCTING, Message, media_of, without_media
 from toolfmt.render.verify.delivery import Delivery, Span, delivered, proved
 from toolfmt.render.verify.rendered_once import check_prose, check_template, dropped
-from toolfmt.render.verify.sentinel_request import Twin, twin_of
+from toolfmt.render.verify.sentinel_request import SentinelRequest, sentinel_request_of
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
@@ -126,7 +126,7 @@ class Request:
     tools: list[Message]
     variables: Mapping[str, Any]
     lossy: bool = False
-    _twins: dict[str, Twin] = field(default_factory=dict, init=False, repr=False)
+    _twins: dict[str, SentinelRequest] = field(default_factory=dict, init=False, repr=False)
 
     def through_template(self) -> Attempt:
         """The template is given the tools; no prose is added."""
@@ -370,10 +370,12 @@ class Request:
             plan=plan,
         )
 
-    def _twin(self, way: _Way) -> Twin:
+    def _twin(self, way: _Way) -> SentinelRequest:
         key = f"{way.template.origin} {way.tools is None}"
         if key not in self._twins:
-            self._twins[key] = twin_of(self.messages, way.tools, way.tested, way.system_text, way.profile.prefill)
+            self._twins[key] = sentinel_request_of(
+                self.messages, way.tools, way.tested, way.system_text, way.profile.prefill
+            )
         return self._twins[key]
 
     def _neutralized(self, way: _Way) -> Attempt | None:

@@ -1,8 +1,8 @@
 """A request that was checked, made into a prompt: the part of rendering in which a template's code runs.
 
-`toolfmt.render.prompt` checks a request, has it made by a `Making`, and tells the result. A `Making` runs the template
-where it may: `Here` in this process, that of `toolfmt.model.jobs` in one with limits. What goes in (`Asked`) and what
-comes out (`Made`) is plain data, so that it can be either; `make` does it.
+`toolfmt.render.prompt` checks a request, has it made by a `RenderBackend`, and tells the result. A `RenderBackend` runs
+the template where it may: `InProcessBackend` in this process, that of `toolfmt.model.jobs` in one with limits. What
+goes in (`RenderRequest`) and what comes out (`RenderResult`) is plain data, so that it can be either; `make` does it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ WRITTEN_OTHERWISE = "written-otherwise"
 
 
 @dataclass(frozen=True)
-class Asked:
+class RenderRequest:
     """A request: `messages` that were checked, `tools` in canonical form, all that the template is given (`variables`,
     with the time it is shown and whether the prompt opens an answer), and how it is to be rendered. `continued` leaves
     the answer that stands last open."""
@@ -69,7 +69,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Made:
+class RenderResult:
     """A prompt: its text, the way the tools went in (`in_words`: told in prose), what of the answer it begins, what
     ends an answer, what was changed, what is lost, and what the template was given."""
 
@@ -86,7 +86,7 @@ class Made:
     spans: tuple[Span, ...] = field(repr=False)
 
 
-class Making(Protocol):
+class RenderBackend(Protocol):
     """Where the template of a model is run."""
 
     def roles(self) -> Sequence[str]:
@@ -98,12 +98,12 @@ class Making(Protocol):
     def counter(self, tokenizer: Any) -> Callable[[str], int]:
         """How many tokens a text has (`toolfmt.render.budget.counter`)."""
 
-    def make(self, asked: Asked) -> Made:
+    def make(self, asked: RenderRequest) -> RenderResult:
         """The prompt; raises what `make` raises."""
 
 
 @dataclass(frozen=True)
-class Here:
+class InProcessBackend:
     """A model whose template is run in this process."""
 
     files: ModelFiles
@@ -118,7 +118,7 @@ class Here:
     def counter(self, tokenizer: Any) -> Callable[[str], int]:
         return counter(self.files, tokenizer)
 
-    def make(self, asked: Asked) -> Made:
+    def make(self, asked: RenderRequest) -> RenderResult:
         return make(self.files, self.profile, asked)
 
 
@@ -144,7 +144,7 @@ def shallow(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned
 
 
 @shallow
-def make(files: ModelFiles, profile: TemplateProfile, asked: Asked) -> Made:
+def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> RenderResult:
     """The prompt of a request; raises `ToolfmtError`, as `toolfmt.render.prompt.render` says."""
     variables = {"add_generation_prompt": True, "now": asked.now} | asked.variables
     request = Request(files, profile, asked.messages, asked.tools, variables, asked.lossy)
@@ -153,7 +153,7 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: Asked) -> Made:
     text, prefill = request.left_open(made) if asked.continued else (made.text, request.prefill(made))
     in_words = way == "prose" and bool(request.tools)
     as_content = CALLS_AS_CONTENT in made.adaptations
-    return Made(
+    return RenderResult(
         text=text,
         strategy=way,
         prefill=prefill,

@@ -23,7 +23,7 @@ from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile, s
 from toolfmt.messages.tools import canonical_tools, same_order
 from toolfmt.render.adapt.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
 from toolfmt.render.attempts import spoken_format, with_way_out
-from toolfmt.render.backend import Asked, Here, Making, StrategyChoice, shallow
+from toolfmt.render.backend import InProcessBackend, RenderBackend, RenderRequest, StrategyChoice, shallow
 from toolfmt.render.budget import Budget, budget
 from toolfmt.render.request.messages import Message, calls_of, checked_messages, with_text_arguments
 from toolfmt.render.request.tool_selection import narrowed
@@ -202,7 +202,7 @@ def render(
     narrow: Narrow | None = None,
     context: int | None = None,
     tokenizer: Any = None,
-    making: Making | None = None,
+    making: RenderBackend | None = None,
     **variables: Any,
 ) -> Prompt:
     """The prompt for these messages: every text, call, argument, result and tool in it once, and in their order.
@@ -230,7 +230,7 @@ def render(
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
-    making = making or Here(files, profile)
+    making = making or InProcessBackend(files, profile)
     _check_variables(variables, [profile, profile.without_tools or profile])
     checked = checked_messages(messages, making.roles())
     if continue_final_message:
@@ -245,7 +245,7 @@ def render(
         checked, shown, changed = neutralized_request(checked, shown, texts)
         normalised += changed
     opens = {} if add_generation_prompt and not continue_final_message else {"add_generation_prompt": False}
-    asked = Asked(checked, shown or [], opens | variables, strategy, now, lossy, continue_final_message)
+    asked = RenderRequest(checked, shown or [], opens | variables, strategy, now, lossy, continue_final_message)
     made = making.make(asked)
     if continue_final_message:
         opens["continue_final_message"] = True
@@ -279,7 +279,9 @@ def _copied(value: Any) -> Any:
     return [_copied(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
-def _budget(making: Making, asked: Asked, text: str, context: int, count: Callable[[str], int]) -> Budget:
+def _budget(
+    making: RenderBackend, asked: RenderRequest, text: str, context: int, count: Callable[[str], int]
+) -> Budget:
     """What of the context the prompt takes, and what would help where that is too much."""
 
     def render_without(*, tools: Sequence[str], messages: Sequence[int]) -> str | None:

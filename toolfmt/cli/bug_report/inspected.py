@@ -23,8 +23,8 @@ from toolfmt.inspect.report.report import (
     FormatDecision,
     Report,
     Sections,
+    TemplateFailure,
     TemplateInfo,
-    Thrown,
 )
 from toolfmt.templates.files.model_files import (
     CONFIG,
@@ -145,7 +145,7 @@ class Told:
             told["excerpts"] = list(map(scrubbed, answer.excerpts))
         return told
 
-    def _thrown(self, error: Thrown) -> dict[str, str]:
+    def _thrown(self, error: TemplateFailure) -> dict[str, str]:
         words = "" if error.kind == "refused" and not self._with_template else self.text(error.own_words)
         return {"kind": error.kind, "own_words": words}
 

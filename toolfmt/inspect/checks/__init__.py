@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Finding, HealedBy, Severity
 
@@ -182,7 +182,7 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
     return tuple(_finding(check, found) for check in CHECKS for found in check.check(facts))
 
 
-def _finding(check: ModuleType, found: Found) -> Finding:
+def _finding(check: ModuleType, found: Diagnostic) -> Finding:
     bad = found.severity or severity(check)
     healer = found.healed_by if found.healed_by is not None else healed_by(check) if bad == "warning" else ""
     return Finding(code(check), name(check), _sentence(_cut(found.message)), found.line, _cut(found.fix), bad, healer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 
 _HOW = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
@@ -24,12 +24,12 @@ def does_it(instead: str) -> str:
     return f"toolfmt's render does it for you{servers}"
 
 
-def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator[Found]:
+def refused(facts: Facts, capability: str, given: str, instead: str) -> Iterator[Diagnostic]:
     """That arguments given in this form do not come out; double-encoding is a finding of its own."""
     answer = facts.capabilities[capability]
     if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
         shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
-        yield Found(
+        yield Diagnostic(
             f"Arguments given as {given} {_HOW.get(answer.outcome, 'come out as another call')}: {shown}.",
             f"Pass arguments as {instead}; {does_it(instead)}."
             + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),

@@ -8,7 +8,7 @@ from toolfmt.inspect.report.report import HealedBy, Severity
 
 
 @dataclass(frozen=True)
-class Found:
+class Diagnostic:
     """One thing that will go wrong: a plain sentence what, a plain sentence what to do, the template's line.
 
     `severity` is for what is better or worse than the check's own, `healed_by` for what another thing heals.

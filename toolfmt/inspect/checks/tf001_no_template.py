@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
@@ -24,9 +24,9 @@ SEVERITY: Severity = "error"
 _INTO_THE_DIRECTORY = "Copy chat_template.jinja from the repository of the original model into the directory."
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.template is None:
         fix = _INTO_THE_DIRECTORY
         if facts.files.kind == "gguf":
             fix = f"{facts.files.way_out[0].upper()}{facts.files.way_out[1:]}."
-        yield Found(f"There is no chat template in force: {facts.files.reason(True)}.", fix)
+        yield Diagnostic(f"There is no chat template in force: {facts.files.reason(True)}.", fix)

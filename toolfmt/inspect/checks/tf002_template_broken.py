@@ -15,17 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     failure = facts.profile.failure
     if failure is not None and not failure.limit:
-        yield Found(
+        yield Diagnostic(
             f"The template does not compile: {failure.message}.",
             "Mend the template or copy it again from the repository of the original model.",
             failure.line,
@@ -33,7 +33,7 @@ def check(facts: Facts) -> Iterator[Found]:
     for name, line in facts.renders.template.unknown_filters.items() if facts.renders is not None else ():
         if _reached_by_strings_alone(facts, name):
             continue
-        yield Found(
+        yield Diagnostic(
             f"The template uses a filter `{name}`, which the renderers of Hugging Face templates do not have: it fails "
             "where that is reached.",
             "Take the filter out; jinja2's own, and `tojson`, are there.",

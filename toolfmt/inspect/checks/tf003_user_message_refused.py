@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
@@ -32,7 +32,7 @@ SEVERITY: Severity = "error"
 _INSTRUCT = "Give a system message with every request."
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None:
         return
     named = facts.template != facts.files.template(False)  # then this template is never asked without tools
@@ -52,7 +52,7 @@ def check(facts: Facts) -> Iterator[Found]:
         needed = "tools are" if works else "a system message is" if instructed else lacking
         when = " with tools" if named else f" unless {needed} given" if needed else ""
         asked = f"Give {listed(along)} with every request" if along else "Give the template what its message asks for"
-        yield Found(
+        yield Diagnostic(
             f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
             SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else f"{asked}, or use another template.",
             prompt.line,
@@ -61,7 +61,7 @@ def check(facts: Facts) -> Iterator[Found]:
         )
     elif USER not in prompt:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
-        yield Found(
+        yield Diagnostic(
             f"The text of a single user message, given as a string, is not in the prompt: {shown}.",
             SEND_TEXT_PARTS if takes_parts else "Use another template for plain chat.",
             facts.renders.template.line_of(r"\bcontent\b"),

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.clock import ONE_DAY, tick
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Message, conversation, user
@@ -33,7 +33,7 @@ _NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_I
 _ANOTHER = datetime(2031, 11, 23, 4, 56, 7)
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None or not renders.template.uses_clock:
         return
@@ -60,7 +60,7 @@ def check(facts: Facts) -> Iterator[Found]:
     other = f" or leave out the variable {switch}" if switch else "; the template reads no variable in its place"
     if instead is not None:
         other = f" or pass the date as the variable {instead}"
-    yield Found(
+    yield Diagnostic(
         f"The template {how}.",
         f"Render at a fixed time (in Python, Model.render takes one as now){other}.",
         line or renders.template.line_of(r"strftime_now\s*\("),

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.report.report import Severity
@@ -34,12 +34,12 @@ _WITHOUT_TOKENS = ("PreTrainedTokenizerFast", "TokenizersBackend")
 """Classes of tokenizers that have no special tokens of their own (transformers 5.23)."""
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     for token in (*facts.missing_tokens, *facts.unnamed_tokens):
         line = None if facts.renders is None else facts.renders.template.line_of(rf"\b{token}\b")
         needed = token in facts.missing_tokens
         if facts.files.kind == "gguf":
-            yield Found(
+            yield Diagnostic(
                 f"The template {'needs' if needed else 'prints'} {token}, which the GGUF file does not name: "
                 "llama.cpp guesses it or puts nothing.",
                 f"Write {token} into the file as the original model has it (gguf-new-metadata --special-token).",
@@ -48,7 +48,7 @@ def check(facts: Facts) -> Iterator[Found]:
                 healed_by=None if needed else "setting",
             )
         elif needed:
-            yield Found(
+            yield Diagnostic(
                 f"The template needs {token}, which the directory does not name, and fails without it.",
                 f"Add {token} to tokenizer_config.json as the original model has it.",
                 line,
@@ -58,14 +58,14 @@ def check(facts: Facts) -> Iterator[Found]:
     yield from _only_of_plain_texts(facts)
 
 
-def _only_of_plain_texts(facts: Facts) -> Iterator[Found]:
+def _only_of_plain_texts(facts: Facts) -> Iterator[Diagnostic]:
     """That the tokenizer adds a BOS, which the prompts of the template lack."""
     bos = facts.files.special_tokens.get("bos_token")
     if facts.renders is None or not bos or facts.files.tokenizer_config.get(_ADDS_BOS) is not True:
         return
     prompt = facts.renders.text(user())
     if prompt and bos not in prompt:
-        yield Found(
+        yield Diagnostic(
             f"The template does not write {quote(bos)}, which the tokenizer adds to plain texts ({_ADDS_BOS}): its "
             "prompts begin without it in transformers, vLLM and SGLang, with it in llama.cpp.",
             "If the model was trained with it, write {{ bos_token }} at the beginning of the template; else set "
@@ -74,18 +74,18 @@ def _only_of_plain_texts(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _printed(facts: Facts, token: str, line: int | None) -> Found:
+def _printed(facts: Facts, token: str, line: int | None) -> Diagnostic:
     """A token without which the template does not fail: in its place stands nothing."""
     config = facts.files.tokenizer_config
     if token in config and config[token] is None:
-        return Found(
+        return Diagnostic(
             f"The template prints {token}, which tokenizer_config.json sets to null: nothing stands in its place.",
             f"If the original model has one, name it as {token} in tokenizer_config.json.",
             line,
             severity="note",
         )
     unless = "" if config.get("tokenizer_class") in _WITHOUT_TOKENS else "unless the tokenizer's class has one, "
-    return Found(
+    return Diagnostic(
         f"The template prints {token}, which the directory does not name: {unless}prompts have nothing in its place.",
         f"Add {token} to tokenizer_config.json as the original model has it.",
         line,

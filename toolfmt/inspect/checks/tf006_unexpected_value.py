@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -25,10 +25,12 @@ HEALED_BY: HealedBy = "setting"
 _TOLD_AT_MOST = 8
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     problems = facts.files.problems
     for problem in problems[:_TOLD_AT_MOST]:
-        yield Found(f"{problem}.", "Write the value as the original model has it, or leave it out.")
+        yield Diagnostic(f"{problem}.", "Write the value as the original model has it, or leave it out.")
     more = len(problems) - _TOLD_AT_MOST
     if more > 0:
-        yield Found(f"{more} more values are not what is expected there, either.", "Mend those that are named first.")
+        yield Diagnostic(
+            f"{more} more values are not what is expected there, either.", "Mend those that are named first."
+        )

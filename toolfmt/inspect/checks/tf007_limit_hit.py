@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import OF_THE_PROCESS
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     failure = facts.profile.failure
     if failure is None or not failure.limit:
         return
@@ -31,4 +31,4 @@ def check(facts: Facts) -> Iterator[Found]:
         fix = "Do not serve this template before you know why; --trusted runs it without limits and shows the error."
     elif failure.limit in OF_THE_PROCESS and failure.line is None:
         fix = "Do not serve this template before you know what takes so long; --trusted runs it without limits."
-    yield Found(f"{failure.message}.", fix, failure.line)
+    yield Diagnostic(f"{failure.message}.", fix, failure.line)

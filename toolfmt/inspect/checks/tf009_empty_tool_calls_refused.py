@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -24,10 +24,10 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("calls_empty")
     if answer.outcome:
-        yield Found(
+        yield Diagnostic(
             f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
             "Leave `tool_calls` out of turns without calls; toolfmt's render does it for you. In the template, write "
             "`{% if message.tool_calls %}`.",

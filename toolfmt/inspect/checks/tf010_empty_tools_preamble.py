@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.probe.differences import common_prefix
@@ -26,7 +26,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or not facts.shows_tools:
         return
     without, empty = facts.renders.render(user()), facts.renders.render(user(), [])
@@ -35,18 +35,20 @@ def check(facts: Facts) -> Iterator[Found]:
     yield _found(facts.renders, without, empty)
 
 
-def _found(renders: Renders, without: str, empty: str | TemplateError) -> Found:
+def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagnostic:
     fix = "Leave the tools out when there are none; toolfmt's render does it for you."
     if isinstance(empty, TemplateError):
-        return Found(f"Given an empty list of tools the template fails: {thrown(empty).sentence}.", fix, empty.line)
+        return Diagnostic(
+            f"Given an empty list of tools the template fails: {thrown(empty).sentence}.", fix, empty.line
+        )
     begin = token_begin(empty, common_prefix(without, empty))
     behind = common_prefix(without[begin:][::-1], empty[begin:][::-1])
     added = empty[begin : len(empty) - behind]
     line = renders.line_at(user(), [], begin)
     if not added.strip():
         gone = quote(without[begin : len(without) - behind], 80)
-        return Found(
+        return Diagnostic(
             f"Given an empty list of tools the template leaves out what it writes without: '{gone}'.", fix, line
         )
     what = f"Given an empty list of tools the template writes what it does not without: '{quote(added, 80)}'."
-    return Found(what, fix, line)
+    return Diagnostic(what, fix, line)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import takes_questions
@@ -37,7 +37,7 @@ def reads_tools(template: ChatTemplate) -> bool:
     return "tools" in template.variables or template.line_of(_KEY) is not None
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or facts.shows_tools or not reads_tools(facts.renders.template):
         return
     answer = facts.capabilities["tools"]
@@ -47,13 +47,13 @@ def check(facts: Facts) -> Iterator[Found]:
     uses = {use.name: use.line for use in facts.renders.template.variable_uses}
     asked = _asked_instead(facts.renders)
     if asked is not None:
-        yield Found(
+        yield Diagnostic(
             f"The template shows `tools` only where the variable {asked} is given as well, which clients do not do.",
             f"In the template, ask for `tools` in place of {asked}; until then give {asked} as well.",
             uses[asked],
         )
         return
-    yield Found(
+    yield Diagnostic(
         f"The template reads tools but {why}.",
         f"{describe_tools(facts)} In the template, print each of them (`{{{{ tool | tojson }}}}`).",
         answer.line or uses.get("tools") or facts.renders.template.line_of(r"\btools\b"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.tf011_tools_not_rendered import reads_tools
 from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
@@ -23,10 +23,10 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or facts.shows_tools or reads_tools(facts.renders.template):
         return
-    yield Found(
+    yield Diagnostic(
         "The template drops the tools: the prompt never mentions them.",
         describe_tools(facts),
     )

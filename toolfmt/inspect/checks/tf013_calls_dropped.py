@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, SINGLE, TOOLS, reply
@@ -30,13 +30,13 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders_calls:
         yield from _unwrapped(facts)
     elif facts.shows_tools:
         answer = facts.capabilities["tool_calls"]
         what = f"refuses calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
-        yield Found(
+        yield Diagnostic(
             f"The template describes tools but {what}.",
             "Write past calls into the content of the assistant turn; toolfmt's render does it for you. In the "
             "template, print each of `message.tool_calls`.",
@@ -44,14 +44,14 @@ def check(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _unwrapped(facts: Facts) -> Iterator[Found]:
+def _unwrapped(facts: Facts) -> Iterator[Diagnostic]:
     """Calls that appear only without the `function` around name and arguments."""
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None or probed.shape is None or probed.shape.wrapped:
         return
     ordinary = renders.calls(replace(probed.shape, wrapped=True), SINGLE, TOOLS)
     what = f"is refused: {thrown(ordinary).sentence}" if isinstance(ordinary, TemplateError) else "is dropped"
-    yield Found(
+    yield Diagnostic(
         "The template takes a call only with name and arguments in the call itself; as clients send it, under "
         f"`function`, it {what}.",
         "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; "

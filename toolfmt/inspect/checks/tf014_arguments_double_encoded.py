@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.argument_forms import does_it
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -24,12 +24,12 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     for form, other in (("string", "objects"), ("object", "strings")):
         answer = facts.capabilities[f"arguments_{form}"]
         if answer.outcome == "double-encoded":
             given = "a JSON string" if form == "string" else "an object"
-            yield Found(
+            yield Diagnostic(
                 f"Arguments given as {given} come out double-encoded.",
                 f"Pass arguments as {other}; {does_it(other)}. In the template, print "
                 "arguments as they are where they are a string, and with `tojson` where they are not.",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Answer, HealedBy, Severity
 
@@ -21,13 +21,13 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
     answer = absent if null.answer == "yes" else null
     if facts.renders_calls and answer.outcome in ("threw", "dropped"):
         given = "content null" if answer is null else "no content, as transformers 5 hands on null,"
         what = "is refused" if answer.outcome == "threw" else "loses its call"
-        yield Found(f"A turn with a call and {given} {what}: {answer.evidence}.", _fix(facts, answer), answer.line)
+        yield Diagnostic(f"A turn with a call and {given} {what}: {answer.evidence}.", _fix(facts, answer), answer.line)
 
 
 def _fix(facts: Facts, answer: Answer) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -20,10 +20,10 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["content_null"]
     if facts.renders_calls and answer.outcome == "none-printed":
-        yield Found(
+        yield Diagnostic(
             f"The content null of a turn with a call comes out as a word: {answer.words}.",
             "Send an empty string instead of null; toolfmt's render does it for you. In the template, write "
             "`message.content or ''`.",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -20,13 +20,13 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["parallel_tool_calls"]
     if not facts.renders_calls or answer.answer == "yes":
         return
     what = "is refused" if answer.answer == "error" else "goes wrong"
     mend = " In the template, go through all of `message.tool_calls`." if answer.outcome == "dropped" else ""
-    yield Found(
+    yield Diagnostic(
         f"A turn with two calls {what}: {answer.evidence}.",
         "Put each call into an assistant turn of its own, followed by its result; toolfmt's render does it for you."
         + mend,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -20,19 +20,19 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["tool_results"]
     if answer.answer == "yes" or not (facts.shows_tools or facts.renders_calls):
         return
     if answer.outcome == "spelled" and facts.detail("results_as_parts").answer == "yes":
-        yield Found(
+        yield Diagnostic(
             f"The result of a tool given as a string does not come out whole: {answer.evidence}.",
             "Give the result as a list of text parts; toolfmt's render does it for you.",
             answer.line,
         )
         return
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else "is not in the prompt"
-    yield Found(
+    yield Diagnostic(
         f"The result of a tool (role tool) {what}.",
         "Give the result as a user message that says which call it answers; toolfmt's render does it for you."
         + ("" if answer.answer == "error" else " In the template, print `message.content` of the role `tool`."),

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
@@ -31,31 +31,33 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     with_tools, without = facts.template, facts.files.template(False)
     choices = _choices(facts)
     if len(choices) > 1:
         who = [f"{_label(source)} is taken by {listed(runtimes)}" for source, runtimes in choices]
-        yield Found(f"Runtimes take different templates when tools are given: {'; '.join(who)}.", _fix(facts, choices))
+        yield Diagnostic(
+            f"Runtimes take different templates when tools are given: {'; '.join(who)}.", _fix(facts, choices)
+        )
     else:
         # A file may hold a hundred templates of one name.
         for name, origin, first in dict.fromkeys(
             (other.name, other.origin, one.origin) for one, other in facts.files.conflicts
         ):
-            yield Found(
+            yield Diagnostic(
                 f"{origin} holds another template {name} than {first}; today's runtimes take the latter, older ones "
                 "may not.",
                 f"Make {origin} hold the same template as {first}, or none.",
                 severity="note",
             )
     if len(choices) < 2 and with_tools is not None and without is not None and not same_text(with_tools, without):
-        yield Found(
+        yield Diagnostic(
             f"With tools the template {with_tools.name} of {with_tools.origin} is in force, without them "
             f"{without.name}, and a runtime may know one of them only.",
             f"Where the runtime knows one template only, give it {with_tools.name}.",
         )
     if with_tools is not None and without is None:
-        yield Found(
+        yield Diagnostic(
             f"Only the template {with_tools.name} is there, and it is in force only when tools are given.",
             "Add a template called default.",
         )

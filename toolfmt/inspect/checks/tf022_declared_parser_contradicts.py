@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.parser_names import parser_name
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import Declaration
 from toolfmt.inspect.report.report import Severity
@@ -30,7 +30,7 @@ SEVERITY: Severity = "error"
 ABOUT_FILES = True
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     rendered = facts.decided.rendered
     if not rendered:
         return
@@ -44,7 +44,7 @@ def check(facts: Facts) -> Iterator[Found]:
             continue
         says = listed(names, "or")
         reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
-        yield Found(
+        yield Diagnostic(
             f"{declared.source} declares {declared.value!r} ({says}), but the template renders {reads}: "
             f"{quote(rendered)}.",
             _instead(facts, best.format) if best is not None else "Check which parser the model needs.",
@@ -52,10 +52,10 @@ def check(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Iterator[Found]:
+def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Iterator[Diagnostic]:
     """That the parser is the one for the format, and still misreads these calls."""
     if declares_parser(facts) and (what := misread(facts, declared.runtime, declared.value)):
-        yield Found(
+        yield Diagnostic(
             f"{declared.source} declares {declared.value!r}, which {what}: {quote(facts.decided.rendered)}.",
             _instead(facts, format),
             facts.capabilities["tool_calls"].line,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -21,10 +21,10 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     for declared in facts.decided.declarations:
         if not declared.formats:
-            yield Found(
+            yield Diagnostic(
                 f"{declared.source} declares {declared.value!r}, which no known format is called.",
                 "Check the spelling against the list of `toolfmt formats`.",
             )

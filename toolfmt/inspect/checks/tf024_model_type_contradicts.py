@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -21,14 +21,14 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     best, typed = facts.decided.read_back, facts.decided.by_model_type
     if best is None or not best.verified or len(typed) != 1 or typed[0].name == best.format.name:
         return
     model_type = next(name for name in facts.files.model_types if name in typed[0].model_types)
     derived = facts.decided.decision.derived is not None
     rendered = "calls that no known format reads" if derived else f"{best.format.name} calls"
-    yield Found(
+    yield Diagnostic(
         f"The model type {model_type} stands for {typed[0].name}, but the template renders {rendered}.",
         f"Set what toolfmt's report names for each runtime, not the parser for {typed[0].name}.",
         facts.capabilities["tool_calls"].line,

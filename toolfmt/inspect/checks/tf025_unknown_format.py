@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolfmt.formats import write
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.nearest_format import nearest_sibling
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOLS, conversation
@@ -40,14 +40,14 @@ _DERIVE = "Or run `toolfmt derive MODEL`: it writes a format file if the calls a
 _LONGEST_CALL = 200
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     decided = facts.decided
     if decided.rendered and decided.read_back is None:
         found = _unread(facts)
         # Where tools are described in words, so are past calls: the model sees none of these.
         yield found if facts.shows_tools else replace(found, severity="note")
     elif facts.shows_tools and not decided.rendered and decided.decision.confidence in ("default", "none"):
-        yield Found(
+        yield Diagnostic(
             "The template describes tools but renders no calls, and neither its words nor the model's files name a "
             "format that toolfmt knows.",
             _without_parser(
@@ -57,7 +57,7 @@ def check(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _unread(facts: Facts) -> Found:
+def _unread(facts: Facts) -> Diagnostic:
     """Return the finding for a call that no format reads, with its first difference from a similar known format."""
     line = facts.capabilities["tool_calls"].line
     message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
@@ -65,15 +65,15 @@ def _unread(facts: Facts) -> Found:
     why = "" if other is None else other.why_not
     near = None if other is None or (why and other.near is not None and not other.near.slight) else other.near
     if facts.renders is None or facts.probed is None or (shape := facts.probed.shape) is None:
-        return Found(message, _without_parser(facts), line)
+        return Diagnostic(message, _without_parser(facts), line)
     region = facts.renders.calls(shape, SINGLE, TOOLS)
     if not isinstance(region, Region) or near is None:
         text = region.text if isinstance(region, Region) else None
         message += f". None can be derived from them: {why}" if why else ""
-        return Found(message, _without_parser(facts, _DERIVE if not why else "", _format_file(text)), line)
+        return Diagnostic(message, _without_parser(facts, _DERIVE if not why else "", _format_file(text)), line)
     tools = TOOLS if shape.tools else None
     offset = len(region.before) + near.offset
-    return Found(
+    return Diagnostic(
         f"{message}. It is what {near.format.name} writes, {near.differs}.",
         f"Correct the template there if the model writes {near.format.name}. "
         "Otherwise set the parser named in the model card.",

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import ReadBack
 from toolfmt.inspect.format.near_miss import difference
@@ -36,7 +36,7 @@ _NO_FAULT = {"arguments_before_name"}
 """What the parser notes and no strict one minds: the members of an object have no order."""
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     best = facts.decided.read_back
     if best is None:
         return
@@ -45,7 +45,7 @@ def check(facts: Facts) -> Iterator[Found]:
     yield from found if facts.shows_tools else (replace(one, severity="note", healed_by="") for one in found)
 
 
-def _inexact(facts: Facts, best: ReadBack) -> Iterator[Found]:
+def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     """The kinds of calls that are refused, or read back as others; those with the same fault together."""
     alike: dict[tuple[str, str, str], list[Trial]] = {}
     for trial in best.trials:
@@ -58,7 +58,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Found]:
             continue  # it is the tool that is refused, which TF041 tells
         what = "are refused" if refused else f"do not read back as {best.format.name}"
         healed = "; toolfmt's render writes them into the content" if refused else ""
-        yield Found(
+        yield Diagnostic(
             f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
             f"Keep such calls out of the history, or mend how the template writes arguments{healed}.",
             trials[0].line or facts.capabilities["tool_calls"].line,
@@ -67,7 +67,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Found]:
         )
 
 
-def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Found]:
+def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     """What the parser has to overlook to read the simplest call."""
     trial = next((trial for trial in best.trials if trial.kind == SINGLE_CALL), None)
     if trial is None or not set(trial.tolerated) - _NO_FAULT or facts.renders is None:
@@ -78,7 +78,7 @@ def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Found]:
         return
     differs, offset = found
     tools = TOOLS if best.shape.tools else None
-    yield Found(
+    yield Diagnostic(
         f"Calls are read as {best.format.name} only by overlooking a fault: they are what it writes, {differs}.",
         "Mend the template there; stricter parsers do not take such calls.",
         facts.renders.line_at(conversation(best.shape, SINGLE), tools, len(region.before) + offset)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import give_instructions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import takes_questions
@@ -21,12 +21,12 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["system"]
     if facts.renders is None or facts.profile.takes_system or not takes_questions(facts.renders):
         return
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
-    yield Found(
+    yield Diagnostic(
         f"The system message {what}.",
         give_instructions(facts),
         answer.line,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -20,7 +20,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["content_empty"]
     if facts.renders_calls and answer.answer != "yes":
         what = "is refused" if answer.outcome == "threw" else "goes wrong"
@@ -30,7 +30,7 @@ def check(facts: Facts) -> Iterator[Found]:
         if facts.yes("content_null") and facts.detail("content_absent").answer != "yes":
             # A key that holds null is left out by transformers 5, and by render.
             done = ", with the key; or render with toolfmt, which keeps the call"
-        yield Found(
+        yield Diagnostic(
             f"A turn with a call and empty content {what}: {answer.evidence}.",
             f"Send {instead} instead of an empty string{done}.",
             answer.line,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -25,13 +25,13 @@ HEALED_BY: HealedBy = "render"
 _FORMS = {"function": "functions.NAME:N, counted through the conversation", "nine": "nine letters and digits"}
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("ids_ordinary")
     if answer.outcome not in ("threw", "name-lost"):
         return
     needed = facts.profile.ids
     what = "are refused" if answer.outcome == "threw" else "cost the tool's name"
-    yield Found(
+    yield Diagnostic(
         f"Ids of calls as OpenAI's clients write them (call_…) {what}: {answer.evidence}.",
         f"Write ids as {_FORMS[needed]}; toolfmt's render does it for you." if needed else "Leave the ids out.",
         answer.line,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 from toolfmt.inspect.report.wording import filled
@@ -31,12 +31,12 @@ _WHAT = {
 }
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("text_beside_call")
     if not facts.renders_calls:
         return
     if answer.outcome == "lost-later":
-        yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _FIX, answer.line)
+        yield Diagnostic(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _FIX, answer.line)
     if answer.outcome not in _WHAT:
         return
     shown = (
@@ -48,7 +48,7 @@ def check(facts: Facts) -> Iterator[Found]:
     )
     # Alone the text may be taken: then the words say beside what it is not.
     what = f"{answer.words[:1].upper()}{answer.words[1:]}" if answer.outcome == "threw" else ""
-    yield Found(
+    yield Diagnostic(
         f"{filled(what or _WHAT[answer.outcome], shown)}.",
         _FIX,
         answer.line,

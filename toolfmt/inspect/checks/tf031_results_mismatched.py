@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -21,11 +21,11 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     unnamed = facts.detail("results_unnamed")
     if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
         refused = "is refused: " if unnamed.outcome == "threw" else "loses something: "
-        yield Found(
+        yield Diagnostic(
             f"A result without the tool's name, as OpenAI's clients send it, {refused}{unnamed.evidence}.",
             "Put the tool's name on every result; toolfmt's render does it for you.",
             unnamed.line,
@@ -33,7 +33,7 @@ def check(facts: Facts) -> Iterator[Found]:
     several = facts.detail("results_several")
     if several.outcome in ("threw", "dropped", "misplaced"):
         refused = "are refused: " if several.outcome == "threw" else "do not come out right: "
-        yield Found(
+        yield Diagnostic(
             f"The results of a turn with several calls {refused}{several.evidence}.",
             "Make one call a turn; toolfmt's render does it for you.",
             several.line,

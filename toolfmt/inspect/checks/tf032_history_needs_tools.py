@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.report.report import Answer, HealedBy, Severity
@@ -23,11 +23,11 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("history_without_tools")
     if facts.renders_calls and answer.outcome in ("threw", "dropped") and not _refuses_words(facts, answer):
         what = "refused" if answer.outcome == "threw" else "lost"
-        yield Found(
+        yield Diagnostic(
             f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
             "Give the tools with every request of a conversation that holds calls; without them toolfmt's render "
             "writes calls and results as text.",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
@@ -34,12 +34,12 @@ def _how(facts: Facts) -> str:
     return "."
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
     if facts.detail("reasoning_earlier").outcome == "lost-later":
         dropped.insert(0, "before the last answer without a call")
     if dropped:
-        yield Found(
+        yield Diagnostic(
             f"The reasoning of an earlier turn is dropped: {listed(dropped)}.",
             "Look on the model's page whether it wants its reasoning kept" + _how(facts),
             facts.capabilities["reasoning"].line,

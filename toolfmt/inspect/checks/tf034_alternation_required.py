@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -29,13 +29,13 @@ _WHAT = {
 }
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = {name: facts.detail(name) for name in _WHAT if facts.detail(name).outcome in ("threw", "dropped")}
     if not answers:
         return
     first = next(iter(answers.values()))
     turns = listed(_WHAT[name] for name in answers)
-    yield Found(
+    yield Diagnostic(
         f"The template does not take {turns}: {first.evidence}.",
         "Join neighbouring messages of one role into one; toolfmt's render does it for you.",
         first.line,

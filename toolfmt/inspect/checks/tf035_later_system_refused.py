@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -21,7 +21,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("system_later")
     what = {
         "threw": f"is refused: {answer.evidence}",
@@ -29,7 +29,7 @@ def check(facts: Facts) -> Iterator[Found]:
         "misplaced": "takes the place of the first, which is lost",
     }.get(answer.outcome)
     if what is not None:
-        yield Found(
+        yield Diagnostic(
             f"A system message after the first turn {what}.",
             "Put its text into the next user message; toolfmt's render does it for you.",
             answer.line,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import give_instructions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
@@ -21,7 +21,7 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("developer")
     if answer.outcome in ("threw", "dropped"):
         what = "refused" if answer.outcome == "threw" else "dropped without a word"
@@ -31,10 +31,10 @@ def check(facts: Facts) -> Iterator[Found]:
             if facts.profile.takes_system
             else give_instructions(facts)
         )
-        yield Found(f"A message of the role developer is {what}.", instead, answer.line)
+        yield Diagnostic(f"A message of the role developer is {what}.", instead, answer.line)
     if answer.outcome == "as-answer":
         instead = (
             "under the role system" if facts.profile.takes_system else "at the beginning of the first user message"
         )
         what = "A message of the role developer is written as an answer of the model."
-        yield Found(what, f"Send the instructions {instead}.", answer.line)
+        yield Diagnostic(what, f"Send the instructions {instead}.", answer.line)

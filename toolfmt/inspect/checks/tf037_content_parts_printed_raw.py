@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
@@ -23,20 +23,20 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("content_parts")
     fix = "Send content as a string; `toolfmt render` does this if all parts are text."
     if facts.question_form == "parts":
         fix = SEND_TEXT_PARTS
     what = answer.words or "content given as a list of parts is refused"
     if answer.outcome == "threw":
-        yield Found(
+        yield Diagnostic(
             f"{what[0].upper()}{what[1:]}.",
             fix,
             answer.line,
         )
     if answer.outcome in ("python", "json-text", "dropped"):
-        yield Found(
+        yield Diagnostic(
             f"Content given as a list of parts does not come out as its text: {answer.evidence}.",
             fix,
             answer.line,

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.formats.prefix import answer_prefix
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
@@ -30,7 +30,7 @@ HEALED_BY: HealedBy = "template"
 _CLOSED = re.compile(r"(?:\[/\w+\]|</[\w|]+>)\Z")
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer, renders = facts.detail("generation_prompt"), facts.renders
     # Where answers follow questions without a header, there is none to add.
     if renders is None or answer.answer != "no" or answer.outcome == "in-place":
@@ -40,14 +40,14 @@ def check(facts: Facts) -> Iterator[Found]:
         fix = "Nothing to do for an answer; where none is to be generated, cut off what begins one."
         if _ends_the_question(renders):
             fix = "Nothing to do: it stands behind every question, whether an answer follows or not."
-        yield Found(f"{message}.", fix, answer.line)
+        yield Diagnostic(f"{message}.", fix, answer.line)
         return
     header = _missing(renders)
     if not header.strip():
         fix = "See the model's page for what an answer begins with, and add it where the model does not."
-        yield Found(f"{message}.", fix, answer.line)
+        yield Diagnostic(f"{message}.", fix, answer.line)
         return
-    yield Found(
+    yield Diagnostic(
         f"{message}, though in the history an answer begins with '{quote(header)}'.",
         f"End the template with `{{% if add_generation_prompt %}}{_escaped(header)}{{% endif %}}`.",
         written_at(renders, reply(), None, REPLY) or answer.line,

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -27,7 +27,7 @@ HEALED_BY: HealedBy = "render"
 _REFUSED = re.compile(r"SecurityError: access to attribute '(\w+)' of '(list|dict|set)' object is unsafe\.")
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None:
         return
     probed = facts.renders.errors
@@ -39,7 +39,7 @@ def check(facts: Facts) -> Iterator[Found]:
             known = method in ("append", "pop") and kind == "list"
             elsewhere = "llama.cpp renders it all the same" if known else "llama.cpp does not know it either"
             rarely = "" if error in probed else " when the first message is empty"
-            yield Found(
+            yield Diagnostic(
                 f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers refuses; "
                 f"{elsewhere}.",
                 "Build a new value with + instead, or take the model's own template; toolfmt's render gets round it.",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import describe_tools, shows_descriptions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
@@ -41,13 +41,13 @@ _MATTERS = {
 _OF_INTEGERS = "the allowed values (`enum`) of integers"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
     if lost:
         fix, healed_by = _fix(facts)
-        yield Found(
+        yield Diagnostic(
             f"Of a tool's definition the prompt does not show {listed(lost)}",
             fix,
             facts.capabilities["tools"].line,

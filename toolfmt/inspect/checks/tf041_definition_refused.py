@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Answer, HealedBy, Severity
@@ -57,7 +57,7 @@ _GIVE = {
 """What to do where the template fails on a tool that leaves something out, by the words of the answer that says so."""
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     refused: dict[tuple[str, str], list[str]] = {}
     first: dict[tuple[str, str], Answer] = {}
     for part, answer in facts.sections.definitions.items():
@@ -75,7 +75,7 @@ def check(facts: Facts) -> Iterator[Found]:
         fix, healed_by = or_in_words(
             facts, change, "; toolfmt's render adapts the definition or describes the tools in the system prompt"
         )
-        yield Found(
+        yield Diagnostic(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
             fix,
             first[alike].line,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -23,7 +23,7 @@ HEALED_BY: HealedBy = "prose"
 _FIX = "Give the tools there, or render with toolfmt's strategy prose."
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.shows_tools:
         return
     needed = facts.needed_variables
@@ -31,7 +31,7 @@ def check(facts: Facts) -> Iterator[Found]:
         if variable.takes_tools:
             others = [name for name in needed if name != variable.name]
             along = f", and {listed(others)} as well" if others else ""
-            yield Found(
+            yield Diagnostic(
                 f"The prompt does not show `tools`, but takes them in {variable.name}, as {variable.takes_tools}",
                 f"Give the tools there{along}." if facts.refuses_questions else _FIX,
                 variable.line,

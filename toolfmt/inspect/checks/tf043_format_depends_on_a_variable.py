@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     for variable in facts.sections.variables:
         if variable.formats:
             told = ", ".join(f"{name} with {value}" for value, name in variable.formats)
-            yield Found(
+            yield Diagnostic(
                 f"The variable {variable.name} decides the format of calls: {told}",
                 "Set the parser of the runtime together with the variable, or leave the variable alone.",
                 variable.line,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
@@ -28,21 +28,21 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "prose"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     quoting, letters = answers.get("quoting"), answers.get("non_ascii")
     line = facts.capabilities["tools"].line
     if quoting is not None and quoting.answer == "no":
         change = "Write descriptions on one line and without quotes"
         fix, healed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prose")
-        yield Found(
+        yield Diagnostic(
             f"Descriptions are written without escaping: {quoting.evidence}",
             fix,
             line,
             healed_by=healed_by,
         )
     if quoting is not None and quoting.outcome == "python":
-        yield Found(
+        yield Diagnostic(
             "Definitions are printed as Python writes objects (single quotes, True, None), not as JSON: "
             f"{around(_with_a_tool(facts), TOOL)}.",
             "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained so.",
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Found]:
             "note",
         )
     if letters is not None and letters.answer == "no":
-        yield Found(
+        yield Diagnostic(
             f"Other than English letters in a definition do not come out as they are: {letters.evidence}",
             "Nothing has to be done where the model reads escapes; they cost more tokens.",
             line,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.turn_markers import known_reasoning
@@ -27,7 +27,7 @@ from toolfmt.inspect.report.wording import quote
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None or facts.detail("generation_prompt").answer != "yes":
         return
@@ -41,7 +41,7 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     tail = asked.rpartition(USER)[2]
     line_ends = "\\n" * tail[len(tail.rstrip()) :].count("\n")
-    yield Found(
+    yield Diagnostic(
         f"The generation prompt ends with '{quote(tail[-60:])}{line_ends}', without the line end that the template "
         "writes there before an answer: the model has to write it itself.",
         "Nothing to do where the original template has none either; else put the line end into the generation prompt.",

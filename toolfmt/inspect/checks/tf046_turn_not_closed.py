@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.formats import write
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import ReadBack
 from toolfmt.inspect.probe.conversations import (
@@ -33,7 +33,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
 from toolfmt.inspect.report.report import HealedBy, Severity
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
@@ -42,7 +42,7 @@ HEALED_BY: HealedBy = "template"
 _MARKER = re.compile(r"<[^<>\s]{1,60}>")
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or facts.probed is None:
         return
     yield from _reasoning(facts)
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Found]:
     yield from _system(facts)
 
 
-def _reasoning(facts: Facts) -> Iterator[Found]:
+def _reasoning(facts: Facts) -> Iterator[Diagnostic]:
     """An earlier answer that stands behind an opened reasoning block."""
     assert facts.renders is not None
     messages = [*reply(), *user()]
@@ -59,7 +59,7 @@ def _reasoning(facts: Facts) -> Iterator[Found]:
     for opener, closer in known_reasoning():
         offset = turn.rfind(opener)
         if found and offset >= 0 and closer not in turn[offset:] and closer not in rest:
-            yield Found(
+            yield Diagnostic(
                 f"An answer without reasoning stands behind {opener}, which is never closed: "
                 f"{quote(turn[-60:])}{REPLY}.",
                 f"Write {closer} behind it, or leave {opener} out.",
@@ -68,7 +68,7 @@ def _reasoning(facts: Facts) -> Iterator[Found]:
             return
 
 
-def _call(facts: Facts) -> Iterator[Found]:
+def _call(facts: Facts) -> Iterator[Diagnostic]:
     """A turn with a call that goes over into the next turn without the mark that ends an answer in words."""
     assert facts.renders is not None
     assert facts.probed is not None
@@ -90,7 +90,7 @@ def _call(facts: Facts) -> Iterator[Found]:
     # A call that is a message of its own, with the header of one, has an end of its own.
     if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
         return
-    yield Found(
+    yield Diagnostic(
         f"A turn with a call has no {end} at its end, as an answer in words has: {quote(called[-40:])} is followed by "
         f"{quote(begins)} at once.",
         f"Write {end} behind the calls of a turn.",
@@ -100,12 +100,12 @@ def _call(facts: Facts) -> Iterator[Found]:
     )
 
 
-def _system(facts: Facts) -> Iterator[Found]:
+def _system(facts: Facts) -> Iterator[Diagnostic]:
     """A system message that is closed by the mark behind answers, and not where tools are given."""
     assert facts.renders is not None
     assert facts.probed is not None
     renders, messages = facts.renders, user(system=True)
-    end = answer_end(renders, facts.probed.shape or Shape())
+    end = answer_end(renders, facts.probed.shape or TurnShape())
     closed = renders.text(messages).partition(SYSTEM)[2].partition(USER)[0]
     before = renders.text(messages, TOOLS).partition(USER)[0]
     if not end or not closed.startswith(end) or DESCRIPTION not in before:
@@ -115,7 +115,7 @@ def _system(facts: Facts) -> Iterator[Found]:
     if not header or not behind.endswith(header) or end in behind:
         return
     told = behind.removesuffix(header).rstrip()
-    yield Found(
+    yield Diagnostic(
         f"With tools the system message has no {end} at its end, as it has without: {quote(told[-40:])} is followed by "
         f"{quote(header)} at once.",
         f"Write {end} behind the tools.",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
 from toolfmt.inspect.report.report import HealedBy, Severity
@@ -37,7 +37,7 @@ _NAMES = {
 _INVISIBLE = re.compile(f"[{''.join(_NAMES)}]")
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None:
         return
@@ -49,7 +49,7 @@ def check(facts: Facts) -> Iterator[Found]:
             continue
         name, offset = _NAMES[found[0]], found.start()
         after = prompt[offset + 1 : offset + 31]
-        yield Found(
+        yield Diagnostic(
             f"The template writes a {name} (U+{ord(found[0]):04X}) into the prompt, before '{quote(after)}'.",
             "Save the template as UTF-8 without a byte order mark."
             if found[0] == "\ufeff" and renders.template.source.startswith(found[0])

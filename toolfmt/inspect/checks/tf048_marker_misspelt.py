@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
 from toolfmt.inspect.report.report import HealedBy, Severity
@@ -27,7 +27,7 @@ _MOST_EDITS = 2
 _LONGEST = 100_000
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders, rendered = facts.renders, facts.decided.rendered
     if renders is None or not facts.shows_tools or facts.decided.read_back is None:
         return
@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Found]:
             continue
         meant = next((name for name in own if name not in written and _differs_little(tag[2], name)), None)
         if meant is not None:
-            yield Found(
+            yield Diagnostic(
                 f"The instructions for tools say {tag[0]}, the calls are rendered with <{tag[1]}{meant}>.",
                 "Write the marker alike in both places, as the model was trained.",
                 renders.line_at(user(), TOOLS, tag.start()),

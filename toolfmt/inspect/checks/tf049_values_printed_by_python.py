@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import ALL_TOOLS
 from toolfmt.inspect.probe.turns.values import PYTHON, TRIED
@@ -25,10 +25,10 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("values_as_json")
     if answer.outcome == "python" and not _is_python(facts.decided.format):
-        yield Found(
+        yield Diagnostic(
             f"In past calls {answer.evidence}.",
             _fix(facts.decided.format),
             answer.line,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Cause, Severity, Turn
 
@@ -43,7 +43,7 @@ _WHAT: dict[Cause, str] = {
 }
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     told = facts.sections.stability
     if told is None:
         return
@@ -57,7 +57,7 @@ def check(facts: Facts) -> Iterator[Found]:
     turns = sorted(worst.values(), key=_lost, reverse=True)
     reasons = "; ".join(f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns)
     first = turns[0]
-    yield Found(
+    yield Diagnostic(
         f"A prompt is not the beginning of the next one, so that a prefix cache keeps {_percent(told.share)} of an "
         f"example conversation: {reasons} ({beginning(first.was)} becomes {beginning(first.becomes)}).",
         _fix(first.cause),

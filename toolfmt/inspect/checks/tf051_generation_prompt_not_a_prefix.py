@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.tf050_prefix_not_stable import beginning
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
@@ -23,14 +23,14 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     told = facts.sections.stability
     if told is None:
         return
     turn = next((turn for turn in told.turns if turn.cause == "generation-prompt"), None)
     if turn is None:
         return
-    yield Found(
+    yield Diagnostic(
         f"The generation prompt ends with {beginning(turn.was)}; once the answer is there, the template writes "
         f"{beginning(turn.becomes)} in its place.",
         "Reckon with it: each answer is computed again when the conversation goes on.",

@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.report import Severity
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
@@ -29,11 +29,11 @@ _RANDOM = r"\b(?:random|lipsum)\b"
 _TIMES, _TIMES_IF_RANDOM = 2, 12
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None:
         return
-    shape = facts.shape or Shape()
+    shape = facts.shape or TurnShape()
     times = _TIMES if renders.template.line_of(_RANDOM) is None else _TIMES_IF_RANDOM
     fix = "Take out of the template what is random, or print the value and not the object."
     for messages, tools in ((user(system=facts.profile.takes_system), TOOLS), (conversation(shape, SINGLE), TOOLS)):
@@ -42,12 +42,12 @@ def check(facts: Facts) -> Iterator[Found]:
         address = _ADDRESS.search(one)
         if address is not None:
             line = renders.line_at(messages, tools, address.start())
-            yield Found(f"The template prints where an object lies in memory: {quote(address[0])}.", fix, line)
+            yield Diagnostic(f"The template prints where an object lies in memory: {quote(address[0])}.", fix, line)
             return
         other = next((other for other in others if other != one), None)
         if other is not None:
             offset = common_prefix(one, other)
-            yield Found(
+            yield Diagnostic(
                 "The same request rendered again gives another prompt: "
                 f"'{quote(one[offset : offset + 60])}' becomes '{quote(other[offset : offset + 60])}'.",
                 fix,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, TYPED_TOOL, VALUES, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
@@ -26,12 +26,12 @@ SEVERITY: Severity = "note"
 _WRITTEN = {"text": VALUES[0], "count": 31}
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _arguments(facts)
     yield from _definitions(facts)
 
 
-def _arguments(facts: Facts) -> Iterator[Found]:
+def _arguments(facts: Facts) -> Iterator[Diagnostic]:
     shape = facts.shape
     if facts.renders is None or shape is None or shape.arguments != "object":
         return
@@ -41,7 +41,7 @@ def _arguments(facts: Facts) -> Iterator[Found]:
     one, other = (facts.renders.render(talk, tools) for talk in talks)
     if isinstance(one, str) and one == other and VALUES[0] in one:
         line = facts.renders.line_at(talks[0], tools, one.rfind(VALUES[0]))
-        yield Found(
+        yield Diagnostic(
             "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
             "them in: a call that the model wrote otherwise is computed again.",
             "Nothing to mend; reckon with it where prompts are cached.",
@@ -49,14 +49,14 @@ def _arguments(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _definitions(facts: Facts) -> Iterator[Found]:
+def _definitions(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or not facts.shows_tools:
         return
     one = facts.renders.render(user(), ALL_TOOLS)
     other = facts.renders.render(user(), [_turned(tool) for tool in ALL_TOOLS])
     if not isinstance(one, str) or not isinstance(other, str) or _same_but_order(one, other):
         return
-    yield Found(
+    yield Diagnostic(
         "The template says something else about the same tools when the keys of their definitions come in another "
         "order.",
         "Give the keys in the usual order (type, function; name, description, parameters); toolfmt's render does it.",

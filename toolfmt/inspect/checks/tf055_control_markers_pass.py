@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.report.wording import quote
@@ -24,7 +24,7 @@ from toolfmt.inspect.sections.safety import PLACES, forges_a_turn
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.safety
     open_places = [name for name in PLACES if name in answers and answers[name].answer == "no"]
     if not open_places or facts.renders is None:
@@ -32,7 +32,7 @@ def check(facts: Facts) -> Iterator[Found]:
     where, shown = listed(PLACES[name] for name in open_places), answers[open_places[0]]
     forged = forges_a_turn(facts.renders)
     proof = "" if forged is None else f"; the question '{quote(forged)}' gives the prompt of a question with an answer"
-    yield Found(
+    yield Diagnostic(
         f"Markers in {where} reach the prompt as they are ({shown.evidence}){proof}.",
         "Neutralize or refuse text of others that holds the template's markers.",
         shown.line,

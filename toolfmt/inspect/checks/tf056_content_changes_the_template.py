@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -30,7 +30,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "request"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.sections.safety.get("content_kept")
     if answer is None or answer.answer == "yes":
         return
@@ -39,9 +39,9 @@ def check(facts: Facts) -> Iterator[Found]:
         fix = "Send answers back as they were parsed, without the marks."
         if answer.outcome == "assistant-text-cut":
             fix = _BREAK_MARKER
-        yield Found(f"{evidence}.", fix, answer.line, "note")
+        yield Diagnostic(f"{evidence}.", fix, answer.line, "note")
         return
-    yield Found(
+    yield Diagnostic(
         f"What a message says changes the prompt: {answer.evidence}.",
         "Break these words in text of others before it is rendered.",
         answer.line,

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Answer, Severity
 
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.sections.safety.get("no_instructions")
     if answer is None or answer.answer != "no":
         return
-    yield Found(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _fix(facts, answer), answer.line)
+    yield Diagnostic(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _fix(facts, answer), answer.line)
 
 
 def _fix(facts: Facts, answer: Answer) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 from toolfmt.inspect.runtimes.runtime_support import choices_of
@@ -26,7 +26,7 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.template is None:
         return
     without: dict[str, list[str]] = {}
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Found]:
         if not choice.describe() and not (choice.runtime == LLAMA_CPP and not facts.files.tokenizer_config):
             without.setdefault(choice.why, []).append(choice.runtime)
     for why, runtimes in without.items():
-        yield Found(
+        yield Diagnostic(
             f"{listed(runtimes)} {'find' if len(runtimes) > 1 else 'finds'} no chat template here: {why}.",
             "Put the template into chat_template.jinja, and leave chat_template out of tokenizer_config.json.",
         )

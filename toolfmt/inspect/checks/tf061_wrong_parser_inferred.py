@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
 from toolfmt.formats.parser_names import parser_name
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, RuntimeSupport, Severity
 from toolfmt.inspect.report.wording import quote
@@ -34,7 +34,7 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     best = facts.decided.read_back
     if best is None or declares_parser(facts):
         return
@@ -51,7 +51,7 @@ def check(facts: Facts) -> Iterator[Found]:
     by_name = _by_name(facts, wrong)
     misread_only = all(misread(facts, support.runtime, support.parser or "") for support in wrong)
     but = "" if misread_only else f", but the template renders {best.format.name} calls"
-    yield Found(
+    yield Diagnostic(
         f"{listed([_takes(facts, support) for support in wrong])}{but}: {quote(facts.decided.rendered)}.",
         _instead(facts, wrong, by_name),
         facts.capabilities["tool_calls"].line,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 from toolfmt.inspect.runtimes.advice import setting
@@ -25,13 +25,13 @@ HEALED_BY: HealedBy = "setting"
 ABOUT_FILES = True
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     name = mlx_lm_reader(facts)
     if name is None or declares_parser(facts):
         return
     for support in facts.sections.runtime_support:
         if support.runtime == MLX_LM and support.template and support.parser is None:
-            yield Found(
+            yield Diagnostic(
                 f"mlx-lm does not find its parser {name} by itself: {support.why_parser}.",
                 f"Write {setting(name)} into tokenizer_config.json.",
             )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.runtimes.parser_line import our_parser
@@ -21,13 +21,13 @@ from toolfmt.inspect.runtimes.parser_line import our_parser
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     best = facts.decided.read_back
     if best is None or best.format.runtime_parsers:
         return
     derived = facts.decided.decision.derived is not None
     format = "the derived format, that" if derived else f"{best.format.name}, the format"
-    yield Found(
+    yield Diagnostic(
         f"No runtime is known to have a parser for {format} of this template's calls.",
         f"Parse the answers with {our_parser(facts, best.format)}.",
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.formats.parser_names import parser_name
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 from toolfmt.inspect.report.wording import quote
@@ -27,7 +27,7 @@ HEALED_BY: HealedBy = "setting"
 ABOUT_FILES = True
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     declared = facts.files.tokenizer_config.get(DECLARING_KEY)
     if declared is None or (isinstance(declared, str) and declared in MLX_LM_OPENERS):
         return
@@ -41,7 +41,7 @@ def check(facts: Facts) -> Iterator[Found]:
         name = mlx_lm_reader(facts)
     else:
         name = None if format is None else parser_name(format, MLX_LM)
-    yield Found(
+    yield Diagnostic(
         f"tokenizer_config.json declares {DECLARING_KEY} {quote(repr(declared))}, which mlx-lm {MLX_LM_VERSION} does "
         "not have: it does not load the model.",
         f"Write {setting(name)} instead." if name else f"Leave {DECLARING_KEY} out.",

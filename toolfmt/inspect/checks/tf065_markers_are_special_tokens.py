@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, MarkerKind, Severity
 
@@ -27,16 +27,16 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     calls, reasoning = _special(facts, "call"), _special(facts, "reasoning")
     if calls:
-        yield Found(
+        yield Diagnostic(
             f"{_are(calls)} in calls: a program that drops special tokens loses the calls.",
             "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
             facts.capabilities["tool_calls"].line,
         )
     if reasoning:
-        yield Found(
+        yield Diagnostic(
             f"{_are(reasoning)} around reasoning: a program that drops special tokens mixes reasoning and answer.",
             "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
             facts.capabilities["reasoning"].line,

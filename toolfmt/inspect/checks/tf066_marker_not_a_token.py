@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 from toolfmt.templates import ModelFiles
@@ -22,7 +22,7 @@ SEVERITY: Severity = "note"
 ABOUT_FILES = True
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.sections.tokens is None:
         return
     markers = facts.sections.tokens.markers
@@ -39,7 +39,7 @@ def check(facts: Facts) -> Iterator[Found]:
         else:
             continue
         pieces = " ".join(piece.replace("\n", "\\n") for piece in marker.tokens)
-        yield Found(
+        yield Diagnostic(
             f"tokenizer.json cuts {marker.marker} into {len(marker.tokens)} tokens ({pieces}), though {evidence}.",
             "Compare tokenizer.json with that of the original model.",
         )

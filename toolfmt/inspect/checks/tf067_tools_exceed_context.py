@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed_first
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -25,7 +25,7 @@ HEALED_BY: HealedBy = "request"
 _MOST_NAMED = 10
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     tokens = facts.sections.tokens
     if tokens is None or not tokens.given or tokens.context is None or tokens.room is None:
         return
@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Found]:
     fix = f"Leave out {listed_first(tokens.leave_out, _MOST_NAMED)}: the rest takes {rest:,} tokens"
     if len(tokens.leave_out) == len(tokens.tools):
         fix = "Give the model a larger context: not one of these tools fits"
-    yield Found(
+    yield Diagnostic(
         f"The tools take {tokens.total:,} tokens, more than {whole} context of {tokens.context:,}.",
         f"{fix}.",
         facts.capabilities["tools"].line,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -22,6 +22,6 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.tokenizer is not None and facts.tokenizer.problem:
-        yield Found(f"{facts.tokenizer.problem}.", "Download tokenizer.json again.")
+        yield Diagnostic(f"{facts.tokenizer.problem}.", "Download tokenizer.json again.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts
 from toolfmt.inspect.report.report import HealedBy, Severity
@@ -22,13 +22,13 @@ ABOUT_FILES = True
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.tokenizer is None or facts.tokenizer.problem:
         return
     unknown = [number for number, text in eos_texts(facts.files, facts.tokenizer).items() if text is None]
     if unknown:
         ids = ", ".join(map(str, unknown))
-        yield Found(
+        yield Diagnostic(
             f"{eos_place(facts.files)} ends answers at the token {ids}, which the tokenizer does not have.",
             "Correct eos_token_id in generation_config.json and config.json.",
         )

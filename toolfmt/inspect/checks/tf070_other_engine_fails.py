@@ -16,18 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     other = facts.sections.portability
     for difference in other.differences if other else ():
         if difference.fails:
-            yield Found(
+            yield Diagnostic(
                 f"With the engine {other.engine if other else ''}, {difference.construct} fails: {difference.what}.",
                 "Write it in a way that both engines take, or use a runtime that renders with jinja2.",
                 difference.line,

@@ -16,18 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     other = facts.sections.portability
     for difference in other.differences if other else ():
         if not difference.fails:
-            yield Found(
+            yield Diagnostic(
                 f"With the engine {other.engine if other else ''}, {difference.construct} comes out differently: "
                 f"{difference.what}.",
                 "Save the template with plain line ends (LF): jinja2 reads CRLF as LF, the other engine does not."

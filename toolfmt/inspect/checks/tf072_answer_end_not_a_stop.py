@@ -16,19 +16,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, TOOLS, reply
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.probe.turn_markers import answer_end
 from toolfmt.inspect.report.report import HealedBy, Severity
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     files, renders = facts.files, facts.renders
     if renders is None or facts.probed is None:
         return
@@ -53,6 +53,6 @@ def check(facts: Facts) -> Iterator[Found]:
             f"Make {end} the eos_token in tokenizer_config.json, and add its id to eos_token_id in "
             "generation_config.json and config.json; or take the template of the original model."
         )
-    messages = reply(facts.probed.shape or Shape())
+    messages = reply(facts.probed.shape or TurnShape())
     end_offset = renders.text(messages, TOOLS).find(end, renders.text(messages, TOOLS).rfind(REPLY))
-    yield Found(message, fix, renders.line_at(messages, TOOLS, end_offset) if end_offset >= 0 else None)
+    yield Diagnostic(message, fix, renders.line_at(messages, TOOLS, end_offset) if end_offset >= 0 else None)

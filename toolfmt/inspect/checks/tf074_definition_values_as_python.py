@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
@@ -25,7 +25,7 @@ _PARTS = {"nullable": "a list of types", "additional_properties": "additionalPro
 _PYTHON = re.compile(r"\b(?:True|False|None)\b|\['")
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     # Where whole definitions are printed so, that is told.
     if "quoting" not in answers or answers["quoting"].outcome == "python":
@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Found]:
     ]
     if wrong:
         come = "comes" if len(wrong) == 1 else "come"
-        yield Found(
+        yield Diagnostic(
             f"In definitions of tools {listed(wrong)} {come} out in Python's notation.",
             "Nothing to do where the model was trained so; else write values that are no strings with tojson.",
         )

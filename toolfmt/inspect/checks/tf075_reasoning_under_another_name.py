@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -21,10 +21,10 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     name = facts.profile.reasoning_name
     if name:
-        yield Found(
+        yield Diagnostic(
             f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped.",
             f"Give a turn's reasoning as {name}; toolfmt's render does it for you.",
             facts.capabilities["reasoning"].line,

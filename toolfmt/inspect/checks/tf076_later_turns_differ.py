@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import (
     PARAMETER,
@@ -33,9 +33,9 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.probe.turns.turn_probe import SECOND_RESULT, Asking
+from toolfmt.inspect.probe.turns.turn_probe import SECOND_RESULT, TurnProbe
 from toolfmt.inspect.report.report import HealedBy, Severity
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
@@ -44,7 +44,7 @@ HEALED_BY: HealedBy = "template"
 _SECOND = ((TOOL, {PARAMETER: VALUES[1]}),)
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     asking = facts.asking
     if asking is None or not asking.renders_calls or asking.answered is None or asking.answered.ids == "function":
         return
@@ -56,7 +56,7 @@ def check(facts: Facts) -> Iterator[Found]:
     yield from _result(asking, history, answered)
 
 
-def _call(asking: Asking, called: list[Message]) -> Iterator[Found]:
+def _call(asking: TurnProbe, called: list[Message]) -> Iterator[Diagnostic]:
     shape = replace(asking.answered or asking.shape, follows="nothing")
     first = asking.renders.calls(shape, SINGLE, TOOLS)
     prompt = asking.ask(called)
@@ -66,7 +66,7 @@ def _call(asking: Asking, called: list[Message]) -> Iterator[Found]:
     if VALUES[1] not in first.text.replace(VALUES[0], VALUES[1]) or _alike(expected, prompt.partition(VALUES[1])[0]):
         return
     at = prompt.find(VALUES[1])
-    yield Found(
+    yield Diagnostic(
         f"The call of a second turn is written otherwise than the first: '{quote(prompt[at - len(expected) : at])}' "
         f"stands before its value instead of '{quote(expected)}'.",
         "In the template, set back what says that calls have begun where a turn begins.",
@@ -74,14 +74,14 @@ def _call(asking: Asking, called: list[Message]) -> Iterator[Found]:
     )
 
 
-def _result(asking: Asking, history: list[Message], answered: list[Message]) -> Iterator[Found]:
+def _result(asking: TurnProbe, history: list[Message], answered: list[Message]) -> Iterator[Diagnostic]:
     one, two = asking.ask(history), asking.ask(answered)
     if not isinstance(one, str) or not isinstance(two, str) or RESULT not in one or SECOND_RESULT not in two:
         return
     expected = one[one.rfind(VALUES[0]) + len(VALUES[0]) : one.find(RESULT)]
     written = two[two.rfind(VALUES[1]) + len(VALUES[1]) : two.find(SECOND_RESULT)]
     if VALUES[0] in one and VALUES[1] in two and not _alike(expected, written):
-        yield Found(
+        yield Diagnostic(
             f"The result of a second turn is written otherwise than the first: '{quote(written)}' stands before it "
             f"instead of '{quote(expected)}'.",
             "In the template, set back what says that results have begun where a turn begins.",
@@ -91,7 +91,7 @@ def _result(asking: Asking, history: list[Message], answered: list[Message]) -> 
 
 def _alike(expected: str, written: str) -> bool:
     """Whether the text ends as is expected, but for numbers, which may count calls through, and blanks."""
-    ids = "|".join(re.escape(call_id(Shape(), TOOL, position) or "") for position in (0, 1))
+    ids = "|".join(re.escape(call_id(TurnShape(), TOOL, position) or "") for position in (0, 1))
     plain = [re.sub(rf"{ids}|[0-9\s]+", "", text) for text in (expected, written)]
     closers = tuple(closer for _, closer in known_reasoning())
     # What closes a reasoning block stands before the first call only.

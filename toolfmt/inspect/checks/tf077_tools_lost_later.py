@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import DESCRIPTION, RESULT, SINGLE, TOOLS, conversation, user
@@ -23,7 +23,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     """By the description of a tool: its name stands in the call as well."""
     asking, answer = facts.asking, facts.capabilities["tools"]
     if asking is None or answer.answer != "yes" or asking.answered is None:
@@ -35,4 +35,4 @@ def check(facts: Facts) -> Iterator[Found]:
     prompt = asking.renders.text(history, TOOLS)
     if RESULT in prompt and DESCRIPTION not in prompt:
         what = "The tools are lost once the result of a call is the last turn."
-        yield Found(what, describe_tools(facts), answer.line)
+        yield Diagnostic(what, describe_tools(facts), answer.line)

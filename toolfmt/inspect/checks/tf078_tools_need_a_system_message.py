@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, user
 from toolfmt.inspect.report.report import HealedBy, Severity
@@ -24,14 +24,14 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "render"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities.get("tools")
     if facts.renders is None or answer is None or answer.answer != "yes" or answer.outcome != "beside-system":
         return
     what = "Tools are dropped where there is no system message: the prompt never mentions them."
     if isinstance(facts.renders.render(user(), TOOLS), TemplateError):
         what = "A question with tools is refused where there is no system message."
-    yield Found(
+    yield Diagnostic(
         what,
         "Give a system message with the tools; toolfmt's render describes them in words where there is none. In the "
         "template, write them outside of the branch of the role system.",

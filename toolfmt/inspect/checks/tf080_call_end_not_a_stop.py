@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.report.report import HealedBy, Severity
@@ -26,7 +26,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "setting"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     files = facts.files
     if facts.renders is None:
         return
@@ -38,7 +38,7 @@ def check(facts: Facts) -> Iterator[Found]:
     for mark in facts.profile.stop_of_calls:
         if mark not in named and token_of(files, facts.tokenizer, mark):
             place = eos_place(files) if by_id else "tokenizer_config.json"
-            yield Found(
+            yield Diagnostic(
                 f"A call ends with {mark}, but {place} stops the model at {listed(sorted(named))} only: it goes on "
                 "behind its call, and invents the result.",
                 f"Give {json.dumps(mark, ensure_ascii=False)} as a stop string in each request, or add its id to "

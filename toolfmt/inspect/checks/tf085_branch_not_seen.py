@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolfmt._util.text_lists import listed_first
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 from toolfmt.inspect.report.wording import quote
@@ -43,7 +43,7 @@ _KINDS = frozenset(
 )
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or facts.asking is None:
         return
     template = facts.renders.template
@@ -71,7 +71,7 @@ def _is_grave(condition: Condition) -> bool:
     return any(says_probe_word(text) for text in condition.texts)
 
 
-def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bool) -> Found:
+def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bool) -> Diagnostic:
     source = template.source.split("\n")
     lines = sorted({condition.line for condition in conditions})
     refused = {
@@ -83,7 +83,7 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
     how = {**dict.fromkeys(refused, ": no probe got past it"), **dict.fromkeys(true, ": it was always true")}
     shown = [f"line {line} ({quote(source[line - 1], 60)}{how.get(line, '')})" for line in lines]
     what = "One branch was" if len(lines) == 1 else f"{len(lines)} branches were"
-    return Found(
+    return Diagnostic(
         f"{what} taken by no probe, so that nothing in this report tells what stands there: "
         f"{listed_first(shown, _MOST_LINES)}.",
         f"Read what {'these conditions decide' if len(lines) > 1 else 'this condition decides'}.",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import shows_descriptions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Branch, HealedBy, Severity
@@ -36,7 +36,7 @@ _FIXES = {
 _STATED = "Give it another name; toolfmt's render states such a parameter in the tool's description."
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     alike: dict[object, list[Branch]] = {}
     for branch in facts.sections.branches:
         if branch.by != "clock":
@@ -47,7 +47,7 @@ def check(facts: Facts) -> Iterator[Found]:
         severity: Severity = "warning" if first.grave else "note"
         stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
         fix = _STATED if stated else _FIXES[first.by]
-        yield Found(f"{_told(branches)}.", fix, first.line, severity, "render" if stated else None)
+        yield Diagnostic(f"{_told(branches)}.", fix, first.line, severity, "render" if stated else None)
 
 
 def _told(branches: Sequence[Branch]) -> str:

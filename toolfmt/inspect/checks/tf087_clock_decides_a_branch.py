@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -20,10 +20,10 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "request"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     for branch in facts.sections.branches:
         if branch.by == "clock":
-            yield Found(
+            yield Diagnostic(
                 f"The clock decides what is written: on {branch.place}, {branch.effect}.",
                 "Render at a fixed time (in Python, Model.render takes one as now), or take the condition out of the "
                 "template.",

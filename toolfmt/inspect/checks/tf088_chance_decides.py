@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks import tf052_renders_differ
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
@@ -21,7 +21,7 @@ SEVERITY: Severity = "warning"
 HEALED_BY: HealedBy = "template"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None:
         return
     template = facts.renders.template
@@ -30,7 +30,7 @@ def check(facts: Facts) -> Iterator[Found]:
     if line is None or (deciding is None and any(tf052_renders_differ.check(facts))):
         return
     how = "decides by lot what it writes" if deciding else "draws by lot"
-    yield Found(
+    yield Diagnostic(
         f"The template {how}: the same request may give another prompt, however rarely.",
         "Take out of the template what draws.",
         line,

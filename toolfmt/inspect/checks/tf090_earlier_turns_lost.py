@@ -16,7 +16,7 @@ from typing import Any
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOLS, USER, Message, text_part, user
 from toolfmt.inspect.report.error_messages import thrown
@@ -27,7 +27,7 @@ SEVERITY: Severity = "error"
 _SAID = {USER: "the first question", REPLY: "the answer", FURTHER: "the second question"}
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None or facts.question_form == "nothing":
         return
@@ -42,11 +42,11 @@ def check(facts: Facts) -> Iterator[Found]:
     if isinstance(plain, TemplateError):
         single = renders.render(user())
         if not isinstance(single, TemplateError) or single.own_words != plain.own_words:  # else TF003 tells it
-            yield Found(f"A conversation of two questions is refused: {thrown(plain).sentence}.", fix, plain.line)
+            yield Diagnostic(f"A conversation of two questions is refused: {thrown(plain).sentence}.", fix, plain.line)
         return
     lost = [what for text, what in _SAID.items() if text not in plain]
     verb = "does" if len(lost) == 1 else "do"
-    yield Found(f"Of a conversation of two questions {listed(lost)} {verb} not reach the prompt.", fix)
+    yield Diagnostic(f"Of a conversation of two questions {listed(lost)} {verb} not reach the prompt.", fix)
 
 
 def _talks() -> Iterator[list[Message]]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
 from toolfmt.inspect.probe.turn_markers import MARK, between, first_marker
@@ -25,7 +25,7 @@ HEALED_BY: HealedBy = "request"
 _CLOSES = ("</", "[/")
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None:
         return
@@ -40,7 +40,7 @@ def check(facts: Facts) -> Iterator[Found]:
         return
     instructed = opening[0] in renders.text(user(system=True)).partition(USER)[0]
     write = f"write '{opening[0]}' before the first question too"
-    yield Found(
+    yield Diagnostic(
         f"The first question stands without '{opening[0]}', which later ones begin with"
         f"{', unless there is a system message' if instructed else ''}.",
         f"Give a system message with every request, or in the template {write}."

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.shell import argument
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.runtimes.parser_line import has_place
@@ -29,12 +29,12 @@ def _command(facts: Facts) -> str:
     return f"toolfmt derive{place}"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     derived = facts.decided.decision.derived
     if derived is None:
         return
     limits = "".join(f"; {limit}" for limit in derived.limits)
-    yield Found(
+    yield Diagnostic(
         f"No known format reads the calls that the template renders; one was derived from them ({derived.kind}) and "
         f"{derived.proof}{limits}.",
         f"`{_command(facts)}` prints it as a file. Look at one answer of the model before you rely on it: the format "

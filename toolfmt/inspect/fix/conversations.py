@@ -25,7 +25,7 @@ from toolfmt.inspect.probe.conversations import (
     answering,
     calling,
 )
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 Variant: TypeAlias = Literal[
     "arguments-string",
@@ -71,7 +71,7 @@ _EMPTY = {"role": "user", "content": ""}
 _IMAGE = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is this?"}]}
 
 
-def conversations(shape: Shape) -> Iterator[Asked]:
+def conversations(shape: TurnShape) -> Iterator[Asked]:
     """Every prompt that is compared; turns with calls are written in the shape that the template takes."""
     for system in ((), (_SYSTEM,)):
         told = "with a system message" if system else "alone"
@@ -92,7 +92,7 @@ def conversations(shape: Shape) -> Iterator[Asked]:
     yield from _with_calls(shape)
 
 
-def _with_calls(shape: Shape) -> Iterator[Asked]:
+def _with_calls(shape: TurnShape) -> Iterator[Asked]:
     tools = ALL_TOOLS if shape.tools else None
     for name, written in (("a call", shape), ("a call with text", replace(shape, content="text"))):
         for system in ((), (_SYSTEM,)):

@@ -21,7 +21,7 @@ from toolfmt.inspect.fix.sites import Sites
 from toolfmt.inspect.fix.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
 from toolfmt.inspect.fix.verification import NOT_SHOWN, Verdict
 from toolfmt.inspect.report.report import Report
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -33,7 +33,13 @@ class Prove(Protocol):
     """`toolfmt.inspect.fix.verification.judged`, wherever it runs."""
 
     def __call__(
-        self, before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool
+        self,
+        before: str,
+        after: str,
+        tokens: Mapping[str, str],
+        shape: TurnShape,
+        wanted: Sequence[Variant],
+        typed: bool,
     ) -> Verdict: ...
 
 
@@ -190,7 +196,7 @@ class _Mending:
 
     def _judged(self, text: str, wanted: Sequence[Variant], typed: bool) -> Verdict:
         before = with_prelude(self._clauses, self._body or "")
-        shape = self.report.profile.shape or Shape()
+        shape = self.report.profile.shape or TurnShape()
         try:
             return self._prove(before, text, self._files.special_tokens, shape, wanted, typed)
         except WorkerUnavailable:

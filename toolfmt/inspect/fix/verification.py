@@ -24,7 +24,7 @@ from toolfmt.inspect.fix.conversations import (
     written_otherwise,
 )
 from toolfmt.inspect.probe.conversations import STAND_INS
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 
 _BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
@@ -43,7 +43,7 @@ class Verdict:
 
 
 def judged(
-    before: str, after: str, tokens: Mapping[str, str], shape: Shape, wanted: Sequence[Variant], typed: bool = False
+    before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool = False
 ) -> Verdict:
     """The law of a template's text `before` and `after` a mend, of these ways of writing.
 

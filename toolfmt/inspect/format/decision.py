@@ -19,7 +19,7 @@ from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import RuntimeParser, ToolCallFormat, default_format, formats, get
 from toolfmt.formats.declared import formats_declared
 from toolfmt.formats.parser_names import parser_names
-from toolfmt.inspect.format.derived import Unclaimed, unclaimed
+from toolfmt.inspect.format.derived import UnrecognizedCalls, unclaimed
 from toolfmt.inspect.format.read_back import (
     NASTY,
     SINGLE_CALL,
@@ -33,7 +33,7 @@ from toolfmt.inspect.probe.capabilities import Probed, probe
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.report import Confidence, Evidence, FormatDecision
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.files.read_text import LONGEST_NAME, LONGEST_TOKEN
@@ -70,7 +70,7 @@ class ReadBack:
     """How the calls that a template renders in this shape fare in one format."""
 
     format: ToolCallFormat
-    shape: Shape
+    shape: TurnShape
     trials: tuple[Trial, ...]
     variant: str | None = None
     """The variant of the format in which it writes what the template renders; None where it writes it otherwise, or
@@ -101,7 +101,7 @@ class ReadBack:
 
 
 @dataclass(frozen=True)
-class Decided:
+class FormatResolution:
     """The decision and what it rests on."""
 
     decision: FormatDecision
@@ -112,7 +112,7 @@ class Decided:
     rendered: str = ""
     """The call that the template renders; empty where it renders none."""
     by_model_type: tuple[ToolCallFormat, ...] = ()
-    unclaimed: Unclaimed | None = None
+    unclaimed: UnrecognizedCalls | None = None
     """What was made of calls that no known format reads; None where there are none."""
 
 
@@ -124,7 +124,7 @@ def decide(
     declarations: Sequence[Declaration] = (),
     *,
     derive: bool = True,
-) -> Decided:
+) -> FormatResolution:
     """The format, from everything there is.
 
     Takes the template's source (None without one), its renders and what probing found (None where it does not
@@ -160,7 +160,7 @@ def decide(
         variant = best.variant or _variant(renders, best, probed) or ""
     made = None if other is None else other.derived
     decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant, made)
-    return Decided(decision, format, tuple(declarations), best, rendered, typed, other)
+    return FormatResolution(decision, format, tuple(declarations), best, rendered, typed, other)
 
 
 def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Declaration, ...]:
@@ -252,7 +252,7 @@ def _strongest(
 
 
 def _derived(
-    renders: Renders, probed: Probed, other: Unclaimed
+    renders: Renders, probed: Probed, other: UnrecognizedCalls
 ) -> tuple[ToolCallFormat | None, Confidence, ReadBack | None]:
     """The format that was derived from calls that no known one reads, and how it fares on calls like any other."""
     if other.format is None or probed.shape is None:
@@ -261,7 +261,7 @@ def _derived(
     return other.format, "derived", ReadBack(other.format, probed.shape, tuple(found))
 
 
-def _derived_evidence(other: Unclaimed) -> Evidence:
+def _derived_evidence(other: UnrecognizedCalls) -> Evidence:
     if other.format is None or other.derived is None:
         return Evidence("derived", None, f"no format can be derived from them: {other.why_not}")
     told = f"read off the calls that the template renders ({other.derived.kind}), {other.derived.proof}"
@@ -302,7 +302,9 @@ def _variant(renders: Renders, reading: ReadBack, probed: Probed) -> str | None:
     return rendered_variant(renders, reading.format, reading.shape, parallel=probed.parallel)
 
 
-def _readings(renders: Renders, shape: Shape, parallel: bool, signed: tuple[ToolCallFormat, ...]) -> Iterator[ReadBack]:
+def _readings(
+    renders: Renders, shape: TurnShape, parallel: bool, signed: tuple[ToolCallFormat, ...]
+) -> Iterator[ReadBack]:
     """Every format that reads the single call back, with how it fares on the others."""
     for format in formats():
         bears = any(format.name == other.name for other in signed)
@@ -322,7 +324,7 @@ def _rank(
     return own, reading.variant is not None, listed, bears, -len(reading.tolerated), name == default_format().name
 
 
-def _other_form(shape: Shape, probed: Probed) -> Shape | None:
+def _other_form(shape: TurnShape, probed: Probed) -> TurnShape | None:
     """The shape with the other form of the arguments, where the template takes that too."""
     other: Literal["object", "string"] = "string" if shape.arguments == "object" else "object"
     takes = probed.capabilities[f"arguments_{other}"].answer == "yes"

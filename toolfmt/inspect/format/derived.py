@@ -21,7 +21,7 @@ from toolfmt.inspect.report.report import DerivedFormat
 
 
 @dataclass(frozen=True)
-class Unclaimed:
+class UnrecognizedCalls:
     """Calls that no known format reads: the format that they are nearly of, or the one that was derived from them; else
     `why_not`, a clause."""
 
@@ -31,7 +31,9 @@ class Unclaimed:
     why_not: str = ""
 
 
-def unclaimed(renders: Renders, probed: Probed, likely: Sequence[ToolCallFormat], *, derive: bool = True) -> Unclaimed:
+def unclaimed(
+    renders: Renders, probed: Probed, likely: Sequence[ToolCallFormat], *, derive: bool = True
+) -> UnrecognizedCalls:
     """What the calls are that this template renders and no known format reads; `likely` are the formats that other
     evidence speaks for, the likeliest first; without `derive` only near ones are looked for. Raises nothing but
     `LimitHit`.
@@ -41,13 +43,13 @@ def unclaimed(renders: Renders, probed: Probed, likely: Sequence[ToolCallFormat]
     region = renders.calls(shape, SINGLE, TOOLS)
     near = nearest(region, shape, likely) if isinstance(region, Region) else None
     if near is not None and near.slight:
-        return Unclaimed(near, why_not=f"the calls are nearly those of {near.format.name}, {near.differs}")
+        return UnrecognizedCalls(near, why_not=f"the calls are nearly those of {near.format.name}, {near.differs}")
     if not derive:
-        return Unclaimed(near)
+        return UnrecognizedCalls(near)
     made = derive_from(renders, shape)
     if made.format is None or made.proof is None:
-        return Unclaimed(near, why_not=made.why_not)
-    return Unclaimed(format=made.format, derived=record_of(made))
+        return UnrecognizedCalls(near, why_not=made.why_not)
+    return UnrecognizedCalls(format=made.format, derived=record_of(made))
 
 
 def record_of(made: Derived) -> DerivedFormat:

@@ -17,7 +17,7 @@ from toolfmt.inspect.format.read_back import read
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOL, call_id
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import shortened
 
 # A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.
@@ -47,7 +47,7 @@ class Nearest:
     slight: bool
 
 
-def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
+def nearest(region: Region, shape: TurnShape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
     """What the single call in this region nearly is; None where no format is near.
 
     `likely` are the formats that other evidence speaks for, the likeliest first: they decide among those equally near.
@@ -69,7 +69,7 @@ def nearest(region: Region, shape: Shape, likely: Sequence[ToolCallFormat]) -> N
     return Nearest(format, differs, len(text) - len(text.lstrip()) + offset, _slightly(own, rendered))
 
 
-def difference(region: Region, shape: Shape, format: ToolCallFormat) -> tuple[str, int] | None:
+def difference(region: Region, shape: TurnShape, format: ToolCallFormat) -> tuple[str, int] | None:
     """Where the single call in this region first differs from what the format writes; None where it does not.
 
     In words behind "what FORMAT writes", and the offset in the region.
@@ -94,7 +94,7 @@ def _reader(formats: Sequence[ToolCallFormat], region: Region) -> ToolCallFormat
     return next((format for format in formats if read(format, region, ALL_TOOLS).calls == expected), None)
 
 
-def _written(formats: Sequence[ToolCallFormat], shape: Shape) -> Iterator[tuple[ToolCallFormat, str]]:
+def _written(formats: Sequence[ToolCallFormat], shape: TurnShape) -> Iterator[tuple[ToolCallFormat, str]]:
     """The call as each format writes it, with the id that the template was given."""
     given = call_id(shape, TOOL, 0)
     for format in formats:

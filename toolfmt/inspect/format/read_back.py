@@ -30,7 +30,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import shortened
 from toolfmt.messages.events import (
     Content,
@@ -139,7 +139,7 @@ def reading_of(events: Sequence[Event]) -> Reading:
 
 
 def try_calls(
-    renders: Renders, format: ToolCallFormat, shape: Shape, kind: Kind, calls: Sequence[Call], signed: bool
+    renders: Renders, format: ToolCallFormat, shape: TurnShape, kind: Kind, calls: Sequence[Call], signed: bool
 ) -> Trial:
     """Render the calls and read them back. `signed`: the template's source bears the format's signature."""
     region, tools = render_calls(renders, shape, calls)
@@ -154,7 +154,7 @@ def try_calls(
 
 
 def render_calls(
-    renders: Renders, shape: Shape, calls: Sequence[Call]
+    renders: Renders, shape: TurnShape, calls: Sequence[Call]
 ) -> tuple[Region | TemplateError, Sequence[Message]]:
     """The region of these calls and the tools it was rendered with: all of them, or only the first where it must be."""
     region = renders.calls(shape, calls, ALL_TOOLS)
@@ -175,13 +175,13 @@ def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
     ]
 
 
-def trials(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool, signed: bool) -> list[Trial]:
+def trials(renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool, signed: bool) -> list[Trial]:
     """How every set of calls fares in the format."""
     made = [try_calls(renders, format, shape, kind, calls, signed) for kind, calls in call_sets(parallel=parallel)]
     return [*made, _try_nasty(renders, format, shape, signed)]
 
 
-def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: bool) -> Trial:
+def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signed: bool) -> Trial:
     """One call for each nasty string; those that the format's own writer refuses are told apart, not counted."""
     failed: list[str] = []
     impossible: list[str] = []
@@ -195,7 +195,7 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: Shape, signed: b
     return Trial(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
 
 
-def rendered_variant(renders: Renders, format: ToolCallFormat, shape: Shape, *, parallel: bool) -> str | None:
+def rendered_variant(renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool) -> str | None:
     """The variant of the format that the template renders calls in, byte for byte: empty where that is how its
     engine writes them, None where it writes none that is rendered."""
     calls = PARALLEL if parallel else SINGLE

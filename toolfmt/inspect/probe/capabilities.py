@@ -38,7 +38,7 @@ from toolfmt.inspect.probe.reasoning import ShownReasoning, shown_reasoning
 from toolfmt.inspect.probe.renders import Region, Renders, with_text_parts
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer, Outcome
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import around, quote
 
 # Where a template handles something, as a pattern of its source; the first that matches gives the line.
@@ -68,7 +68,7 @@ class Probed:
     """What the probes found. `shape` is a way of writing a call down that the template renders, None without one."""
 
     capabilities: dict[str, Answer]
-    shape: Shape | None
+    shape: TurnShape | None
     parallel: bool
     reasoning_turn: str = ""
     """The turn with reasoning, from where it differs from one without; empty where reasoning does not appear."""
@@ -92,8 +92,8 @@ def probe(renders: Renders) -> Probed:
     capabilities = {"tools": _tools(renders)}
     capabilities["tool_calls"] = _tool_calls(renders, shape, seen)
     capabilities["parallel_tool_calls"] = _parallel(renders, shape)
-    capabilities["tool_results"] = _results(renders, shape or Shape())
-    capabilities["tool_call_ids"] = _ids(renders, shape or Shape())
+    capabilities["tool_results"] = _results(renders, shape or TurnShape())
+    capabilities["tool_call_ids"] = _ids(renders, shape or TurnShape())
     capabilities["system"] = _system(renders, shape)
     capabilities["content_null"] = content_beside_call(renders, shape, "null")
     capabilities["content_empty"] = content_beside_call(renders, shape, "empty")
@@ -123,9 +123,9 @@ def needs_parts(renders: Renders) -> bool:
     return any(USER in prompt and not re.search(rf"""['"]{USER}""", prompt) for prompt in shown)
 
 
-def find_shape(renders: Renders) -> tuple[Shape | None, _Seen]:
+def find_shape(renders: Renders) -> tuple[TurnShape | None, _Seen]:
     """The first shape in which a call comes out right; else the first in which its name and value appear at all."""
-    second: tuple[Shape, _Seen] | None = None
+    second: tuple[TurnShape, _Seen] | None = None
     first: _Seen | None = None
     for shape in shapes():
         seen = _see(renders, shape)
@@ -138,7 +138,7 @@ def find_shape(renders: Renders) -> tuple[Shape | None, _Seen]:
     return second or (None, first or _Seen("absent"))
 
 
-def _see(renders: Renders, shape: Shape) -> _Seen:
+def _see(renders: Renders, shape: TurnShape) -> _Seen:
     region = renders.calls(shape, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
         return _Seen("error", error=region)
@@ -174,7 +174,7 @@ def _tools(renders: Renders) -> Answer:
     return Answer("no", same, None if plain == with_tools else line)
 
 
-def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
+def _tool_calls(renders: Renders, shape: TurnShape | None, seen: _Seen) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""
@@ -188,7 +188,7 @@ def _tool_calls(renders: Renders, shape: Shape | None, seen: _Seen) -> Answer:
     return Answer("no", "the call of an assistant turn is not in the prompt")
 
 
-def _parallel(renders: Renders, shape: Shape | None) -> Answer:
+def _parallel(renders: Renders, shape: TurnShape | None) -> Answer:
     if shape is None:
         return _no_calls()
     region = renders.calls(shape, PARALLEL, TOOLS)
@@ -205,7 +205,7 @@ def _parallel(renders: Renders, shape: Shape | None) -> Answer:
     return Answer("yes", "two calls in one turn appear in order", line)
 
 
-def _results(renders: Renders, shape: Shape) -> Answer:
+def _results(renders: Renders, shape: TurnShape) -> Answer:
     """Whether a result appears, in the shape of the calls or near it."""
     found = result_shape(renders, shape)
     line = renders.template.line_of(*RESULTS_AT)
@@ -224,7 +224,7 @@ def _results(renders: Renders, shape: Shape) -> Answer:
     return Answer("no", "the text of a result is not in the prompt", line)
 
 
-def _as_answer(renders: Renders, shape: Shape) -> bool:
+def _as_answer(renders: Renders, shape: TurnShape) -> bool:
     """Whether a result comes out as the same text said by the assistant."""
     tools = TOOLS if shape.tools else None
     messages = conversation(shape, SINGLE)
@@ -232,7 +232,7 @@ def _as_answer(renders: Renders, shape: Shape) -> bool:
     return renders.render(messages, tools) == renders.render(said, tools)
 
 
-def _as_json(renders: Renders, shape: Shape) -> bool:
+def _as_json(renders: Renders, shape: TurnShape) -> bool:
     """Whether a quote in a result comes out escaped."""
     told = f'{RESULT} "said"'
     messages = [one | {"content": told} if one["role"] == "tool" else one for one in conversation(shape, SINGLE)]
@@ -240,7 +240,7 @@ def _as_json(renders: Renders, shape: Shape) -> bool:
     return told not in prompt and json.dumps(told)[1:-1] in prompt
 
 
-def result_shape(renders: Renders, shape: Shape) -> Shape | TemplateError | None:
+def result_shape(renders: Renders, shape: TurnShape) -> TurnShape | TemplateError | None:
     """The shape nearest to this one in which a result appears; None where none does, the error where all throw."""
     nearby = [replace(shape, follows=follows) for follows in ("result", "answer")]
     nearby += [
@@ -258,7 +258,7 @@ def result_shape(renders: Renders, shape: Shape) -> Shape | TemplateError | None
     return errors[0] if len(errors) == len(dict.fromkeys(nearby)) else None
 
 
-def _ids(renders: Renders, shape: Shape) -> Answer:
+def _ids(renders: Renders, shape: TurnShape) -> Answer:
     if shape.ids == "none":
         return Answer("no", "calls are rendered only without ids")
     identifier = call_id(shape, TOOL, 0) or ""
@@ -274,7 +274,7 @@ def _ids(renders: Renders, shape: Shape) -> Answer:
     return threw(errors[0]) if len(errors) == 2 else Answer("no", "the id of a call is not in the prompt")
 
 
-def _system(renders: Renders, shape: Shape | None) -> Answer:
+def _system(renders: Renders, shape: TurnShape | None) -> Answer:
     line, tools = renders.template.line_of(*_SYSTEM_AT), None
     prompt = renders.render(user(system=True), tools)
     if isinstance(prompt, TemplateError):
@@ -300,19 +300,21 @@ def _system(renders: Renders, shape: Shape | None) -> Answer:
     return Answer("yes", f"the system message appears{' at the beginning of the question' if inside else ''}", line)
 
 
-def _lost_behind_result(renders: Renders, shape: Shape | None, sentinel: str) -> bool:
+def _lost_behind_result(renders: Renders, shape: TurnShape | None, sentinel: str) -> bool:
     """Whether a text before the question is no longer in the prompt once a call and its result follow the question."""
     found = None if shape is None else result_shape(renders, shape)
-    if not isinstance(found, Shape):
+    if not isinstance(found, TurnShape):
         return False
     messages = conversation(replace(found, system=True, follows="result"), SINGLE)
     prompt = renders.text(messages, TOOLS if found.tools else None)
     return RESULT in prompt and sentinel not in prompt
 
 
-def content_beside_call(renders: Renders, shape: Shape | None, content: Literal["null", "empty", "absent"]) -> Answer:
+def content_beside_call(
+    renders: Renders, shape: TurnShape | None, content: Literal["null", "empty", "absent"]
+) -> Answer:
     """Whether a turn with a call may have this content: it neither throws, nor loses the call, nor prints `None`."""
-    asked = replace(shape or Shape(), content=content)
+    asked = replace(shape or TurnShape(), content=content)
     region = renders.calls(asked, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
         return threw(region)
@@ -334,7 +336,7 @@ def content_beside_call(renders: Renders, shape: Shape | None, content: Literal[
     return Answer("yes", f"a turn with a call and {content} content is rendered{without}")
 
 
-def _leaves_nothing(renders: Renders, shape: Shape) -> bool:
+def _leaves_nothing(renders: Renders, shape: TurnShape) -> bool:
     """Whether the turn with the call leaves nothing in the prompt, where with an empty text as content it would."""
     tools = TOOLS if shape.tools else None
     with_it, empty = (
@@ -343,7 +345,7 @@ def _leaves_nothing(renders: Renders, shape: Shape) -> bool:
     return with_it == renders.text(user(system=shape.system), tools) != empty
 
 
-def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
+def _refused_later(renders: Renders, shape: TurnShape) -> TemplateError | None:
     """Why this content is refused when the turn is no longer the last, where text in its place is not."""
     prompts = [
         renders.render(conversation(replace(shape, content=content, follows="result"), SINGLE), TOOLS)
@@ -352,7 +354,7 @@ def _refused_later(renders: Renders, shape: Shape) -> TemplateError | None:
     return prompts[0] if isinstance(prompts[0], TemplateError) and isinstance(prompts[1], str) else None
 
 
-def _arguments(renders: Renders, shape: Shape | None, form: Literal["object", "string"]) -> Answer:
+def _arguments(renders: Renders, shape: TurnShape | None, form: Literal["object", "string"]) -> Answer:
     if shape is None:
         return _no_calls()
     shape = replace(shape, arguments=form)
@@ -392,7 +394,7 @@ def written_at(
     return renders.line_at(messages, tools, offset) if offset >= 0 else None
 
 
-def _line_in_call(renders: Renders, shape: Shape, word: str) -> int | None:
+def _line_in_call(renders: Renders, shape: TurnShape, word: str) -> int | None:
     """The line that writes this word of a single call; where the word is not there, the first that mentions calls."""
     region = renders.calls(shape, SINGLE, TOOLS)
     offset = region.text.find(word) if isinstance(region, Region) else -1
@@ -413,7 +415,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-def _with_text(renders: Renders, shape: Shape) -> str:
+def _with_text(renders: Renders, shape: TurnShape) -> str:
     region = renders.calls(replace(shape, content="text"), SINGLE, TOOLS)
     return region.text if isinstance(region, Region) else renders.text(reply(shape))
 

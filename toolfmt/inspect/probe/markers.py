@@ -27,7 +27,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import MARK, between, known_reasoning
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 _ONE_CALL = re.compile(rf"{TOOL}|{ID[:-1]}|\b{PARAMETER}\b")
 """What stands in a mark of this one call, and of no other."""
@@ -39,12 +39,12 @@ def asked_with(renders: Renders) -> list[Message] | None:
     return TOOLS if refused and isinstance(renders.render(user(), TOOLS), str) else None
 
 
-def turn_marks(renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
+def turn_marks(renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
     """The marks around turns, calls and results that any conversation may have; empty where the template has none."""
     return tuple(mark for mark in _marks(renders, shape, plain_tools) if not _ONE_CALL.search(mark))
 
 
-def markers(renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
+def markers(renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
     """The markers that the template writes around questions, answers, calls and results; words where it has no marks.
 
     Those of reasoning blocks that the template looks for in texts are left out: what they change there is told apart.
@@ -67,13 +67,13 @@ def spoken() -> list[Message]:
     return [{"role": "assistant", "content": REPLY}]
 
 
-def exchange(shape: Shape, value: str, result: str) -> list[Message]:
+def exchange(shape: TurnShape, value: str, result: str) -> list[Message]:
     """A call with this argument, and its result."""
     calls = [(SINGLE[0][0], {PARAMETER: value})]
     return [calling(shape, calls), *answering(shape, calls, [result])]
 
 
-def _marks(renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
+def _marks(renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
     texts = _gaps(renders, plain_tools)
     if shape is not None:
         tools = TOOLS if shape.tools else None

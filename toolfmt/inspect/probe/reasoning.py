@@ -26,7 +26,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Outcome
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import around
 from toolfmt.templates import ChatTemplate
 
@@ -54,10 +54,10 @@ def names_read(template: ChatTemplate) -> dict[str, int]:
     return {key: line for key, line in template.keys.items() if _NAME.fullmatch(key)}
 
 
-def shown_reasoning(renders: Renders, shape: Shape | None) -> ShownReasoning | TemplateError | None:
+def shown_reasoning(renders: Renders, shape: TurnShape | None) -> ShownReasoning | TemplateError | None:
     """Where reasoning first comes out; None where it never does, the first error where every try was refused."""
     errors: list[TemplateError] = []
-    tries = list(_tries(renders.template, shape or Shape()))
+    tries = list(_tries(renders.template, shape or TurnShape()))
     for shown in tries:
         prompt = renders.render(shown.messages, TOOLS)
         if isinstance(prompt, TemplateError):
@@ -68,7 +68,7 @@ def shown_reasoning(renders: Renders, shape: Shape | None) -> ShownReasoning | T
     return errors[0] if len(errors) == len(tries) else None
 
 
-def _tries(template: ChatTemplate, shape: Shape) -> Iterator[ShownReasoning]:
+def _tries(template: ChatTemplate, shape: TurnShape) -> Iterator[ShownReasoning]:
     """Under each name, in an answer and beside a call; at last as a part of the content."""
     for name in ("", *(name for name in names_read(template) if name not in USUAL)):
         told = f" under the name {name}" if name else ""

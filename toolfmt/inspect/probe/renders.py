@@ -18,7 +18,7 @@ from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect.probe.conversations import REPLY, Call, Message, conversation, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.words import Words
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
@@ -177,7 +177,7 @@ class Renders:
             self._cut[key] = pieces
         return pieces
 
-    def calls(self, shape: Shape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
+    def calls(self, shape: TurnShape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
         """The prompt with these calls in the last turn, cut where it differs from one with an answer in words."""
         given = tools if shape.tools else None
         prompt = self.render(conversation(shape, calls), given)

@@ -13,7 +13,7 @@ from toolfmt.formats import formats
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 _MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")
@@ -32,7 +32,7 @@ LONGEST_PROMPT = 200_000
 
 
 def stop_strings(
-    renders: Renders, shape: Shape | None, after_calls: str, special_tokens: Mapping[str, str]
+    renders: Renders, shape: TurnShape | None, after_calls: str, special_tokens: Mapping[str, str]
 ) -> tuple[str, ...]:
     """What ends an answer: what stands behind one in words, what behind a call, and the end-of-sequence token.
 
@@ -45,9 +45,9 @@ def stop_strings(
     return tuple(stop for stop in stops if stop)
 
 
-def answer_end(renders: Renders, shape: Shape | None) -> str:
+def answer_end(renders: Renders, shape: TurnShape | None) -> str:
     """The marker that the template writes behind an answer in words; empty where it writes none."""
-    behind = renders.text(reply(shape or Shape()), TOOLS).rpartition(REPLY)[2]
+    behind = renders.text(reply(shape or TurnShape()), TOOLS).rpartition(REPLY)[2]
     last = "" if PROSE.search(behind) else first_marker(behind)  # prose: the template tells the model what to do
     invented = set(renders.tokens.values())
     if last and last not in invented:
@@ -60,9 +60,9 @@ def answer_end(renders: Renders, shape: Shape | None) -> str:
     return earlier if ends and (earlier not in invented or not last) else last
 
 
-def next_mark(renders: Renders, shape: Shape | None) -> str:
+def next_mark(renders: Renders, shape: TurnShape | None) -> str:
     """The marker that stands first between an answer in words and the next question; empty where none does."""
-    again = renders.text([*reply(shape or Shape()), *user()], TOOLS)
+    again = renders.text([*reply(shape or TurnShape()), *user()], TOOLS)
     return first_marker(again.rpartition(REPLY)[2].partition(USER)[0])
 
 

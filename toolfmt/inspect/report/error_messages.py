@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.report.report import Thrown
+from toolfmt.inspect.report.report import TemplateFailure
 
 _NOT_THERE = "it wants {}, which is not there"
 _NAMED = (
@@ -37,10 +37,10 @@ _KINDS = (
 """The same of words that name a kind of value before they say what it lacks."""
 
 
-def thrown(error: TemplateError) -> Thrown:
+def thrown(error: TemplateError) -> TemplateFailure:
     """What the template threw, with what it wants in plain words where there are such words."""
     in_words = _in_words(error.own_words) if error.kind == "not-rendered" else ""
-    return Thrown(error.kind, error.own_words, in_words)
+    return TemplateFailure(error.kind, error.own_words, in_words)
 
 
 def lacks_a_filter(error: TemplateError) -> bool:

@@ -86,7 +86,7 @@ def _as_json(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Thrown(JsonRecord):
+class TemplateFailure(JsonRecord):
     """What a template threw: `own_words` is what the engine said, or the template where it refused; `in_words` what it
     wants in plain words, empty where there are none.
     """
@@ -124,7 +124,7 @@ class Answer:
     line: int | None = None
     outcome: Outcome = ""
     excerpts: tuple[str, ...] = ()
-    error: Thrown | None = None
+    error: TemplateFailure | None = None
 
     def __post_init__(self) -> None:
         check_excerpts(self.words, self.excerpts)
@@ -314,7 +314,7 @@ class Effect(JsonRecord):
     values: tuple[str, ...] = ()
     typed: str = ""
     reasoning: Literal["", "kept", "dropped"] = ""
-    error: Thrown | None = None
+    error: TemplateFailure | None = None
 
     def __post_init__(self) -> None:
         check_excerpts(self.words, self.excerpts)
@@ -551,7 +551,7 @@ class SamplePrompt:
     """What the template made of one conversation: the prompt, or how it failed."""
 
     text: str
-    error: Thrown | None = None
+    error: TemplateFailure | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from toolfmt.errors import BadFormat
 from toolfmt.formats.format import ToolCallFormat
 from toolfmt.formats.registry import get, has_variant
 from toolfmt.formats.stored import from_text
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 Strategy: TypeAlias = Literal["template", "prose"]
 
@@ -81,7 +81,7 @@ class TemplateProfile:
     takes_arguments_object: bool = False
     takes_arguments_string: bool = False
     arguments_form: Literal["object", "string"] = "object"
-    shape: Shape | None = None
+    shape: TurnShape | None = None
     reasoning: tuple[str, str] | None = None
     stop: tuple[str, ...] = ()
     stop_of_calls: tuple[str, ...] = ()

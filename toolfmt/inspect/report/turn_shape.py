@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class Shape:
+class TurnShape:
     """How a conversation with calls is written down; the first value of each is what the shapes are searched from.
 
     `content` is that of the turn with the calls, `wrapped` whether a call stands under `function`, `ids` how calls are
@@ -29,7 +29,7 @@ class Shape:
         return ", ".join(_UNUSUAL[name, getattr(self, name)] for name in _differing(self))
 
 
-USUAL = Shape()
+USUAL = TurnShape()
 _UNUSUAL: dict[tuple[str, Any], str] = {
     ("content", "null"): "content null",
     ("content", "absent"): "content absent",
@@ -47,10 +47,10 @@ _UNUSUAL: dict[tuple[str, Any], str] = {
 }
 CHOICES: dict[str, tuple[Any, ...]] = {
     name: (default, *(choice for field, choice in _UNUSUAL if field == name))
-    for name, default in ((field.name, field.default) for field in fields(Shape))
+    for name, default in ((field.name, field.default) for field in fields(TurnShape))
 }
 """The values of each field, the usual one first."""
 
 
-def _differing(shape: Shape) -> list[str]:
+def _differing(shape: TurnShape) -> list[str]:
     return [name for name, choices in CHOICES.items() if getattr(shape, name) != choices[0]]

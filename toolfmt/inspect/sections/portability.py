@@ -40,7 +40,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Difference, Portability
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.templates import FROZEN_NOW, ChatTemplate
 from toolfmt.templates.engine.environment import clock, environment
@@ -90,7 +90,7 @@ def portability(facts: Facts) -> Portability | None:
     return Portability(ENGINE, tried, tried - len(seen), (*tags, *_differences(seen, tried)))
 
 
-def _conversations(shape: Shape | None) -> Iterator[_Asked]:
+def _conversations(shape: TurnShape | None) -> Iterator[_Asked]:
     """A handful of conversations, those of the probes as far as they go: their prompts are made already."""
     yield user(), None, False
     yield user(system=True), None, False

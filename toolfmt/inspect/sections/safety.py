@@ -35,7 +35,7 @@ from toolfmt.inspect.probe.markers import asked_with, exchange, markers, questio
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
 from toolfmt.inspect.report.report import Answer, Outcome
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import excerpt, quote
 from toolfmt.inspect.sections.instructions import no_instructions
 from toolfmt.templates import ChatTemplate
@@ -82,7 +82,7 @@ def safety(facts: Facts) -> dict[str, Answer]:
 
 
 def _carriers(
-    facts: Facts, shape: Shape | None, found: Sequence[str], plain_tools: list[Message] | None
+    facts: Facts, shape: TurnShape | None, found: Sequence[str], plain_tools: list[Message] | None
 ) -> Iterator[tuple[str, tuple[list[Message], list[Message], Any, Any]]]:
     """For each place: a conversation with harmless text there and one with the markers, and the tools of both."""
     if not found:
@@ -144,7 +144,7 @@ def _listed(marks: Sequence[str]) -> str:
 # --- text that changes what is rendered
 
 
-def _content_kept(facts: Facts, renders: Renders, shape: Shape | None, plain_tools: list[Message] | None) -> Answer:
+def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> Answer:
     """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
     tested = renders.template.tested_texts[:_MOST_TESTED]
     if not tested:
@@ -200,7 +200,7 @@ def _of_answer(change: _Change) -> _Change | None:
     return replace(change, answer=replace(change.answer, outcome=outcome))
 
 
-def _talks(facts: Facts, shape: Shape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
+def _talks(facts: Facts, shape: TurnShape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
     thought: Message = {"role": "assistant", "content": REPLY}
     if facts.yes("reasoning"):
         thought["reasoning_content"] = REASONING

@@ -30,7 +30,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid, token_begin
 from toolfmt.inspect.report.report import Piece, PieceKind
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 LONGEST = 200_000
 """Longer prompts are no sample that a person could read."""
@@ -85,7 +85,7 @@ _CALLS: tuple[Call, ...] = tuple((name, {"city": _CITY_ASKED}) for name in _NAME
 class _Conversation:
     """What the conversation has: how many calls, and which of the rest; `shape` is None for one without calls."""
 
-    shape: Shape | None
+    shape: TurnShape | None
     tools: bool = True
     calls: int = 2
     system: bool = True

@@ -25,7 +25,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import SamplePrompt
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 # Of 786 real templates the longest prompts have 134,909 characters all together (November 2026).
 LONGEST = 200_000
@@ -60,7 +60,7 @@ def _sample(made: str | TemplateError) -> SamplePrompt:
 
 
 def _conversations() -> Iterator[_Asked]:
-    plain, thinking = Shape(), Shape(reasoning=True)
+    plain, thinking = TurnShape(), TurnShape(reasoning=True)
     answered, called = replace(plain, follows="answer"), replace(thinking, follows="result")
     yield "a question", user(), None, False
     yield "a question to be answered", user(), None, True

@@ -20,7 +20,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report.report import Cause, Stability, Turn
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.sections.stability_turns import (
     ANSWERS,
     PLACES,
@@ -130,7 +130,7 @@ def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
         ]
 
 
-def _steps(shape: Shape | None, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
+def _steps(shape: TurnShape | None, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
     if shape is None:
         return plain_steps(reasoning=reasoning)
     return tool_steps(shape, parallel=parallel, reasoning=reasoning)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt.inspect.probe.conversations import PARAMETER, TOOL, Call, Message, answering, calling
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 QUESTIONS = (
     "Uq11 I leave on Friday and need to know what the weather will be like where I am going.",
@@ -56,7 +56,7 @@ def opening(*, system: bool) -> list[Message]:
     return [*first, _question(0)]
 
 
-def tool_steps(shape: Shape, *, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
+def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
     """Two questions that are answered with the help of a tool; the second by two calls, where a turn may hold two."""
     asked = replace(shape, reasoning=False)
     several: tuple[int, ...] = (1, 2) if parallel else (1,)
@@ -77,7 +77,7 @@ def plain_steps(*, reasoning: bool) -> tuple[Step, ...]:
     )
 
 
-def _called(name: str, shape: Shape, numbers: Sequence[int], reasoning: str) -> Step:
+def _called(name: str, shape: TurnShape, numbers: Sequence[int], reasoning: str) -> Step:
     calls: list[Call] = [(TOOL, {PARAMETER: PLACES[number]}) for number in numbers]
     answer = calling(shape, calls, first=numbers[0])
     results = answering(shape, calls, [RESULTS[number] for number in numbers], first=numbers[0])

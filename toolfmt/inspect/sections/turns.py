@@ -13,10 +13,10 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, reply, user
 from toolfmt.inspect.probe.turn_markers import next_mark
 from toolfmt.inspect.probe.turns import content, generation, ids, reasoning, results, roles, values
-from toolfmt.inspect.probe.turns.turn_probe import Asking
+from toolfmt.inspect.probe.turns.turn_probe import TurnProbe
 from toolfmt.inspect.report.report import Answer
 
-_QUESTIONS: tuple[Callable[[Asking], Answer], ...] = (
+_QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     results.results_several,
     results.results_reordered,
     results.results_unnamed,

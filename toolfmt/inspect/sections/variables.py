@@ -22,8 +22,8 @@ from toolfmt.inspect.probe.needed_variables import GIVEN, USUAL, needed_variable
 from toolfmt.inspect.probe.reasoning import names_read
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.report import Effect, Thrown, Variable
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.report import Effect, TemplateFailure, Variable
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.tool_variables import form_taken, message_places
 from toolfmt.inspect.sections.variable_effects import described, of_reasoning
@@ -98,7 +98,7 @@ class _Seeing:
         self._facts, self._renders = facts, renders
         self._needed: Mapping[str, str] = dict.fromkeys(needed_variables(renders), GIVEN)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
-        self._shape = facts.shape or Shape()
+        self._shape = facts.shape or TurnShape()
         # Under every name at once: which one shows it may depend on the variable.
         names = dict.fromkeys(("reasoning_content", *names_read(renders.template)), REASONING)
         thought = {"role": "assistant", "content": REPLY, **names}
@@ -171,7 +171,7 @@ class _Seeing:
     def _effect(self, base: Renders, varied: Renders, value: _Value, *, throws: bool) -> Effect | None:
         """What the value changes first, and what becomes of reasoning in the history; None for nothing."""
         first: Effect | None = None
-        failed: Thrown | None = None
+        failed: TemplateFailure | None = None
         reasoning: Literal["", "kept", "dropped"] = ""
         where = ""
         for talk in self._talks:
@@ -235,7 +235,7 @@ class _Seeing:
         return decided.decision.name if certain else None
 
 
-def _lacking(error: Thrown, where: str) -> Effect:
+def _lacking(error: TemplateFailure, where: str) -> Effect:
     """That the template fails where the variable is not given."""
     return Effect("needed", f"is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
 

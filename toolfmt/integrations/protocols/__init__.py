@@ -12,6 +12,16 @@ from toolfmt.integrations.protocols.chat import Chat
 from toolfmt.integrations.protocols.messages import Messages
 from toolfmt.integrations.protocols.ollama import Ollama
 from toolfmt.integrations.protocols.responses import Responses
-from toolfmt.integrations.protocols.stream_encoder import FinishReason, Payload, RejectedCalls, Shape, Usage
+from toolfmt.integrations.protocols.stream_encoder import FinishReason, Payload, RejectedCalls, StreamEncoder, Usage
 
-__all__ = ["Chat", "FinishReason", "Messages", "Ollama", "Payload", "RejectedCalls", "Responses", "Shape", "Usage"]
+__all__ = [
+    "Chat",
+    "FinishReason",
+    "Messages",
+    "Ollama",
+    "Payload",
+    "RejectedCalls",
+    "Responses",
+    "StreamEncoder",
+    "Usage",
+]

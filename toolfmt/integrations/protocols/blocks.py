@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Unpack
 
-from toolfmt.integrations.protocols.stream_encoder import Payload, Shape, ShapeOptions
+from toolfmt.integrations.protocols.stream_encoder import Payload, StreamEncoder, StreamOptions
 
 
-class Blocks(Shape):
+class Blocks(StreamEncoder):
     """Opens a block when something of another kind comes, and closes it then, at the end, and where a call ends."""
 
-    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
         self._begun = False
         self._open = ""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Unpack
 
-from toolfmt.integrations.protocols.stream_encoder import Payload, Shape, ShapeOptions, Usage
+from toolfmt.integrations.protocols.stream_encoder import Payload, StreamEncoder, StreamOptions, Usage
 
 _ABOUT_A_CALL = ("id", "type")
 
 
-class Chat(Shape):
+class Chat(StreamEncoder):
     """One choice of a completion.
 
     `choice` is its index; `reasoning_keys` are the keys that reasoning is told under, each with all of it, none to
@@ -31,7 +31,7 @@ class Chat(Shape):
         *,
         choice: int = 0,
         reasoning_keys: Sequence[str] = ("reasoning_content",),
-        **options: Unpack[ShapeOptions],
+        **options: Unpack[StreamOptions],
     ) -> None:
         super().__init__(id, model, created, **options)
         self._choice, self._reasoning_keys = choice, tuple(reasoning_keys)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Unpack
 
 from toolfmt.integrations.protocols.blocks import Blocks
-from toolfmt.integrations.protocols.stream_encoder import NO_USAGE, Payload, ShapeOptions, Usage, arguments_object
+from toolfmt.integrations.protocols.stream_encoder import NO_USAGE, Payload, StreamOptions, Usage, arguments_object
 
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """The key of the text in each type of delta."""
@@ -21,7 +21,7 @@ _TYPES = {"text": "text_delta", "reasoning": "thinking_delta", "call": "input_js
 class Messages(Blocks):
     """One message of the assistant, in blocks of text, thinking and tool use."""
 
-    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
         self._block = -1
 

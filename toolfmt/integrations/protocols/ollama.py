@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Unpack
 
-from toolfmt.integrations.protocols.stream_encoder import Payload, Shape, ShapeOptions, Usage, arguments_object
+from toolfmt.integrations.protocols.stream_encoder import Payload, StreamEncoder, StreamOptions, Usage, arguments_object
 
 
-class Ollama(Shape):
+class Ollama(StreamEncoder):
     """One answer in lines; calls are always told whole."""
 
     media_type: ClassVar[str] = "application/x-ndjson"
 
-    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         options["whole_calls"] = True
         super().__init__(id, model, created, **options)
         self._call_begun = ("", "")

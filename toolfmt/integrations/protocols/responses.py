@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any, Unpack
 
 from toolfmt.integrations.protocols.blocks import Blocks
-from toolfmt.integrations.protocols.stream_encoder import Payload, ShapeOptions, Usage
+from toolfmt.integrations.protocols.stream_encoder import Payload, StreamOptions, Usage
 
 _PARTS = {
     # block: the events of its part, the key and the empty form of the part, the key of its number
@@ -24,7 +24,7 @@ _PARTS = {
 class Responses(Blocks):
     """One response; an item of its output for each stretch of text, of reasoning, and each call."""
 
-    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
         self._output: list[dict[str, Any]] = []
         self._deltas: list[str] = []

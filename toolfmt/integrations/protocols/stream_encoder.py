@@ -57,8 +57,8 @@ class Usage:
 NO_USAGE = Usage(0, 0)
 
 
-class ShapeOptions(TypedDict, total=False):
-    """What a shape may be told besides its answer's name: see `Shape`."""
+class StreamOptions(TypedDict, total=False):
+    """What a shape may be told besides its answer's name: see `StreamEncoder`."""
 
     taken_ids: Collection[str]
     call_id: str
@@ -66,7 +66,7 @@ class ShapeOptions(TypedDict, total=False):
     rejected: RejectedCalls
 
 
-class Shape(ABC):
+class StreamEncoder(ABC):
     """One answer as a client reads it.
 
     `id`, `model` and `created` (seconds since 1970) are told to the client; `taken_ids` are the call ids that the
@@ -80,7 +80,7 @@ class Shape(ABC):
     end: ClassVar[str] = ""
     """What follows the last payload on the wire."""
 
-    def __init__(self, id: str, model: str, created: int, **options: Unpack[ShapeOptions]) -> None:
+    def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         self.id, self.model, self.created = id, model, created
         self._ids = CallIds(options.get("taken_ids", ()), options.get("call_id", CALL_ID))
         self._whole = WholeCalls() if options.get("whole_calls", True) else None

@@ -65,7 +65,7 @@ from toolfmt.errors import CannotWrite
 from toolfmt.formats import ToolCallFormat, write
 from toolfmt.formats.prose import result_heading
 from toolfmt.inspect.report.template_profile import TemplateProfile
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.render.adapt.remedies import (
     CALLS_AS_CONTENT,
     CALLS_BESIDE_TEXT_AS_CONTENT,
@@ -380,7 +380,7 @@ def _fitted(message: Message, profile: TemplateProfile, done: dict[str, None]) -
     return fitted
 
 
-def _fitted_call(call: Message, profile: TemplateProfile, shape: Shape, done: dict[str, None]) -> Message:
+def _fitted_call(call: Message, profile: TemplateProfile, shape: TurnShape, done: dict[str, None]) -> Message:
     function = dict(function_of(call))
     given = function.get("arguments")
     form = "object" if isinstance(given, Mapping) else "string"
@@ -420,7 +420,7 @@ def _wrapped(function: dict[str, Any]) -> Message:
     return {**outer, "type": "function", "function": function}
 
 
-def _fit_content(turn: Message, profile: TemplateProfile, shape: Shape, done: dict[str, None]) -> None:
+def _fit_content(turn: Message, profile: TemplateProfile, shape: TurnShape, done: dict[str, None]) -> None:
     content = turn.get("content")
     if not content and shape.content in ("text", "parts"):
         if not profile.text_beside_call:

@@ -17,7 +17,7 @@ from typing import Any
 
 from toolfmt.errors import BadMessages
 from toolfmt.render.request.messages import Message, arguments_of, calls_of, function_of
-from toolfmt.render.verify.sentinel_request import WORD, Piece, Twin, spellings, spellings_of, words_in
+from toolfmt.render.verify.sentinel_request import WORD, Piece, SentinelRequest, spellings, spellings_of, words_in
 from toolfmt.render.verify.tool_coverage import in_lines
 
 _NEAR = 12
@@ -55,7 +55,7 @@ class Around:
     gaps: list[Gap]
 
 
-def around(prompt: str, twin_prompt: str, twin: Twin, judged: Sequence[str]) -> Around:
+def around(prompt: str, twin_prompt: str, twin: SentinelRequest, judged: Sequence[str]) -> Around:
     """The texts in the prompt, each behind the one before it; pieces of the kinds `judged` may be missing.
 
     Where some are missing only because others were taken for what stands elsewhere, these are not looked for, or
@@ -70,7 +70,12 @@ def around(prompt: str, twin_prompt: str, twin: Twin, judged: Sequence[str]) -> 
 
 
 def _walked(
-    prompt: str, twin_prompt: str, twin: Twin, judged: Sequence[str], words: Sequence[tuple[int, int, int]], near: int
+    prompt: str,
+    twin_prompt: str,
+    twin: SentinelRequest,
+    judged: Sequence[str],
+    words: Sequence[tuple[int, int, int]],
+    near: int,
 ) -> Around:
     places, missing, gaps = list[Place](), list[Piece](), list[Gap]()
     offset, told, reached = 0, 0, 0

@@ -21,7 +21,15 @@ from dataclasses import dataclass
 from toolfmt.formats.prose import result_heading
 from toolfmt.render.request.messages import Message, calls_of, first_turn, function_of
 from toolfmt.render.verify.between_texts import around, entries_of, lost_in, otherwise, said_again, stands_alone, truths
-from toolfmt.render.verify.sentinel_request import CutText, Piece, Twin, aligned, in_order, spellings, words_in
+from toolfmt.render.verify.sentinel_request import (
+    CutText,
+    Piece,
+    SentinelRequest,
+    aligned,
+    in_order,
+    spellings,
+    words_in,
+)
 from toolfmt.render.verify.tool_coverage import changed_tools, unnamed_tools
 
 _JUDGED = ("text", "argument", "call")
@@ -73,7 +81,9 @@ class Delivery:
         return tuple(dict.fromkeys((*self.missing, *self.misplaced)))
 
 
-def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], twin_prompt: str) -> Delivery:
+def delivered(
+    request: Sequence[Message], twin: SentinelRequest, given: Sequence[Message], twin_prompt: str
+) -> Delivery:
     """What the prompt of the twin holds of the request; `given` are its messages as the template was given them."""
     words = words_in(twin_prompt, twin)
     first: dict[int, int] = {}
@@ -109,7 +119,7 @@ def delivered(request: Sequence[Message], twin: Twin, given: Sequence[Message], 
 
 
 def proved(
-    request: Sequence[Message], twin: Twin, twin_prompt: str | None, given: Sequence[Message], prompt: str
+    request: Sequence[Message], twin: SentinelRequest, twin_prompt: str | None, given: Sequence[Message], prompt: str
 ) -> Delivery:
     """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
     spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin)
@@ -130,7 +140,7 @@ def proved(
     return Delivery(missing=told, spans=_spans(request, found))
 
 
-def _beside_twin(request: Sequence[Message], twin: Twin, twin_prompt: str, prompt: str) -> Delivery:
+def _beside_twin(request: Sequence[Message], twin: SentinelRequest, twin_prompt: str, prompt: str) -> Delivery:
     """What a prompt holds that is not the twin's with the texts in their places: the template goes by what they say."""
     shown = around(prompt, twin_prompt, twin, _JUDGED)
     told = [_told(request, piece) for piece in shown.missing]
@@ -146,7 +156,9 @@ def _beside_twin(request: Sequence[Message], twin: Twin, twin_prompt: str, promp
     )
 
 
-def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[CutText], bool]:
+def _changed_inside(
+    prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]
+) -> tuple[list[CutText], bool]:
     """The texts of which the template changes what it looks for in them (that is no word in the twin); and whether it
     takes nothing but switches such as `/no_think` out of any.
     """
@@ -169,7 +181,7 @@ def _changed_inside(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int
 
 
 def _changed_marks(
-    request: Sequence[Message], prompt: str, twin: Twin, text: CutText, spans: Sequence[tuple[int, int, int]]
+    request: Sequence[Message], prompt: str, twin: SentinelRequest, text: CutText, spans: Sequence[tuple[int, int, int]]
 ) -> list[str]:
     """The marks of the text that the prompt does not show next to its words, or the text if it shows all of them."""
     label = _told(request, twin.pieces[text.first])
@@ -186,7 +198,7 @@ def _changed_marks(
     return [label.replace("its text", f"{mark} in its text") for mark in removed] or [f"{label} (changed inside)"]
 
 
-def _taken_out(prompt: str, twin: Twin, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
+def _taken_out(prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
     """The texts that are nothing but what the template looks for and do not stand between their neighbours; and whether
     one of switches alone is among those, which is none of them.
     """
@@ -216,7 +228,7 @@ class _Order:
     """Where the words of a twin stand in its prompt, by message."""
 
     def __init__(
-        self, request: Sequence[Message], twin: Twin, first: Mapping[int, int], last: Mapping[int, int]
+        self, request: Sequence[Message], twin: SentinelRequest, first: Mapping[int, int], last: Mapping[int, int]
     ) -> None:
         self._request, self._twin, self._first, self._last = request, twin, first, last
         self._pieces = twin.pieces
@@ -327,7 +339,7 @@ def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
         yield block
 
 
-def _words_of(given: Sequence[Message], twin: Twin) -> list[int]:
+def _words_of(given: Sequence[Message], twin: SentinelRequest) -> list[int]:
     """The words of messages in the order in which they stand there."""
     told = (
         part for message in given for part in (message.get("content"), *(_shown(call) for call in calls_of(message)))
@@ -340,7 +352,7 @@ def _shown(call: Message) -> str:
     return f"{function.get('name')} {function.get('arguments')}"
 
 
-def _numbers_in(text: str, twin: Twin) -> list[int]:
+def _numbers_in(text: str, twin: SentinelRequest) -> list[int]:
     return [number for _, _, number in words_in(text, twin)]
 
 

@@ -1,8 +1,8 @@
 """The proof on a finished prompt that tools stand in it by one way only: through the template or as prose, never both.
 
-`toolfmt.render.attempts` calls it with the prompt and with the same prompt rendered without the tools. `NeverBoth` is
-an internal error: it names what is violated, and means that the renderer or the caller's own template variables put
-tools in twice.
+`toolfmt.render.attempts` calls it with the prompt and with the same prompt rendered without the tools.
+`ToolsRenderedTwice` is an internal error: it names what is violated, and means that the renderer or the caller's own
+template variables put tools in twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolfmt.errors import NeverBoth
+from toolfmt.errors import ToolsRenderedTwice
 
 
 def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Iterable[Mapping[str, Any]]) -> None:
@@ -21,20 +21,22 @@ def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Itera
     `without` is the prompt with another word in place of the prose, `copies` how often that came out: mostly once.
     """
     if prompt.count(prose) != without.count(prose) + copies:
-        raise NeverBoth(
+        raise ToolsRenderedTwice(
             f"never both: the prose that describes the tools stands {prompt.count(prose)} times in the prompt, "
             f"not {without.count(prose) + copies}"
         )
     rest = prompt.replace(prose, "", copies)
     for tool in tools:
         if _definitions(rest, tool) > _definitions(without, tool):
-            raise NeverBoth(f"never both: {_name(tool)} is described in prose and a second time by the template")
+            raise ToolsRenderedTwice(
+                f"never both: {_name(tool)} is described in prose and a second time by the template"
+            )
 
 
 def check_template(prompt: str, without: str, instructions: str) -> None:
     """No prose stands in the prompt that does not stand in the prompt without tools."""
     if instructions and prompt.count(instructions) > without.count(instructions):
-        raise NeverBoth("never both: the tools went through the template and stand in the prompt as prose too")
+        raise ToolsRenderedTwice("never both: the tools went through the template and stand in the prompt as prose too")
 
 
 def dropped(prompt: str, without: str, tools: Iterable[Mapping[str, Any]]) -> list[str]:

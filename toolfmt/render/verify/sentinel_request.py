@@ -76,7 +76,7 @@ class MarkText:
 
 
 @dataclass(frozen=True)
-class Twin:
+class SentinelRequest:
     """`pieces[n]` stands in the twin's messages and tools as the word number `begin` + n."""
 
     messages: list[Message]
@@ -87,20 +87,20 @@ class Twin:
     begin: int = 0
 
 
-def twin_of(
+def sentinel_request_of(
     messages: Sequence[Message],
     tools: Sequence[Message] | None,
     tested: Collection[str] = (),
     beside: str = "",
     prefill: str = "",
-) -> Twin:
+) -> SentinelRequest:
     """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for, `beside` is
     what else stands in the prompt, `prefill` what the generation prompt already holds of the output.
     """
     words = _Words(tested, free_number(messages, tools, beside), prefill)
     told = [words.message(message, position) for position, message in enumerate(messages)]
     defined = None if tools is None else [words.tool(tool) for tool in tools]
-    return Twin(told, defined, words.pieces, words.cut_texts, words.mark_texts, words.begin)
+    return SentinelRequest(told, defined, words.pieces, words.cut_texts, words.mark_texts, words.begin)
 
 
 def free_number(*told: object) -> int:
@@ -320,13 +320,13 @@ def _reasoning_pairs() -> tuple[tuple[str, str], ...]:
 # --- the prompts
 
 
-def words_in(text: str, twin: Twin) -> list[tuple[int, int, int]]:
+def words_in(text: str, twin: SentinelRequest) -> list[tuple[int, int, int]]:
     """The words of a twin in its prompt, or in a text of it: begin, end and number of the piece of each, in order."""
     found = ((word.start(), word.end(), int(word[1] or word[2]) - twin.begin) for word in WORD.finditer(text))
     return [word for word in found if 0 <= word[2] < len(twin.pieces)]
 
 
-def aligned(prompt: str, twin_prompt: str, twin: Twin) -> list[tuple[int, int, int]] | None:
+def aligned(prompt: str, twin_prompt: str, twin: SentinelRequest) -> list[tuple[int, int, int]] | None:
     """Where the texts stand in the prompt: begin, end and number of the piece of each, in order.
 
     None where the prompt is anything but the twin's with the texts in the places of the words, each in one of the

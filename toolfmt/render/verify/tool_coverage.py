@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from toolfmt.render.request.messages import Message
-from toolfmt.render.verify.sentinel_request import Piece, Twin, spellings, spellings_of, words_in
+from toolfmt.render.verify.sentinel_request import Piece, SentinelRequest, spellings, spellings_of, words_in
 
 BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
 """What a prompt has where a description has whitespace: a template may break its lines, and begin each as it likes."""
@@ -36,7 +36,7 @@ class _Expected:
     tool: str = ""
 
 
-def unnamed_tools(twin: Twin, twin_prompt: str) -> tuple[str, ...]:
+def unnamed_tools(twin: SentinelRequest, twin_prompt: str) -> tuple[str, ...]:
     """The tools that the twin's prompt describes and does not call by their names: the template writes others."""
     words = words_in(twin_prompt, twin)
     described = {twin.pieces[number].name for _, _, number in words if twin.pieces[number].kind == "definition"}
@@ -49,7 +49,7 @@ def unnamed_tools(twin: Twin, twin_prompt: str) -> tuple[str, ...]:
     )
 
 
-def changed_tools(twin: Twin, twin_prompt: str, prompt: str, missing: Iterable[Piece]) -> tuple[str, ...]:
+def changed_tools(twin: SentinelRequest, twin_prompt: str, prompt: str, missing: Iterable[Piece]) -> tuple[str, ...]:
     """The tools of which the prompt does not hold all that the twin's does, in its order; for prompts that cannot be
     aligned. `missing` are the texts of messages that are known not to be there.
     """
@@ -74,7 +74,9 @@ def changed_tools(twin: Twin, twin_prompt: str, prompt: str, missing: Iterable[P
     return tuple(changed)
 
 
-def _worded(twin: Twin, words: Sequence[tuple[int, int, int]], missing: frozenset[Piece]) -> Iterator[_Expected]:
+def _worded(
+    twin: SentinelRequest, words: Sequence[tuple[int, int, int]], missing: frozenset[Piece]
+) -> Iterator[_Expected]:
     """The texts of messages and definitions that words of the twin stand for; reasoning is not looked for."""
     for begin, _, number in words:
         piece = twin.pieces[number]
@@ -84,7 +86,7 @@ def _worded(twin: Twin, words: Sequence[tuple[int, int, int]], missing: frozense
             yield _Expected(begin, "|".join(map(re.escape, dict.fromkeys(spellings_of(piece)))))
 
 
-def _named(twin: Twin, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
+def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
     """The names of tools and of their parameters, and what limits these, as the twin's prompt has them around the
     descriptions.
     """
@@ -108,7 +110,7 @@ def _named(twin: Twin, words: Sequence[tuple[int, int, int]], twin_prompt: str) 
             yield _Expected(found.start(), before + re.escape(found[0]) + behind, owner)
 
 
-def _regions(twin: Twin, words: Sequence[tuple[int, int, int]], length: int) -> Iterator[tuple[int, int]]:
+def _regions(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], length: int) -> Iterator[tuple[int, int]]:
     """Where the twin's prompt describes tools: from the text of a message up to that of another."""
     reached = 0
     runs = [(key, list(run)) for key, run in groupby(words, lambda word: twin.pieces[word[2]].kind == "definition")]

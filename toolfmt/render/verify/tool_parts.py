@@ -23,7 +23,7 @@ from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.typed import type_of
 from toolfmt.render.request.messages import Message
-from toolfmt.render.verify.sentinel_request import Piece, Twin, aligned, free_number, spellings_of, words_in
+from toolfmt.render.verify.sentinel_request import Piece, SentinelRequest, aligned, free_number, spellings_of, words_in
 from toolfmt.render.verify.tool_coverage import BETWEEN_WORDS
 
 Render: TypeAlias = Callable[[Message], str]
@@ -238,10 +238,10 @@ def _same_characters(one: str, other: str, part: ToolPart) -> bool:
     return len(one) == len(other) and sorted(one) == sorted(other)
 
 
-def _twin(parts: Iterable[ToolPart], begin: int) -> Twin:
+def _twin(parts: Iterable[ToolPart], begin: int) -> SentinelRequest:
     """Return the twin of `parts` (`toolfmt.render.verify.sentinel_request`). Its words are in a tool; there are no
     messages."""
-    return Twin([], None, [_piece(part) for part in parts], begin=begin)
+    return SentinelRequest([], None, [_piece(part) for part in parts], begin=begin)
 
 
 def _piece(part: ToolPart) -> Piece:

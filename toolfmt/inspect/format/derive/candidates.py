@@ -24,7 +24,7 @@ from toolfmt.inspect.format.derive.rendered_calls import SENTINELS, Rendered, re
 from toolfmt.inspect.format.derive.surroundings import Surroundings, ignored_behind
 from toolfmt.inspect.format.derive.tags import tags
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 _MOST = 24
@@ -70,7 +70,7 @@ class Candidate:
 class Derivation:
     """What can be derived from one template. Raises `Refused` where it writes no call to derive anything from."""
 
-    def __init__(self, renders: Renders, shape: Shape) -> None:
+    def __init__(self, renders: Renders, shape: TurnShape) -> None:
         self._rendered = rendered(renders, shape)
         self._around = Surroundings(self._rendered)
         self.parallel = self._rendered.two is not None

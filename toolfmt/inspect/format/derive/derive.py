@@ -16,7 +16,7 @@ from toolfmt.inspect.format.derive.reasons import Refused
 from toolfmt.inspect.format.derive.verification import Proof, Unproven, prove
 from toolfmt.inspect.format.read_back import rendered_variant
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Derived:
     known: str = ""
 
 
-def derive_from(renders: Renders, shape: Shape | None) -> Derived:
+def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
     """The format of the calls that the template renders in this shape; None is a template that renders none.
 
     Raises nothing but `LimitHit`.
@@ -73,7 +73,7 @@ def _check_stored(format: ToolCallFormat) -> None:
         raise Unproven(f"no file can hold the format ({str(fault).partition(': ')[2]})", 1) from None
 
 
-def _as_rendered(renders: Renders, shape: Shape, candidate: Candidate, parallel: bool) -> bool:
+def _as_rendered(renders: Renders, shape: TurnShape, candidate: Candidate, parallel: bool) -> bool:
     """Whether the format writes calls byte for byte as the template does."""
     try:
         return rendered_variant(renders, candidate.format, shape, parallel=parallel) is not None

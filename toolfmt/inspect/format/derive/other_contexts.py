@@ -12,7 +12,7 @@ from datetime import datetime
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.conversations import USER, Call, Message, answering, calling
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 ANOTHER_TIME = datetime(2033, 11, 27, 19, 48, 56)
 """Differs from the time that templates are usually shown in its year, month, day, weekday, hour and minute."""
@@ -34,7 +34,7 @@ class RendersElsewhere(Renders):
     def __init__(
         self,
         renders: Renders,
-        shape: Shape,
+        shape: TurnShape,
         *,
         now: datetime | None = None,
         later: bool = False,

@@ -35,7 +35,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders, token_begin
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 _NEAR = 60
 """A reasoning block that the generation prompt opens stands so near to its end."""
@@ -102,7 +102,7 @@ class RenderedAnswer:
     prompt: str
 
 
-def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
+def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
     """Raises `Refused` where the format's markers are none: plain words, one sign, a piece of an id."""
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
@@ -115,7 +115,7 @@ def check_markers(renders: Renders, shape: Shape, format: ToolCallFormat) -> Non
         raise Refused("the id of a call would be one of its markers")
 
 
-def read_answers(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
+def read_answers(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
     """Every kind of answer that the template shows, and ordinary ones. Raises `Refused` at the first that is wrong."""
     answers = WholeAnswers(renders, shape, format)
     right, limits = 0, []
@@ -145,7 +145,7 @@ def _all(answers: WholeAnswers, parallel: bool) -> Iterator[tuple[str, str | Non
 class WholeAnswers:
     """The answers of one template, read by one format."""
 
-    def __init__(self, renders: Renders, shape: Shape, format: ToolCallFormat) -> None:
+    def __init__(self, renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
         self.renders, self.shape, self.format = renders, shape, format
         self.tools = ALL_TOOLS
         self.asked = self._render(user(system=shape.system), generation=True)
@@ -176,7 +176,9 @@ class WholeAnswers:
             return "its text is lost"
         return self._left(came.content)
 
-    def called(self, shape: Shape, calls: Sequence[Call], *, text: bool = False, reasoning: bool = False) -> str | None:
+    def called(
+        self, shape: TurnShape, calls: Sequence[Call], *, text: bool = False, reasoning: bool = False
+    ) -> str | None:
         """What is wrong about these calls in an answer to the generation prompt, beside text or reasoning."""
         if shape.follows != "nothing":
             return None

@@ -32,7 +32,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 NAMES = ("fetch_zqone", "store_zqtwo", "close_zqthree")
 KEYS = ("azqkey", "bzqkey", "czqkey")
@@ -76,7 +76,7 @@ class Seen:
 class Rendered:
     """All that a derivation looks at. A set that the template throws on, or writes in part, is None."""
 
-    shape: Shape
+    shape: TurnShape
     asked: str
     """A question, with the prompt for its answer; empty where the template throws."""
     untold: str
@@ -103,7 +103,7 @@ class Rendered:
     """The first call beside reasoning."""
 
 
-def rendered(renders: Renders, shape: Shape) -> Rendered:
+def rendered(renders: Renders, shape: TurnShape) -> Rendered:
     """Has the template write everything. Raises `Refused` where it writes no call to begin with."""
     name, (key, second), (value, other) = NAMES[0], KEYS[:2], VALUES[:2]
     first, another = (name, {key: value}), (NAMES[1], {second: other})
@@ -156,7 +156,7 @@ def _check_length(prompt: str) -> None:
         raise Refused(f"a prompt of a question and a call is longer than {_LONGEST_PROMPT:,} characters")
 
 
-def _see(renders: Renders, shape: Shape, calls: Sequence[Call]) -> Seen | None:
+def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> Seen | None:
     """The calls as the template writes them; None where it throws, with all tools and with those that are called."""
     called = [tool for tool in TOOLS if tool["function"]["name"] in {name for name, _ in calls}]
     for tools in (TOOLS, called):

@@ -29,7 +29,7 @@ from toolfmt.inspect.format.derive.reasons import Refused
 from toolfmt.inspect.format.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, PARALLEL, SINGLE, Call, Message, call_id
 from toolfmt.inspect.probe.renders import Region, Renders
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 _LONGEST = 200_000
 """A template that writes more of calls is not read: the longest value has 20,000 characters."""
@@ -59,7 +59,7 @@ class Unproven(Refused):
         self.right = right
 
 
-def prove(renders: Renders, shape: Shape, format: ToolCallFormat, parallel: bool) -> Proof:
+def prove(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> Proof:
     """The proof of a format that was derived from the calls that the template renders in this shape.
 
     `parallel`: whether two calls in one turn are rendered. Raises `Refused` with what is wrong, and `LimitHit`.
@@ -129,7 +129,7 @@ def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[
         yield string_set(f"the string {shown(value)}", value, "told")
 
 
-def _elsewhere(renders: Renders, shape: Shape, called: Sequence[Call]) -> Iterator[tuple[Renders, str, str]]:
+def _elsewhere(renders: Renders, shape: TurnShape, called: Sequence[Call]) -> Iterator[tuple[Renders, str, str]]:
     """The template in other surroundings, what a call is there, and why it is misread if that is known."""
     if renders.template.uses_clock:
         yield (
@@ -141,7 +141,7 @@ def _elsewhere(renders: Renders, shape: Shape, called: Sequence[Call]) -> Iterat
     yield RendersElsewhere(renders, shape, called=called), "a call behind results of others", ""
 
 
-def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:
+def _try(renders: Renders, shape: TurnShape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:
     """One set of calls, rendered and read. Raises `Unproven` where it has to come back and does not."""
     region, tools = _rendered(renders, shape, call_set)
     if isinstance(region, TemplateError) and not call_set.parts:
@@ -175,7 +175,9 @@ def _try(renders: Renders, shape: Shape, format: ToolCallFormat, call_set: CallS
         raise Unproven(f"{call_set.what}: {wrong}", tried.right)
 
 
-def _rendered(renders: Renders, shape: Shape, call_set: CallSet) -> tuple[Region | TemplateError, Sequence[Message]]:
+def _rendered(
+    renders: Renders, shape: TurnShape, call_set: CallSet
+) -> tuple[Region | TemplateError, Sequence[Message]]:
     """The region of the calls, and the tools it was rendered with: where the template throws on some, those called."""
     region = renders.calls(shape, call_set.calls, call_set.tools)
     if not isinstance(region, TemplateError):
@@ -185,7 +187,7 @@ def _rendered(renders: Renders, shape: Shape, call_set: CallSet) -> tuple[Region
     return renders.calls(shape, call_set.calls, called), called
 
 
-def _prints_ids(renders: Renders, shape: Shape, format: ToolCallFormat) -> bool:
+def _prints_ids(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> bool:
     """Whether the id that a call is given stands in what is rendered of it, not only behind it in its result."""
     region, tools = _rendered(renders, shape, CallSet("one call", SINGLE, tools=ALL_TOOLS))
     given = call_id(shape, SINGLE[0][0], 0)
@@ -195,7 +197,7 @@ def _prints_ids(renders: Renders, shape: Shape, format: ToolCallFormat) -> bool:
     return (region.before[-_NEAR:] + region.text).count(given) > behind.count(given)
 
 
-def _beside(shape: Shape, came: AnswerRead) -> str:
+def _beside(shape: TurnShape, came: AnswerRead) -> str:
     """What is left beside the calls; what follows the last is the next turn's where the shape has one."""
     beside = answer_prefix(came.before).strip() or left_over(came.between)
     if not beside and shape.follows == "nothing":

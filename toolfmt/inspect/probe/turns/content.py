@@ -24,14 +24,14 @@ from toolfmt.inspect.probe.conversations import (
     text_part,
 )
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, Asking, no, printed_as, yes
+from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, TurnProbe, no, printed_as, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, excerpt
 
 _BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
 
 
-def text_beside_call(asking: Asking) -> Answer:
+def text_beside_call(asking: TurnProbe) -> Answer:
     """Whether a turn may hold text and a call: both appear."""
     if not asking.renders_calls:
         return no("no call is rendered")
@@ -58,7 +58,7 @@ def text_beside_call(asking: Asking) -> Answer:
     return yes(f"text beside a call appears{behind}", line, around(prompt, BESIDE))
 
 
-def _with_reasoning(asking: Asking, messages: Sequence[Message]) -> TemplateError | None:
+def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateError | None:
     """What the template throws where a turn holds text, reasoning and a call, and takes the call with either alone."""
     if not asking.shows_reasoning:
         return None
@@ -69,7 +69,7 @@ def _with_reasoning(asking: Asking, messages: Sequence[Message]) -> TemplateErro
     return both if isinstance(both, TemplateError) and isinstance(alone, str) else None
 
 
-def _once_answered(asking: Asking) -> Answer | None:
+def _once_answered(asking: TurnProbe) -> Answer | None:
     """What goes wrong with the text beside a call once the result is there, or the user speaks again; None for
     nothing.
     """
@@ -104,12 +104,12 @@ def _once_answered(asking: Asking) -> Answer | None:
     return None
 
 
-def content_absent(asking: Asking) -> Answer:
+def content_absent(asking: TurnProbe) -> Answer:
     """Whether a turn with a call may have no content at all."""
     return content_beside_call(asking.renders, asking.shape if asking.renders_calls else None, "absent")
 
 
-def calls_empty(asking: Asking) -> Answer:
+def calls_empty(asking: TurnProbe) -> Answer:
     """Whether an answer in words may say that it makes no calls: `tool_calls` null or an empty list."""
     answer = _calls_empty(asking)
     # What goes wrong does so behind the question whether the key is there, which is what is to be mended.
@@ -120,7 +120,7 @@ def calls_empty(asking: Asking) -> Answer:
 _KEY_ASKED = r"""['"]tool_calls['"]\s+in\b|\btool_calls\b(?:['"]?\])?\s+is\s+(?:not\s+)?(?:defined|none)\b"""
 
 
-def _calls_empty(asking: Asking) -> Answer:
+def _calls_empty(asking: TurnProbe) -> Answer:
     plain, again = reply(), [{"role": "user", "content": SECOND_USER}]
     expected = asking.prompt([*plain, *again])
     if not isinstance(expected, str) or REPLY not in expected:
@@ -150,7 +150,9 @@ def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
 _HOW = {"threw": "refused", "dropped": "dropped", "like-a-call": "written like a turn with calls"}
 
 
-def _with_calls(asking: Asking, talk: Sequence[Message], value: list[Message] | None, expected: str) -> Answer | None:
+def _with_calls(
+    asking: TurnProbe, talk: Sequence[Message], value: list[Message] | None, expected: str
+) -> Answer | None:
     """What goes wrong where an answer in words holds this as `tool_calls`, CALLS in the words; None if nothing."""
     messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
     prompt = asking.prompt(messages)
@@ -166,7 +168,7 @@ def _with_calls(asking: Asking, talk: Sequence[Message], value: list[Message] | 
     return no(what, "like-a-call", asking.line_at(messages, at) or asking.line(*CALLS_AT), written)
 
 
-def content_parts(asking: Asking) -> Answer:
+def content_parts(asking: TurnProbe) -> Answer:
     """Whether content may be a list of text parts, of a question, an instruction and an answer alike."""
     roles = [role for role, text in _BY_ROLE.items() if text in asking.text(_talk(role, text))]
     role = next((role for role in roles if _parts(asking, role)), None)
@@ -196,7 +198,7 @@ def content_parts(asking: Asking) -> Answer:
     return no(f"a list of parts (role {role}) is printed as {like}{only}", how, line, shown)
 
 
-def _of_two_parts(asking: Asking, role: str) -> Answer | None:
+def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
     """What goes wrong where the content of the role holds two parts of text, each of which comes out alone; None for
     nothing.
     """
@@ -216,7 +218,7 @@ def _of_two_parts(asking: Asking, role: str) -> Answer | None:
     return no(f"of two parts of text (role {role}) only the {which} is in the prompt", "dropped", line, shown)
 
 
-def _parts(asking: Asking, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
+def _parts(asking: TurnProbe, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
     """What becomes of a list of parts; empty where its text comes out."""
     prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
     if isinstance(prompt, TemplateError):
@@ -224,7 +226,7 @@ def _parts(asking: Asking, role: str) -> Literal["", "threw", "dropped", "python
     return printed_as(prompt, _BY_ROLE[role]) if _BY_ROLE[role] in prompt else "dropped"
 
 
-def _needs_tools(asking: Asking, role: str) -> bool:
+def _needs_tools(asking: TurnProbe, role: str) -> bool:
     """Whether a list of parts, which goes wrong, comes out as its text in a request without tools."""
     text = _BY_ROLE[role]
     without = asking.without_tools(_talk(role, text_part(text)))

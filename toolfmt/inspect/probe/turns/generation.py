@@ -9,13 +9,13 @@ from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import token_begin
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.probe.turns.turn_probe import Asking, no, yes
+from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.inspect.report.wording import quote
 
 
-def generation_prompt(asking: Asking) -> Answer:
+def generation_prompt(asking: TurnProbe) -> Answer:
     """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there, `in-place`
     where the template writes an answer right behind the question.
     """
@@ -43,7 +43,7 @@ def generation_prompt(asking: Asking) -> Answer:
     return no(f"{same}: nothing is added behind {{}}", "", line, quote(tail, 80))
 
 
-def generation_open(profile: TemplateProfile, asking: Asking) -> Answer:
+def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
     """What of the answer the generation prompt has begun; where nothing, what past answers begin with behind it."""
     if not profile.prefill:
         asked, answered = asking.prompt(user(), generation=True), asking.text(reply())

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
 from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
-from toolfmt.inspect.probe.turns.turn_probe import Asking, no, yes
+from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, quote
 
@@ -34,27 +34,27 @@ def none(name: str, position: int) -> None:
     return None
 
 
-def ids_ordinary(asking: Asking) -> Answer:
+def ids_ordinary(asking: TurnProbe) -> Answer:
     """Whether ids may be those that OpenAI's clients send."""
     return _taken(asking, ordinary)
 
 
-def ids_nine(asking: Asking) -> Answer:
+def ids_nine(asking: TurnProbe) -> Answer:
     """Whether ids may be nine letters and digits (Mistral's)."""
     return _taken(asking, nine)
 
 
-def ids_function(asking: Asking) -> Answer:
+def ids_function(asking: TurnProbe) -> Answer:
     """Whether ids may be `functions.NAME:N` (Kimi's)."""
     return _taken(asking, function)
 
 
-def ids_none(asking: Asking) -> Answer:
+def ids_none(asking: TurnProbe) -> Answer:
     """Whether calls and results may come without ids."""
     return _taken(asking, none)
 
 
-def ids_paired(asking: Asking) -> Answer:
+def ids_paired(asking: TurnProbe) -> Answer:
     """Whether the id of a call stands in the prompt both at the call and at its result."""
     if not asking.renders_calls:
         return no("no call is rendered")
@@ -95,7 +95,7 @@ def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
     return written
 
 
-def _taken(asking: Asking, form: Form) -> Answer:
+def _taken(asking: TurnProbe, form: Form) -> Answer:
     """Whether a call with an id of this form comes out with its name and its value, and so does its result."""
     if not asking.renders_calls:
         return no("no call is rendered")

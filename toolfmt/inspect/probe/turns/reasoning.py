@@ -6,7 +6,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
 from toolfmt.inspect.probe.reasoning import USUAL, names_read
-from toolfmt.inspect.probe.turns.turn_probe import SECOND_USER, Asking, no, yes
+from toolfmt.inspect.probe.turns.turn_probe import SECOND_USER, TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around
 
@@ -14,7 +14,7 @@ _GIVEN = {"reasoning_content": REASONING}
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 
 
-def reasoning_field(asking: Asking) -> Answer:
+def reasoning_field(asking: TurnProbe) -> Answer:
     """Under which names the template reads a turn's reasoning, as its source has them."""
     read = names_read(asking.renders.template)
     if not read:
@@ -26,7 +26,7 @@ def _usual_first(name: str) -> tuple[bool, str]:
     return name not in USUAL, name
 
 
-def reasoning_earlier(asking: Asking) -> Answer:
+def reasoning_earlier(asking: TurnProbe) -> Answer:
     """Whether the reasoning of an answer stays in the prompt once the user has said something else."""
     turn: Message = {"role": "assistant", "content": REPLY, **_GIVEN}
     answered = [*user(), turn]
@@ -49,25 +49,25 @@ def reasoning_earlier(asking: Asking) -> Answer:
     return answers
 
 
-def _stays(asking: Asking, called: list[Message]) -> bool:
+def _stays(asking: TurnProbe, called: list[Message]) -> bool:
     """Whether the reasoning of an answered call stays where the user speaks right behind the result."""
     spoken = asking.ask([*called, _AGAIN])
     return isinstance(spoken, str) and SECOND_USER in spoken and REASONING in spoken
 
 
-def reasoning_in_loop(asking: Asking) -> Answer:
+def reasoning_in_loop(asking: TurnProbe) -> Answer:
     """Whether the reasoning beside a call is still there when the result has come."""
     if not asking.renders_calls or asking.results == "none":
         return no("no call with a result is rendered")
     return _kept(asking, _thinking(asking), "beside a call that has been answered")
 
 
-def _thinking(asking: Asking) -> list[Message]:
+def _thinking(asking: TurnProbe) -> list[Message]:
     """A call with reasoning beside it, and its result."""
     return [message | _GIVEN if message.get("tool_calls") else message for message in asking.history()]
 
 
-def _kept(asking: Asking, messages: list[Message], where: str) -> Answer:
+def _kept(asking: TurnProbe, messages: list[Message], where: str) -> Answer:
     if not asking.shows_reasoning:
         return no("reasoning is not rendered at all")
     prompt = asking.ask(messages)

@@ -22,7 +22,7 @@ from toolfmt.inspect.probe.turns.turn_probe import (
     IS_STRING,
     SECOND_RESULT,
     SECOND_USER,
-    Asking,
+    TurnProbe,
     contents,
     no,
     printed_as,
@@ -33,7 +33,7 @@ from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around
 
 
-def results_several(asking: Asking) -> Answer:
+def results_several(asking: TurnProbe) -> Answer:
     """Whether the results of a turn with two calls all appear, in order; joined into one turn or each its own."""
     nothing = _nothing_to_ask(asking, several=True)
     if nothing is not None:
@@ -57,7 +57,7 @@ def results_several(asking: Asking) -> Answer:
     return yes(f"two results appear {how}; {words}", line, *shown)
 
 
-def _turn_marks(asking: Asking) -> set[str]:
+def _turn_marks(asking: TurnProbe) -> set[str]:
     """The marks that the template writes between a question, an answer and the next question."""
     again: Message = {"role": "user", "content": SECOND_USER}
     prompt = asking.renders.text([*reply(asking.shape), again])
@@ -65,12 +65,12 @@ def _turn_marks(asking: Asking) -> set[str]:
     return {mark for stretch in stretches for mark in MARK.findall(stretch)}
 
 
-def _closers(asking: Asking) -> set[str]:
+def _closers(asking: TurnProbe) -> set[str]:
     """The marks that the template writes behind an answer that is the last turn."""
     return set(MARK.findall(asking.renders.text(reply(asking.shape)).rpartition(REPLY)[2]))
 
 
-def results_reordered(asking: Asking) -> Answer:
+def results_reordered(asking: TurnProbe) -> Answer:
     """Whether results that come in another order than the calls still go with them: the ids have to change something.
 
     The same texts in the same places, under ids that are swapped: a template that renders both alike looks at none.
@@ -101,7 +101,7 @@ def results_reordered(asking: Asking) -> Answer:
     return yes("the prompt tells by its id which call a result answers", line)
 
 
-def _names_by_id(asking: Asking) -> bool:
+def _names_by_id(asking: TurnProbe) -> bool:
     """Whether the template finds the name of a result's tool by its id: with calls of two tools, swapped ids show."""
     shape = asking.answered or asking.shape
     calls = ((TOOL, {PARAMETER: VALUES[0]}), (BARE_TOOL, {PARAMETER: VALUES[1]}))
@@ -116,17 +116,17 @@ def _names_by_id(asking: Asking) -> bool:
     return isinstance(one, str) and isinstance(other, str) and one != other
 
 
-def results_unnamed(asking: Asking) -> Answer:
+def results_unnamed(asking: TurnProbe) -> Answer:
     """Whether a result may come as clients send it: with the id of its call and without the tool's name."""
     return _without(asking, "name")
 
 
-def results_unnumbered(asking: Asking) -> Answer:
+def results_unnumbered(asking: TurnProbe) -> Answer:
     """Whether a result may come with the tool's name alone, without the id of its call."""
     return _without(asking, "tool_call_id")
 
 
-def results_as_parts(asking: Asking) -> Answer:
+def results_as_parts(asking: TurnProbe) -> Answer:
     """Whether the content of a result may be a list of parts, several as well as one."""
     answer = _with_content(asking, text_part(RESULT), "list of parts")
     if answer.outcome or answer.answer != "yes" or asking.results == "parts":
@@ -144,13 +144,13 @@ def results_as_parts(asking: Asking) -> Answer:
     return answer if left else no("a result of two parts is dropped", "dropped", line)
 
 
-def results_as_documents(asking: Asking) -> Answer:
+def results_as_documents(asking: TurnProbe) -> Answer:
     """Whether the content of a result may be documents, as Cohere's interface has them."""
     document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
     return _with_content(asking, [document], "document")
 
 
-def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
+def _with_content(asking: TurnProbe, content: list[Message], form: str) -> Answer:
     """Whether the text of a result with this content comes out."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
@@ -168,7 +168,7 @@ def _with_content(asking: Asking, content: list[Message], form: str) -> Answer:
     return yes(f"a {form} appears{' as JSON' if printed else ''}", line, shown)
 
 
-def _without(asking: Asking, key: str) -> Answer:
+def _without(asking: TurnProbe, key: str) -> Answer:
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
@@ -194,7 +194,7 @@ def _left_out(message: Message, key: str) -> Message:
     return {name: value for name, value in message.items() if name != key} if message["role"] == "tool" else message
 
 
-def _nothing_to_ask(asking: Asking, *, several: bool = False) -> Answer | None:
+def _nothing_to_ask(asking: TurnProbe, *, several: bool = False) -> Answer | None:
     """Why there is nothing to ask about results; None where there is."""
     if asking.results == "none":
         return no("no result is rendered")

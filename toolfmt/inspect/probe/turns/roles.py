@@ -20,7 +20,7 @@ from toolfmt.inspect.probe.conversations import (
     reply,
     user,
 )
-from toolfmt.inspect.probe.turns.turn_probe import SECOND_REPLY, SECOND_USER, Asking, no, standing, yes
+from toolfmt.inspect.probe.turns.turn_probe import SECOND_REPLY, SECOND_USER, TurnProbe, no, standing, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around
 
@@ -29,7 +29,7 @@ _LATER = "Vs3later"
 _DEVELOPER = "Wd1developer"
 
 
-def system_later(asking: Asking) -> Answer:
+def system_later(asking: TurnProbe) -> Answer:
     """Whether a second system message, in the middle of the conversation, appears."""
     before = [*user(system=True), _answer(asking)]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
@@ -51,7 +51,7 @@ def system_later(asking: Asking) -> Answer:
     return yes(f"a later system message appears, moved {where}", line, around(prompt, _LATER))
 
 
-def developer(asking: Asking) -> Answer:
+def developer(asking: TurnProbe) -> Answer:
     """What becomes of the developer role: its own, treated as system, dropped, refused."""
     messages = [{"role": "developer", "content": _DEVELOPER}, *user()]
     prompt = asking.prompt(messages)
@@ -69,12 +69,12 @@ def developer(asking: Asking) -> Answer:
     return yes("a message of the role developer is rendered", line, shown)
 
 
-def users_in_a_row(asking: Asking) -> Answer:
+def users_in_a_row(asking: TurnProbe) -> Answer:
     """Whether two user messages may follow each other."""
     return _both(asking, user(), [*user(), _AGAIN], [USER, SECOND_USER], "two user messages in a row")
 
 
-def assistants_in_a_row(asking: Asking) -> Answer:
+def assistants_in_a_row(asking: TurnProbe) -> Answer:
     """Whether two answers may follow each other."""
     answer = _answer(asking)
     more = answer | {"content": SECOND_REPLY}
@@ -82,12 +82,12 @@ def assistants_in_a_row(asking: Asking) -> Answer:
     return _both(asking, base, [*user(), answer, more, _AGAIN], [REPLY, SECOND_REPLY], "two answers in a row")
 
 
-def _answer(asking: Asking) -> Message:
+def _answer(asking: TurnProbe) -> Message:
     """An answer in words, with reasoning where the template renders turns only with it."""
     return reply(asking.shape)[-1]
 
 
-def user_after_result(asking: Asking) -> Answer:
+def user_after_result(asking: TurnProbe) -> Answer:
     """Whether the user may speak right after a result, before the model has answered."""
     if not asking.renders_calls or asking.results == "none":
         return no("no call with a result is rendered")
@@ -97,7 +97,7 @@ def user_after_result(asking: Asking) -> Answer:
     return _both(asking, base, [*base, _AGAIN], [RESULT, SECOND_USER], "a user message right after a result")
 
 
-def history_without_tools(asking: Asking) -> Answer:
+def history_without_tools(asking: TurnProbe) -> Answer:
     """Whether calls and results of earlier turns are still rendered when no tools are given any more."""
     if not asking.renders_calls:
         return no("no call is rendered")
@@ -119,7 +119,7 @@ def history_without_tools(asking: Asking) -> Answer:
 
 
 def _both(
-    asking: Asking, base: Sequence[Message], messages: Sequence[Message], texts: Sequence[str], what: str
+    asking: TurnProbe, base: Sequence[Message], messages: Sequence[Message], texts: Sequence[str], what: str
 ) -> Answer:
     """Whether all texts appear in order, where the conversation without the second of them does render."""
     plain = asking.ask(base)
@@ -136,6 +136,6 @@ def _both(
     return yes(f"{what}: both are in the prompt; {words}", None, *shown)
 
 
-def _appear(asking: Asking, messages: Sequence[Message], texts: Sequence[str]) -> bool:
+def _appear(asking: TurnProbe, messages: Sequence[Message], texts: Sequence[str]) -> bool:
     prompt = asking.prompt(messages)
     return isinstance(prompt, str) and all(text in prompt for text in texts)

@@ -1,7 +1,7 @@
 """What every question about turns needs: the template, the shape in which it renders calls and results, sentinels.
 
 The questions change one thing in a conversation that comes out right, and look what becomes of it. Where nothing comes
-out right to begin with, there is no question to ask; `Asking` says which conversations do. Nothing here raises.
+out right to begin with, there is no question to ask; `TurnProbe` says which conversations do. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolfmt.inspect.probe.capabilities import RESULTS_AT, result_shape, written
 from toolfmt.inspect.probe.conversations import PARALLEL, RESULT, SINGLE, TOOLS, Message, conversation, text_part, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Answer, Outcome
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 SECOND_RESULT = "Xr6second"
@@ -27,7 +27,7 @@ IS_STRING = r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?string\b"
 """Where a template looks whether a content is a text."""
 
 
-class Asking:
+class TurnProbe:
     """A template's renders and the shape of a turn with a call that it renders; `renders_calls` is False without one.
 
     `parallel` says whether it renders several calls of one turn, `reasoning` whether it shows a last turn's reasoning.
@@ -35,10 +35,10 @@ class Asking:
     `results` is how a result's content comes out whole: as a string, only as a list of parts, or not at all.
     """
 
-    def __init__(self, renders: Renders, shape: Shape | None, *, parallel: bool, reasoning: bool) -> None:
+    def __init__(self, renders: Renders, shape: TurnShape | None, *, parallel: bool, reasoning: bool) -> None:
         self.renders = renders
         self.renders_calls = shape is not None
-        self.shape = shape or Shape()
+        self.shape = shape or TurnShape()
         self.parallel = parallel
         self.shows_reasoning = reasoning
 
@@ -97,10 +97,10 @@ class Asking:
         return TOOLS if self.shape.tools and isinstance(self.renders.render(user(), TOOLS), str) else None
 
     @cached_property
-    def answered(self) -> Shape | None:
+    def answered(self) -> TurnShape | None:
         """The shape in which a call and its result appear; None where the result never does."""
         found = result_shape(self.renders, self.shape)
-        return found if isinstance(found, Shape) else None
+        return found if isinstance(found, TurnShape) else None
 
     @cached_property
     def results(self) -> Literal["string", "parts", "none"]:

@@ -7,7 +7,7 @@ import re
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
-from toolfmt.inspect.probe.turns.turn_probe import Asking, no, yes
+from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import excerpt
 
@@ -16,7 +16,7 @@ PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
 TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
 
 
-def values_as_json(asking: Asking) -> Answer:
+def values_as_json(asking: TurnProbe) -> Answer:
     """Whether true, null and nested values of a call are written as JSON, not as `True`, `None` and `{'k': …}`."""
     if not asking.renders_calls:
         return no("no call is rendered")

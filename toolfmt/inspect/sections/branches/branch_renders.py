@@ -7,7 +7,7 @@ from datetime import datetime
 
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.sections.branches.conversations import Manner, Talk, talk
+from toolfmt.inspect.sections.branches.conversations import BranchConversation, Manner, talk
 from toolfmt.templates.analysis.conditions import Condition
 
 KINDS = ("whole", "loop", "short", "parts", "plain")
@@ -46,7 +46,7 @@ class Taking:
         made = {kind: self.make(talk(manner, kind)) for kind in kinds}
         self.usual = {kind: one for kind, one in made.items() if isinstance(one.prompt, str)}
 
-    def make(self, given: Talk, now: datetime | None = None) -> Made:
+    def make(self, given: BranchConversation, now: datetime | None = None) -> Made:
         """The prompt of a conversation, for an answer to it; what takes too much is told as an error, and ends
         nothing: this conversation is longer than any other probe.
         """

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolfmt.inspect.probe.conversations import Message, answering, calling, text_part, tool_definition
-from toolfmt.inspect.report.turn_shape import Shape
+from toolfmt.inspect.report.turn_shape import TurnShape
 
 SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -47,7 +47,7 @@ class Manner:
     takes tools, a system message, a text beside a call; whether results are parts.
     """
 
-    shape: Shape | None
+    shape: TurnShape | None
     tools: bool
     system: bool
     beside: bool
@@ -55,7 +55,7 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Talk:
+class BranchConversation:
     """Messages and tools, and which of the slots they have."""
 
     messages: list[Message]
@@ -63,7 +63,7 @@ class Talk:
     slots: tuple[str, ...]
 
 
-def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType({})) -> Talk:
+def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType({})) -> BranchConversation:
     """The conversation with these texts in their slots, and the usual words in the others."""
     said = _WORDS | dict(texts)
     slots = ["question"]
@@ -79,7 +79,7 @@ def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType(
     if tools is not None:
         slots += ["name", "description", "parameter", "about", "other"]
     if kind in ("short", "parts", "plain"):
-        return Talk(messages, tools, tuple(slots))
+        return BranchConversation(messages, tools, tuple(slots))
     if manner.shape is not None:
         beside = kind == "whole" and manner.beside
         messages += _exchange(manner, manner.shape, said, beside=beside)
@@ -92,18 +92,18 @@ def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType(
             {"role": "user", "content": said["further"]},
         ]
         slots += ["reply", "further"]
-    return Talk(messages, tools, tuple(dict.fromkeys(slots)))
+    return BranchConversation(messages, tools, tuple(dict.fromkeys(slots)))
 
 
-def talk_with_role(manner: Manner, role: str, *, first: bool) -> Talk:
+def talk_with_role(manner: Manner, role: str, *, first: bool) -> BranchConversation:
     """A question, and a message of this role behind it; in the place of the system message, where it is the first."""
     given = talk(manner, "short")
     message: Message = {"role": role, "content": "Zr6wup"}
     asked = given.messages[-1:]
-    return Talk([message, *asked] if first else [*given.messages, message], given.tools, given.slots)
+    return BranchConversation([message, *asked] if first else [*given.messages, message], given.tools, given.slots)
 
 
-def _exchange(manner: Manner, shape: Shape, said: Mapping[str, str], *, beside: bool) -> list[Message]:
+def _exchange(manner: Manner, shape: TurnShape, said: Mapping[str, str], *, beside: bool) -> list[Message]:
     """A turn with a call, and its result."""
     calls = [(said["name"], {said["parameter"]: said["value"]})]
     turn = calling(shape, calls) | ({"content": said["beside"]} if beside else {})
@@ -156,7 +156,7 @@ WITHOUT_SYSTEM = (Row("messages", "messages", "messages", system=False),)
 """Where a message has another place than in the rows that begin with a system message."""
 
 
-def row(manner: Manner, what: Row, length: int) -> Talk | None:
+def row(manner: Manner, what: Row, length: int) -> BranchConversation | None:
     """A conversation with so many of them; None where the template takes none."""
     every = what.words(length)
     words, results = every[:length], every[length:]
@@ -167,9 +167,9 @@ def row(manner: Manner, what: Row, length: int) -> Talk | None:
     if what.kind == "messages":
         roles = ("user", "assistant")
         turns: list[Message] = [{"role": roles[n % 2], "content": word} for n, word in enumerate(words)]
-        return Talk([*first, *turns], tools, ())
+        return BranchConversation([*first, *turns], tools, ())
     if what.kind == "tools":
-        return Talk([*first, asked], [_named(word) for word in words], ()) if manner.tools else None
+        return BranchConversation([*first, asked], [_named(word) for word in words], ()) if manner.tools else None
     if shape is None:
         return None
     name, key = _WORDS["name"], _WORDS["parameter"]
@@ -182,10 +182,10 @@ def row(manner: Manner, what: Row, length: int) -> Talk | None:
         spoken = [turn, *(result for _, result in exchanges)]
     else:
         spoken = [message for exchange in exchanges for message in exchange]
-    return Talk([*first, asked, *spoken], tools if shape.tools else None, ())
+    return BranchConversation([*first, asked, *spoken], tools if shape.tools else None, ())
 
 
-def _numbered(shape: Shape, call: tuple[str, dict[str, str]], result: str, number: int) -> tuple[Message, Message]:
+def _numbered(shape: TurnShape, call: tuple[str, dict[str, str]], result: str, number: int) -> tuple[Message, Message]:
     """A turn with a call, and its result, under an id of nine digits where ids are free."""
     turn, (told,) = calling(shape, [call], first=number), answering(shape, [call], [result], first=number)
     if shape.ids == "nine":
