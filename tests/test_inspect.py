@@ -616,7 +616,7 @@ def test_no_module_of_the_room_names_a_format() -> None:
     assert not (room / "__init__.py").exists()
     # What other runtimes call their parsers, which is data about them: some of the names are spelt like formats.
     names = ("parser_inference", "parser_choice", "reasoning_choice", "registries")
-    others = {room / "support" / f"{name}.py" for name in names}
+    others = {room / "runtimes" / f"{name}.py" for name in names}
     for path in sorted({*room.rglob("*.py")} - others):
         nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         constants = {node.value for node in nodes if isinstance(node, ast.Constant)}

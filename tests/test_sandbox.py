@@ -235,8 +235,8 @@ def test_cpu_time_restarts_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_time_limit_counts_from_the_start_where_no_cpu_time_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("cpu_time", "pool"):
-        monkeypatch.setattr(f"toolfmt.model.sandbox.{module}.cpu_seconds", lambda pid: None)
+    for module in ("_util.cpu_time", "model.sandbox.pool"):
+        monkeypatch.setattr(f"toolfmt.{module}.cpu_seconds", lambda pid: None)
     worker = new_worker(replace(SMALL, time_limit=0.5, processor_seconds=60))
     with pytest.raises(WorkerUnavailable, match=r"^the job did not finish within 0\.5 seconds; try again when"):
         worker.run(EVALUATE, BURN.format(end=60))
