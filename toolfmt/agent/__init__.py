@@ -4,7 +4,7 @@
     outcome = run(from_openai(client, "my-model"), messages, registry)
 
 `ToolRegistry` holds the tools and carries calls out; `run` asks a model, and answers its calls until it is done. A
-model is made by `from_openai`, `from_completions`, `from_stream` or `from_text`, or is a callable (`answers.py`).
+model is made by `from_openai`, `from_completions`, `from_stream` or `from_text`, or is a callable (`protocol.py`).
 """
 
 from toolfmt.agent.completions import from_completions, from_openai

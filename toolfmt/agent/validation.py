@@ -4,7 +4,7 @@
 schema. The judge is the library jsonschema (extra `validate`), imported when it is first needed. It fetches nothing: a
 `$ref` that leads out of the schema is the schema's fault. `format` is not judged, as JSON Schema 2020-12 has it by
 default (specification "JSON Schema Validation", 7.2.1); `unevaluatedProperties` is, whatever the draft. Patterns are
-regular expressions of Python, and take the time that they take; all else is bounded (`bounded_judging.py`).
+regular expressions of Python, and take the time that they take; all else is bounded (`bounded_validation.py`).
 """
 
 from __future__ import annotations

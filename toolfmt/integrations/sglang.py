@@ -3,7 +3,7 @@ comes as it comes, arguments too.
 
     python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt_glm4
 
-Installing toolfmt is enough (`for_sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
+Installing toolfmt is enough (`sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
 `sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`; one detector reads one choice of an
 answer. Nothing is kept in `prev_tool_call_arr`: SGLang would send again what it believes to have been left out there,
 and `{}` for a call that was cut before its arguments. The ids are SGLang's.

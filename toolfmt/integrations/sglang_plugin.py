@@ -1,7 +1,7 @@
 """What SGLang calls of toolfmt in each of its processes, by the entry point in the group `sglang.srt.plugins`.
 
 Most of these processes read no answer. To import SGLang's parsers takes seconds, so they only learn the names; the
-parsers (`for_sglang.py`) come once SGLang imports its own. Contract: SGLang 0.5.23, `sglang/srt/plugins/__init__.py`,
+parsers (`sglang.py`) come once SGLang imports its own. Contract: SGLang 0.5.23, `sglang/srt/plugins/__init__.py`,
 and `sglang/srt/server_args.py`, which takes the names from either place.
 """
 

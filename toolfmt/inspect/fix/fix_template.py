@@ -1,8 +1,9 @@
 """Mending one template: remedy after remedy is tried, and what is proven is kept.
 
 `mend` takes the files and the report of a model and gives back the template's text with the steps that led there. How a
-model is inspected and where templates are rendered is its caller's affair. A remedy counts once the law of `proof.py`
-holds of it and a second inspection says that nothing is worse; of its edits as few are made as are needed.
+model is inspected and where templates are rendered is its caller's affair. A remedy counts once the law of
+`verification.py` holds of it and a second inspection says that nothing is worse; of its edits as few are made as are
+needed.
 """
 
 from __future__ import annotations

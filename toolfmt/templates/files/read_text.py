@@ -1,6 +1,6 @@
 """Reading one file of a model: text, a JSON object, a string in it. Everything that cannot be read is one clear line.
 
-The loaders of this room call it. Files are opened by `opening.py`: nothing that waits, nothing by way of a link that
+The loaders of this room call it. Files are opened by `safe_open.py`: nothing that waits, nothing by way of a link that
 leads out of the directory that a file belongs to. Whatever cannot be read is a `BadModelDirectory` of one line.
 """
 

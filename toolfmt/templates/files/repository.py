@@ -1,6 +1,6 @@
 """A repository id of the Hugging Face hub, and the snapshot of it that the local cache holds. No network, no library.
 
-`hub.py` asks here first, and `places.py` for a folder of the cache that is given by its path. The layout of the cache
+`hub.py` asks here first, and `locate.py` for a folder of the cache that is given by its path. The layout of the cache
 is huggingface_hub's ("Understand caching" in its documentation): `models--ORG--NAME/refs/REVISION` holds the commit,
 `models--ORG--NAME/snapshots/COMMIT/` the files.
 """

@@ -1,8 +1,8 @@
 """The proof of a derived format: calls that it was not read off, rendered by the template, come back as they went in.
 
 `prove` is asked for every candidate. Reading back alone is no proof: how the format reads answers in words, beside text
-and reasoning, and behind the generation prompt is the other half (`behaviour.py`). What the rendering loses, or does
-not show, is told in words with the proof, or refuses the format; nothing is lost without a word.
+and reasoning, and behind the generation prompt is the other half (`output_checks.py`). What the rendering loses, or
+does not show, is told in words with the proof, or refuses the format; nothing is lost without a word.
 """
 
 from __future__ import annotations
