@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Found
+from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, user
 from toolfmt.inspect.report.report import Severity
@@ -39,7 +39,7 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "note"
 
 
-def check(facts: Facts) -> Iterator[Found]:
+def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None:
         return
@@ -48,7 +48,7 @@ def check(facts: Facts) -> Iterator[Found]:
     messages = user()
     offset = renders.text(messages, TOOLS).find("TO FILL: what shows it in the prompt")
     if offset >= 0:
-        yield Found(
+        yield Diagnostic(
             "TO FILL: a sentence, what this template does.",
             "TO FILL: a sentence, what to do about it.",
             renders.line_at(messages, TOOLS, offset),

@@ -1,1 +1,1 @@
-"""Capabilities in depth, of turns: one module a subject; each question takes `Asking` and gives an `Answer`."""
+"""Capabilities in depth, of turns: one module a subject; each question takes `TurnProbe` and gives an `Answer`."""
