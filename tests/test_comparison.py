@@ -492,7 +492,7 @@ def test_what_differs_is_shown_however_much_before_it_is_the_same(
     text = comparison_text(compare(replace(report("a"), **a), replace(report("b"), **b)), 300, False)
     (line,) = [line for line in text.splitlines() if line.startswith("    -")]
     assert line.endswith(shown)
-    assert line.startswith("    - throws: …") == ("Thrown(" in repr(a))
+    assert line.startswith("    - throws: …") == ("TemplateFailure(" in repr(a))
     assert "…" in line
     assert len(line) < 110
 
