@@ -15,7 +15,7 @@ from toolfmt.testing.corpus import cases
 
 _A_NAME = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _RENDER = Path(__file__).parents[1] / "toolfmt" / "render"
-_MAKING = ("prompt.py", "making.py", "attempts.py", "control_tokens.py")
+_MAKING = ("prompt.py", "backend.py", "attempts.py", "adapt/control_tokens.py", "adapt/tool_adaptations.py")
 _NAMED = re.compile(r"^ {4}([a-z]+(?:-[a-z]+)+) {2,}(\S.*)$", re.MULTILINE)
 
 
@@ -51,7 +51,7 @@ def _formats(names: set[str]) -> str:
 def adaptations() -> dict[str, str]:
     """Every name that `Prompt.adaptations` may hold, with what it means: from the docstring of the module that adapts,
     and from the constants of those that make prompts."""
-    listed = ast.get_docstring(ast.parse(_source("adaptations.py"))) or ""
+    listed = ast.get_docstring(ast.parse(_source("adapt/adaptations.py"))) or ""
     return dict([*_NAMED.findall("\n".join(f"    {line.strip()}" for line in listed.split("\n"))), *_constants()])
 
 
