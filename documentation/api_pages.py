@@ -18,7 +18,9 @@ _ROOMS = {
     "toolfmt.agent": "Tools that calls reach, and the turns between a model and them.",
     "toolfmt.testing": "The fuzz kit, for anyone's parser.",
 }
-_RUNTIMES = "toolfmt/runtimes/for_*.py"
+_INTEGRATIONS = "toolfmt/integrations/*.py"
+_SHARED = ("__init__", "deltas", "streaming", "verified_templates")
+"""Modules that the integrations share."""
 
 
 def pages() -> dict[str, str]:
@@ -49,7 +51,7 @@ def _listed(tree: ast.Module) -> list[str]:
 def adaptors() -> dict[str, list[str]]:
     """The public functions and classes of every adaptor, by its module."""
     found = {}
-    for file in sorted(_ROOT.glob(_RUNTIMES)):
+    for file in sorted(file for file in _ROOT.glob(_INTEGRATIONS) if file.stem not in _SHARED):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         defined = [node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
         found[f"toolfmt.integrations.{file.stem}"] = _listed(tree) or [

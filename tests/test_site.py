@@ -147,7 +147,7 @@ def test_every_adaptor_is_in_the_api(read: dict[str, Page]) -> None:
 
 def test_every_adaptation_is_explained() -> None:
     constants = re.compile(r'^[A-Z_]+ = "([a-z]+(?:-[a-z]+)+)"$', re.MULTILINE)
-    files = sorted((ROOT / "toolfmt" / "render").glob("*.py"))
+    files = sorted((ROOT / "toolfmt" / "render").rglob("*.py"))
     named = {name for file in files for name in constants.findall(file.read_text(encoding="utf-8"))}
     inner = {"calls-beside-text-as-content"}  # of a plan alone: a prompt says calls-as-content for it
     assert sorted(named - inner - set(adaptations())) == []
