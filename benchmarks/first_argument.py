@@ -1,4 +1,4 @@
-"""mlx-lm's own server beside the one of `toolfmt.integrations.mlx`, on the same tiny models, in one run.
+"""mlx-lm's own server next to the one of `toolfmt.integrations.mlx`, on the same tiny models, in one run.
 
     python -m benchmarks.first_argument [--tokens 2000] [--rounds 3]
 

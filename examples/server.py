@@ -11,7 +11,7 @@ It takes OpenAI's Chat Completions (`/v1/chat/completions`) and Responses (`/v1/
 generates goes through a parser, and a shape says it as the client reads it. Generating stops where the client goes.
 
 An example and no product: there is no batching, no authentication and no limit on a request's size, and what it cannot
-promise without constrained decoding (`tool_choice: "required"`, JSON answers) it refuses. Needs httpx, starlette and
+promise without constrained decoding (`tool_choice: "required"`, JSON answers) it rejects. Needs httpx, starlette and
 uvicorn.
 """
 

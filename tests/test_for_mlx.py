@@ -39,7 +39,7 @@ import tiny_models  # noqa: E402  it needs mlx
 from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
 from toolfmt.integrations import mlx_server as for_mlx_server  # noqa: E402  it needs mlx-lm
 from toolfmt.integrations.mlx_server import Options  # noqa: E402  it needs mlx-lm
-from toolfmt.integrations.streaming import Stream  # noqa: E402  stands with its users
+from toolfmt.integrations.streaming import Stream  # noqa: E402  after the import that may skip
 
 TOOLS: list[Any] = [
     {

@@ -18,8 +18,8 @@ mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macO
 import tiny_models  # noqa: E402  it needs mlx
 from held_models import FORMATS, MARKERS, TOOLS, assert_valid, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  stands with it
 
-import toolfmt  # noqa: E402  stands with its users
-from toolfmt.errors import ToolfmtError  # noqa: E402  stands with its users
+import toolfmt  # noqa: E402  after the import that may skip
+from toolfmt.errors import ToolfmtError  # noqa: E402  after the import that may skip
 from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
 from toolfmt.integrations import mlx_server as for_mlx_server  # noqa: E402  it needs mlx-lm
 

@@ -904,7 +904,7 @@ def test_a_tool_is_checked_among_the_others_and_in_its_conversation(
 
 
 def test_a_large_definition_is_checked_with_few_renderings() -> None:
-    """The first and the last part of a kind stand for all, so that no part is reported as lost that was not checked."""
+    """The first and the last part of a kind represent all. No part that was not checked is reported as lost."""
     compiled = ChatTemplate(showing(lines()))
     nullable: dict[str, Any] = {"type": ["string", "null"], "description": "It."}
     parameters = {f"p{number:04}": nullable for number in range(600)}

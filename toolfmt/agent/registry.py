@@ -59,7 +59,7 @@ class ToolRegistry:
         say (pydantic's models, dates, …); those that a call leaves out have the function's defaults. Of a class of
         pydantic or a dataclass `call` is given an instance; without `call` the instance is called. With a definition in
         any shape of `toolfmt.messages.tools`, `call` is given the arguments by name, as JSON was read. Arguments that
-        the schema does not name are refused, unless it says otherwise (`additionalProperties`); of a tool made of
+        the schema does not name are rejected, unless it says otherwise (`additionalProperties`); of a tool made of
         Python so is what a model or a dataclass within them does not name. Dates, times and durations are those of JSON
         Schema (ISO 8601); nothing is made of another type that is not the same value (`3.0` is an int). Raises
         `BadTools` for what is no tool, has a name or a schema that does not do, has nothing to call, or a function that

@@ -1,7 +1,7 @@
 """What `toolfmt inspect` was asked for: options in, one of its three ways taken, the exit status out.
 
 `toolfmt.cli.commands` makes an `Inspecting` of what was typed. One place is told in full, several as they come
-(`several_models.py`), and with --fix a mended copy is written. What does not go together is a usage error, told before
+(`several_models.py`), and --fix writes a fixed copy. Options that exclude each other are a usage error, reported before
 anything is looked at.
 """
 

@@ -4,7 +4,7 @@ The command line calls it. Whatever a request or a variable cannot be is a `Tool
 file or the variable, and the way out. Messages and tools are read by `toolfmt.render.request.client_request`; the keys
 here are vLLM's of Chat Completions (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What
 steers sampling (`model`, `temperature`, …) has no part in a prompt and is passed over. What changes what some servers
-render, each in its own way (`reasoning_effort`, `documents`, …), is not passed on, and told.
+render, each in its own way (`reasoning_effort`, `documents`, …), is not passed on; a message names it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pipes and devices that a user names where a file could be: `<(command)`, a named pipe, /dev/null, /dev/stdout.
 
-`input.py` opens them to read, `output.py` and `output_files.py` write into them. A named pipe that has nobody at its
-other end would be waited for: to be read it is waited for a while, to be written into not at all.
+`input.py` opens them to read, `output.py` and `output_files.py` write into them. Opening a named pipe blocks
+until its other end is open: for reading, this module waits for a while, for writing not at all.
 """
 
 from __future__ import annotations

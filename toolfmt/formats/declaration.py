@@ -2,8 +2,8 @@
 
 The language is that of transformers 5.23 (`docs/source/en/chat_response_parsing.md`, `utils/chat_parsing`). Of the
 additions in 5.24, `python-call-list` is not read, and named groups in `close_pattern` only if the calls are those of a
-known format. What is no template, and what is said in it that nothing here could follow, is refused by name. Nothing of
-it is run.
+known format. What is not a template, and what this module
+cannot follow, is rejected by name. Nothing of it is run.
 """
 
 from __future__ import annotations

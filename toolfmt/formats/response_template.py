@@ -2,9 +2,9 @@
 
 The language (transformers 5.23, `docs/source/en/chat_response_parsing.md` and `utils/chat_parsing`) has regions with an
 opener and a closer, whose text is JSON or a row of flat tags, and a transform of that. 5.24 adds `python-call-list`,
-which parses `[f(k="v")]`. No template uses it here, so every template works in 5.23 too. What stands in them is read
-off the calls that the format writes, whatever its engine: what stands before a name, between two calls, around a value.
-Nothing is proven here: `toolfmt.integrations.transformers` holds the outcome against transformers' own parser.
+which parses `[f(k="v")]`. No template uses it here, so every template works in 5.23 too. Their content is derived
+from the calls that the format writes, whatever its engine: the text before a name, between two calls, around a value.
+This module verifies nothing: `toolfmt.integrations.transformers` compares the result with transformers' own parser.
 """
 
 from __future__ import annotations

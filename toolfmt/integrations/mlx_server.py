@@ -5,7 +5,7 @@
 Queueing, batches, caches, sampling and HTTP are mlx-lm's. Of a chat request the prompt is the one of `Model.render`,
 so that a template gets the messages as it takes them, and a model whose template drops tools is told of them in words;
 the answer's text goes through a parser into `toolfmt.integrations.protocols.Chat`. Without tools, and with
-`tool_choice: "none"`, no call is told; with `"required"` or a tool's name the answer is held to calls by a grammar,
+`tool_choice: "none"`, no call is emitted; with `"required"` or a tool's name the answer is held to calls by a grammar,
 which needs llguidance.
 
 Contract as in mlx-lm 0.32.2, server.py: `ResponseGenerator._tokenize` and `.generate`, whose responses the handler goes

@@ -1,6 +1,6 @@
 """A request that was checked, made into a prompt: the part of rendering in which a template's code runs.
 
-`toolfmt.render.prompt` checks a request, has it made by a `RenderBackend`, and tells the result. A `RenderBackend` runs
+`toolfmt.render.prompt` checks a request, passes it to a `RenderBackend`, and returns the result. A `RenderBackend` runs
 the template where it may: `InProcessBackend` in this process, that of `toolfmt.model.jobs` in one with limits. What
 goes in (`RenderRequest`) and what comes out (`RenderResult`) is plain data, so that it can be either; `make` does it.
 """

@@ -46,7 +46,7 @@ class Prompt:
     known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
     `adaptations` the names of what was changed so that the template takes the conversation
     (`toolfmt.render.adapt.adaptations` lists them) or is to be known about it (`toolfmt.render.backend` does), `tools`
-    all the tools that were offered and `shown_tools` those that stand in it (all but those that `narrow` left out).
+    all the tools that were offered and `shown_tools` those that it contains (all except those that `narrow` left out).
     `messages`,
     `template_tools` and `variables` are what the template was given, `lost` what of the request is not in the prompt
     (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the texts of the request

@@ -2,7 +2,7 @@
 process, and what came back counted with intervals.
 
 `toolfmt measure` is made of it. A `Plan` says what is asked, a `Subject` answers, `outcomes` asks, a `Measurement`
-counts. It stands above `toolfmt.model.model` and `toolfmt.integrations`, and prints nothing.
+counts. It imports `toolfmt.model.model` and `toolfmt.integrations`, and prints nothing.
 """
 
 from toolfmt.cli.measure.measurement import Measurement, Outcome, outcomes

@@ -1,7 +1,7 @@
 """A measurement as text: a row of rates for each wording, under what the request said; and how far the asking has come.
 
-`toolfmt.cli.measure_command` calls it. Each rate stands above its interval, in per cent; what could not be counted is a
-dash.
+`toolfmt.cli.measure_command` calls it. Each rate is printed above its interval, in percent; what could not be counted
+is a dash.
 """
 
 from __future__ import annotations

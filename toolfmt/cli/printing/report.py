@@ -1,7 +1,7 @@
 """The report on one model as text: data in, text out, the same text for the same data.
 
 At one glance: the verdict, what to do next, what will go wrong, what the model can do. Every answer with its evidence
-comes with `full`. The chapters behind the abilities are in `toolfmt.cli.printing.sections`. What comes from a model
+comes with `full`. The sections with the details are in `toolfmt.cli.printing.sections`. What comes from a model
 directory is untrusted: it is made `visible`, and nothing is read as markup.
 """
 

@@ -37,7 +37,7 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
 
 
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
-    """The names of details that are not yes and that no phrase of `toolfmt.cli.printing.phrases` tells."""
+    """The names of details that are not yes and that no phrase of `toolfmt.cli.printing.phrases` covers."""
     names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
     return [f"not {listed_first(names, _MOST_IDLE)}; see --full"] if names else []
 

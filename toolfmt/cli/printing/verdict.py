@@ -28,7 +28,7 @@ def is_broken(report: Report) -> bool:
 def first_step(report: Report) -> str:
     """What to do before all else if there is an error: the fix of the first one, by its code.
 
-    Empty if there is none, or if there is no template to be mended, which the advice tells.
+    Empty if there is none, or if there is no template to fix, which the advice states.
     """
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if report.verdict.tools != "broken" or not errors or errors[0].code in _NO_TEMPLATE:

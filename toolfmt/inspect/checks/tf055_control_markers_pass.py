@@ -34,6 +34,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     proof = "" if forged is None else f"; the question '{quote(forged)}' gives the prompt of a question with an answer"
     yield Diagnostic(
         f"Markers in {where} reach the prompt as they are ({shown.evidence}){proof}.",
-        "Neutralize or refuse text of others that holds the template's markers.",
+        "Neutralize or reject text of others that contains the template's markers.",
         shown.line,
     )

@@ -47,7 +47,7 @@ Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default", "none"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """How reliable tool calling is with the model as it is. `error`: it is not reliable, and `render` does not fix it by
-itself; `warning`: a plain client goes wrong, and what the finding names heals it (`Finding.healed_by`); `note`: cost
+itself; `warning`: a plain client goes wrong, and `Finding.healed_by` names what fixes it; `note`: cost
 and taste."""
 HealedBy: TypeAlias = Literal["", "render", "prose", "setting", "request", "template"]
 """What heals a finding: toolfmt's `render`, by itself; its strategy `prose`, where it is asked for; a setting of the

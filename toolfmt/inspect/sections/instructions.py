@@ -1,6 +1,7 @@
 """What the template says to the model that nobody asked for: sentences of its own in a prompt of a plain question.
 
-An answer of `toolfmt.inspect.sections.safety`. What a system message takes the place of is told apart from what stays.
+An answer of `toolfmt.inspect.sections.safety`. Text that a system message replaces is reported separately from text
+that stays.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ NO_USAGE = Usage(0, 0)
 
 
 class StreamOptions(TypedDict, total=False):
-    """What a shape may be told besides its answer's name: see `StreamEncoder`."""
+    """The options of an encoder: see `StreamEncoder`."""
 
     taken_ids: Collection[str]
     call_id: str

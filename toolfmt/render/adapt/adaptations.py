@@ -26,8 +26,8 @@
     ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
     ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
 
-Tried only where the template refuses the conversation or loses something of it (`toolfmt.render.adapt.remedies`),
-beside some of those above:
+Tried only if the template rejects the conversation or loses part of it (`toolfmt.render.adapt.remedies`), together with
+some of those above:
 
     developer-as-system            messages of the role developer given the role system
     system-messages-joined         system messages that follow each other joined into one
@@ -113,7 +113,7 @@ def adapt(
     Takes checked messages, the profile of the template that renders them, the format that calls are written in where
     the template is to see none (`calls_in_words`; with the tools, whose schemas type the values), whether it is to see
     no results either (`results_in_words`), a text to add to the system message, and the names of the remedies to carry
-    out beside what the profile asks for. Raises `CannotWrite` for a call that the format cannot carry.
+    out in addition to what the profile asks for. Raises `CannotWrite` for a call that the format cannot carry.
     """
     done: dict[str, None] = {}
     adapted, told_before = applied(list(messages), plan, "before")

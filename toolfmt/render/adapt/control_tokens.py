@@ -1,7 +1,7 @@
 """Markers in what others wrote, kept from becoming control tokens by a visible change that can be undone.
 
-Rendering calls `neutralized_request` with the model's `markers_of`. A middle dot is put behind the first character of
-each marker (`<·|im_end|>`). Whether a marker begins at a place is asked of the text without its dots, so that a text
+Rendering calls `neutralized_request` with the model's `markers_of`. A middle dot is inserted after the first character
+of each marker (`<·|im_end|>`). Whether a marker begins at a place is asked of the text without its dots, so that a text
 that has dots there gets one more: `restored` gives every text back exactly, and no marker is left in any.
 """
 
@@ -70,7 +70,7 @@ def restored(text: str, markers: Sequence[str]) -> str:
 
 
 def neutralized_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]:
-    """Texts that a prompt may hold one right behind the other, each neutralized: a marker may begin in one and end in
+    """Texts that may be adjacent in a prompt, each neutralized: a marker may begin in one and end in
     the next. Joined, they are the joined text neutralized.
     """
     seeker = _seeker(tuple(markers))

@@ -50,7 +50,7 @@ _RESULTS_BESIDE_CALLS = 12
 @dataclass(frozen=True)
 class Remedy:
     """`apply` gives the messages as they are with it, the same ones where it has nothing to do. Those of the stage
-    `adapt` are carried out by `toolfmt.render.adapt.adaptations.adapt`; `apply` only tells whether they have anything
+    `adapt` are executed by `toolfmt.render.adapt.adaptations.adapt`; `apply` only shows whether they have anything
     to do.
     """
 

@@ -95,7 +95,7 @@ def sentinel_request_of(
     prefill: str = "",
 ) -> SentinelRequest:
     """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for, `beside` is
-    what else stands in the prompt, `prefill` what the generation prompt already holds of the output.
+    what else is in the prompt, `prefill` what the generation prompt already holds of the output.
     """
     words = _Words(tested, free_number(messages, tools, beside), prefill)
     told = [words.message(message, position) for position, message in enumerate(messages)]

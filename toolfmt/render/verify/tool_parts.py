@@ -282,7 +282,7 @@ def _shown_by_effect(render: Render, tool: Message, prompt: str, parts: Sequence
     """Return the parts whose change changes the rendering.
 
     Templates write the parameters in a loop. In a large definition, the first and the last of the parts that look the
-    same to the template therefore stand for all of them.
+    same to the template therefore represent all of them.
     """
     groups: dict[object, list[ToolPart]] = {}
     for number, part in enumerate(parts):

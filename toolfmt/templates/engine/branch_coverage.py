@@ -1,7 +1,7 @@
 """A recording of how each condition of a template comes out.
 
-`ChatTemplate.watched` compiles what `watch` makes of the syntax tree: the same template, which tells a `BranchCoverage`
-every time a condition was asked.
+`ChatTemplate.watched` compiles what `watch` makes of the syntax tree: the same template, which notifies a
+`BranchCoverage` every time a condition was asked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Any place a model lives: a path of this machine, else a repository id. And the models below a folder.
 
 `load_files` is the way into this room; `model_places` is for those who want to look at every model of a folder,
-`model_place` tells whose model a path names, and `place_name` what people call it.
+`model_place` returns the model that a path belongs to, and `place_name` its usual name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load_files(path: str | Path) -> ModelFiles:
     if os.path.lexists(path):
         return load_path(path)
     wanted = repository(path.as_posix())
-    # What begins with a directory that is there is a path with a slip in it, which is nobody else's business.
+    # A path that begins with an existing directory is mistyped; it must not be looked up on the hub.
     if wanted is None or os.path.isdir(path.parts[0]):
         raise BadModelDirectory(f"{path}: no such file or directory; {WANTED}")
     return load_repository(wanted, path)
@@ -90,7 +90,7 @@ def file_of_model(place: str) -> str:
 
 
 def _in_force(folder: Path) -> Path | None:
-    """The snapshot that a repository's folder in the hub cache stands for: the first that holds anything of a model."""
+    """Return the snapshot of a repository's folder in the hub cache: the first that contains anything of a model."""
     for directory in snapshots(folder):
         try:
             if _models(directory, set()):

@@ -1,4 +1,4 @@
-"""What a parser of another project told, as events of the fuzz kit: dicts as `toolfmt.messages.events` has them,
+"""The output of another project's parser as events of the fuzz kit: dicts as `toolfmt.messages.events` has them,
 without spans.
 
 OpenAI's stream has no end of a call: a client holds a call for whole when the stream is over and its arguments are a
