@@ -261,6 +261,7 @@ def with_templates(folder: Path, *names: str) -> None:
         ([".", "a/b/c/d/e/f/g"], [], [".", "a/b/c/d/e/f/g"]),
         (["model.gguf", "override.jinja"], [], ["model.gguf", "override.jinja"]),
         (["chat_template.jinja", "a.jinja"], [], ["a.jinja", "chat_template.jinja"]),
+        (["chat_template.jinja"], [], []),
         ([".", "model.gguf"], ["config.json"], [".", "model.gguf"]),
         ([".", "a-Q4.gguf", "a-Q8.gguf"], ["mmproj-a.gguf"], [".", "a-Q4.gguf", "a-Q8.gguf"]),
         (["a-Q4.gguf", "a-Q8.gguf"], ["config.json"], ["a-Q4.gguf", "a-Q8.gguf"]),

@@ -921,3 +921,20 @@ def test_a_large_definition_is_checked_with_few_renderings() -> None:
     without = ChatTemplate(showing(lines(PARAMETER.replace("{{ p.type }}", "{{ p.type if p.type is string }}"))))
     lost_types = lost_parts(lambda one: without.render(QUESTION, tools=[one]), tool(parameters))
     assert [part.text for part in lost_types] == ["string", "null"] * 300 + ["1"] + ["string", "null"] * 299
+
+
+@pytest.mark.parametrize(
+    ("shown_if", "lost_names"),
+    [
+        ("loop.index < 30", [f"p{number:04}" for number in range(60)]),  # the last one is not shown
+        ("p.description", [f"p{number:04}" for number in range(20, 40)]),  # the first and the last one are shown
+    ],
+)
+def test_parts_of_a_large_definition_are_lost_if_similar_ones_are(shown_if: str, lost_names: list[str]) -> None:
+    described: dict[str, Any] = {"type": "integer", "description": "It."}
+    parameters = {
+        f"p{number:04}": {"type": "integer"} if 20 <= number < 40 and shown_if == "p.description" else described
+        for number in range(60)
+    }
+    template = showing(lines(PARAMETER.replace("{{ p.type }}", f"{{{{ p.type if {shown_if} }}}}")))
+    assert lost(template, tool(parameters)) == [f"the type of the parameter {name}" for name in lost_names]
