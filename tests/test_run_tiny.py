@@ -17,11 +17,11 @@ from toolfmt.messages.events import Event, ToolCallArguments
 pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 from answer_scenarios import serving  # noqa: E402  below the reason why the tests of this module may be left out
-from server import Served  # noqa: E402
-from tiny_weather import ASKED, CITIES, build, conversation, registry  # noqa: E402
-from token_sources import mlx_lm_source  # noqa: E402
+from server import Served  # noqa: E402  after the import that may skip
+from tiny_weather import ASKED, CITIES, build, conversation, registry  # noqa: E402  after the import that may skip
+from token_sources import mlx_lm_source  # noqa: E402  after the import that may skip
 
-from toolfmt.integrations import mlx as for_mlx  # noqa: E402
+from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
 
 
 @pytest.fixture(scope="module")
