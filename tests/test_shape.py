@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,13 @@ def test_a_package_has_few_entries(package: str, most: int) -> None:
 def test_the_readme_is_short() -> None:
     lines = (ROOT / "README.md").read_text("utf-8").splitlines()
     assert len(lines) <= 150  # it is read to the end
+
+
+def test_the_architecture_page_names_modules_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z\d_/.-]+\.py)`", text))
+    folders = ("toolfmt", "tests", "benchmarks", "docs", "documentation", "examples", "scripts")
+    modules = ["/" + path.relative_to(ROOT).as_posix() for name in folders for path in (ROOT / name).rglob("*.py")]
+    missing = {name for name in named if not any(module.endswith("/" + name) for module in modules)}
+    assert len(named) > 100
+    assert missing == set()
