@@ -170,7 +170,7 @@ def why_needed(compiled: ChatTemplate, messages: Conversation, tools: Any, promp
     """Why the template could not be given the messages as transformers hands them on: `UNNEEDED` where the prompt would
     be the same, and `NOT_SHOWN` where it would be whole all the same.
     """
-    as_prose = tools is not None and prompt.strategy == "prose"
+    as_prose = tools is not None and prompt.strategy == "prompt"
     messages = without_nulls(messages)
     given = [{"role": "system", "content": "Zx00prose"}, *messages] if as_prose else messages
     if as_prose and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str):
@@ -329,7 +329,7 @@ def tell_failures(rows: Sequence[Row]) -> None:
     order = sorted(groups.items(), key=lambda item: (item[0][0] == "raised", -len(item[1])))
     for (outcome, conversation, why), some in order:
         names = list(dict.fromkeys(made.template for made in some))
-        prose = count(some, lambda made: made.strategy == "prose")
+        prose = count(some, lambda made: made.strategy == "prompt")
         asked = Counter(made.conversation for made in some)
         where = conversation or ", ".join(f"{name} {times}" for name, times in asked.most_common(4))
         where += f", and {len(asked) - 4} more" if len(asked) > 4 else ""
@@ -425,7 +425,7 @@ def tell_time(rows: Sequence[Row]) -> None:
     columns = {
         "toolfmt, all": [made.milliseconds for made in measured],
         "toolfmt, through the template": [made.milliseconds for made in measured if made.strategy == "template"],
-        "toolfmt, tools as prose": [made.milliseconds for made in measured if made.strategy == "prose"],
+        "toolfmt, tools as prose": [made.milliseconds for made in measured if made.strategy == "prompt"],
         "toolfmt, those of transformers": [made.milliseconds for made in both],
         "transformers": [made.theirs for made in both],
     }

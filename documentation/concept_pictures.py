@@ -181,9 +181,9 @@ def four_verdicts() -> str:
 
 
 _MEANS = {
-    "template": "tools work through the template as it is",
+    "native": "tools work through the template as it is",
     "adapted": "through the template, with what render adapts",
-    "prose": "the template shows no tools: they go in as words",
+    "prompt-only": "the template shows no tools: they go in as words",
     "broken": "an error: tool calling is not reliable",
 }
 

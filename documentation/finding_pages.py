@@ -20,7 +20,7 @@ _MEANS: dict[str, str] = {
 }
 _HEALERS: dict[str, str] = {
     "render": "toolfmt's `render` heals it by itself",
-    "prose": "toolfmt's `render` heals it with the strategy `prose`",
+    "prompt": "toolfmt's `render` heals it with the strategy `prompt`",
     "setting": "a setting heals it",
     "request": "a change of the request heals it",
     "template": "an edit of the template heals it",

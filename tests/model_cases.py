@@ -101,7 +101,7 @@ def broken_laws(directory: Path) -> list[str]:
         return []
     asked = request(directory)
     broken = []
-    for strategy in ("auto", "prose"):
+    for strategy in ("auto", "prompt"):
         prompt = rendered(model, directory, strategy=strategy)
         broken += [f"{strategy}: {said}" for said in _never_both(prompt, asked["messages"])]
         if prompt.to_dict() != rendered(again, directory, strategy=strategy).to_dict():
@@ -120,7 +120,7 @@ def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[
     assert format is not None
     variants = [prose(format.with_variant(variant), prompt.tools) for variant in ("", *format.variants)]
     told = max(variants, key=prompt.text.count)
-    wanted = int(prompt.strategy == "prose")
+    wanted = int(prompt.strategy == "prompt")
     broken = []
     if prompt.text.count(told) != wanted:
         broken.append(f"the prose stands {prompt.text.count(told)} times in a prompt of strategy {prompt.strategy}")

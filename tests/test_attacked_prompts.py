@@ -516,7 +516,7 @@ def test_a_number_larger_than_any_of_a_float_is_written(small: str) -> None:
 def test_a_definition_that_is_nested_without_end_is_one_line(small: str, property: dict[str, Any]) -> None:
     tool = call("find", None)["function"] | {"parameters": {"type": "object", "properties": {"x": property}}}
     del tool["arguments"]
-    for strategy in ("auto", "prose"):
+    for strategy in ("auto", "prompt"):
         with pytest.raises(ToolfmtError, match=r"^[^\n]*nested too deeply[^\n]*$"):
             model_of(small).render([user()], [tool], strategy=strategy)
 

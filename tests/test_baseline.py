@@ -19,7 +19,7 @@ assert invented  # a fixture that the tests here use by name
 
 pytestmark = pytest.mark.usefixtures("invented")
 REPORTS["told-in-words"] = replace(
-    report("told-in-words"), verdict=replace(REPORTS["clean"].verdict, tools="prose"), strategy="prose"
+    report("told-in-words"), verdict=replace(REPORTS["clean"].verdict, tools="prompt-only"), strategy="prompt"
 )
 
 

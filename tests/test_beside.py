@@ -32,16 +32,18 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["inspect", *arguments], prog_name="toolfmt")
 
 
-def judged(report: Report, tools: Literal["template", "adapted", "prose", "broken"], sentence: str = "So.") -> Report:
+def judged(
+    report: Report, tools: Literal["native", "adapted", "prompt-only", "broken"], sentence: str = "So."
+) -> Report:
     return replace(report, verdict=Verdict(tools, sentence))
 
 
 LOOKED = [
-    InspectionOutcome("models/good", judged(REPORTS["clean"], "template")),
+    InspectionOutcome("models/good", judged(REPORTS["clean"], "native")),
     InspectionOutcome("models/bad", judged(REPORTS["bad"], "broken")),
     InspectionOutcome("models/gone", None, "models/gone: no such directory; give one that is there"),
     InspectionOutcome("models/fair", judged(REPORTS["fair"], "adapted")),
-    InspectionOutcome("models/words", judged(REPORTS["noted"], "prose")),
+    InspectionOutcome("models/words", judged(REPORTS["noted"], "prompt-only")),
 ]
 HOSTILE = [InspectionOutcome(BAD, judged(FULL, "broken", BAD)), InspectionOutcome(BAD, None, BAD)]
 
@@ -73,7 +75,7 @@ def test_the_index_tells_verdicts_worst_first_and_each_model_once() -> None:
     page = index_page(LOOKED, ["d/good.html", "d/bad.html", "", "d/fair #1.html", "d/words.html"])
     told = Page(page)
     assert [text for tag, text in told.headings if tag == "h2"] == [
-        *("Not inspected: 1", "Broken: 1", "Prose: 1", "Adapted: 1", "Template: 1")
+        *("Not inspected: 1", "Broken: 1", "Prompt only: 1", "Adapted: 1", "Native: 1")
     ]
     assert told.headings[0] == ("h1", "5 models: tool calling")
     hrefs = [value for name, value in told.attributes if name == "href" and not value.startswith("#")]
@@ -143,14 +145,14 @@ def summary(*looked: InspectionOutcome) -> str:
 
 def test_the_summary_has_a_row_a_model_and_what_was_found() -> None:
     assert summary(*LOOKED[:4]) == (
-        "### toolfmt: 1 not inspected, 1 broken, 1 adapted, 1 template\n"
+        "### toolfmt: 1 not inspected, 1 broken, 1 adapted, 1 native\n"
         "\n"
         "| model | verdict | errors | warnings | notes |\n"
         "|---|---|---|---|---|\n"
         "| models/gone | **not inspected**: no such directory; give one that is there | | | |\n"
         "| models/bad | **broken**: So. | 1 | 1 | 1 |\n"
         "| models/fair | **adapted**: So. | 0 | 2 | 0 |\n"
-        "| models/good | **template**: So. | 0 | 0 | 0 |\n"
+        "| models/good | **native**: So. | 0 | 0 | 0 |\n"
         "\n"
         "**models/bad**\n"
         "\n"

@@ -389,7 +389,7 @@ def test_of_a_report_nothing_is_told_that_could_be_the_models() -> None:
         template=TemplateInfo(word, SECRET, "0" * 64, (SECRET,), word),
         capabilities=dict.fromkeys(CAPABILITIES, answer),
         format=FormatDecision(SECRET, "declared", (evidence,), SECRET, DerivedFormat(word, 1, 2, (word,), word)),
-        strategy="prose",
+        strategy="prompt",
         runtimes={"vLLM": word},
         findings=(finding,),
         notes=(finding,),

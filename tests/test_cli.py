@@ -179,9 +179,9 @@ def test_render_prints_the_prompt_exactly(name: str, tmp_path: Path) -> None:
 def test_render_reads_messages_from_standard_input_and_takes_a_strategy(tmp_path: Path) -> None:
     given = ["render", JSON_FRAMES, "--messages", "-", "--tools", file(tmp_path, TOOLS), "--json"]
     strategies = [
-        json.loads(output(*given, *more, input=json.dumps(USER)))["strategy"] for more in ([], ["--strategy", "prose"])
+        json.loads(output(*given, *more, input=json.dumps(USER)))["strategy"] for more in ([], ["--strategy", "prompt"])
     ]
-    assert strategies == ["template", "prose"]
+    assert strategies == ["template", "prompt"]
 
 
 THINKS = (

@@ -194,9 +194,9 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
 
 def test_what_an_answer_needs_is_compared() -> None:
     a = report("a")
-    b = replace(a, strategy="prose", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
+    b = replace(a, strategy="prompt", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
     assert compare(a, b).behaviour.changes == (
-        Change("strategy", "template", "prose"),
+        Change("strategy", "template", "prompt"),
         Change("prefill", "", "<think>"),
     )
     assert compare(a, b).settings.changes == (Change("stop", [], ["<end>"]),)

@@ -81,7 +81,7 @@ NO_QUESTIONS = "tools"
             "render",
             "template",
         ),
-        (NAMES_ONLY, "Describe the tools in a system message; toolfmt's render does it for you.", "render", "prose"),
+        (NAMES_ONLY, "Describe the tools in a system message; toolfmt's render does it for you.", "render", "prompt"),
         (
             NAMES_ONLY.replace("tools or []", NO_QUESTIONS),
             "State it in a message: the template shows no descriptions of tools, and it takes no question without "

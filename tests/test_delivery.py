@@ -412,7 +412,7 @@ def test_where_calls_are_dropped_results_keep_the_form_of_the_template(
     assert prompt.strategy == "template"
     assert (prompt.text.partition("<|end|>")[2], prompt.lost) == (turns("user: odd", WRITTEN, turn), ())
     assert set(prompt.adaptations) == {CALLS_AS_CONTENT, *named}
-    assert IN_WORDS.partition(": ")[2] in model_of(text).render(asked, [TOOL], strategy="prose").text
+    assert IN_WORDS.partition(": ")[2] in model_of(text).render(asked, [TOOL], strategy="prompt").text
 
 
 def test_results_go_with_calls_in_words_where_the_template_shows_no_tools() -> None:
@@ -543,7 +543,7 @@ def test_tools_that_lose_a_conversation_go_in_as_prose() -> None:
     lost = changed(LOOP, "{%- for m in messages if not tools or m.content != 'odd' %}")
     model = model_of(lost)
     prompt = model.render([user("odd"), said(), user()], [TOOL])
-    assert (prompt.strategy, prompt.adaptations) == ("prose", ("template-loses-with-tools",))
+    assert (prompt.strategy, prompt.adaptations) == ("prompt", ("template-loses-with-tools",))
     assert prompt.text.endswith(turns("user: odd", "assistant: said", "user: one"))
     assert model.render([user("even"), said(), user()], [TOOL]).adaptations == ()
 
@@ -795,7 +795,7 @@ def test_the_words_of_a_twin_in_a_request_are_not_mistaken(word: str) -> None:
     assert prompt.text.endswith(expected)
     shown = [prompt.text[span.begin : span.end] for span in prompt.spans]
     assert shown == [f"{word} {word}", word, f"is {word}", "result a", word]
-    in_words = model.render(messages, [tool], "prose")
+    in_words = model.render(messages, [tool], "prompt")
     assert in_words.adaptations == ("calls-as-content", "results-as-user-messages")
 
 

@@ -151,7 +151,7 @@ def unknown_format(report: Report) -> Finding:
 
 
 def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() -> None:
-    parser, command = "Set the parser named in the model card.", "`toolfmt render MODEL --strategy prose`."
+    parser, command = "Set the parser named in the model card.", "`toolfmt render MODEL --strategy prompt`."
     # `<use=NAME>` and `<with=KEY>` are built as `<function=NAME>` and `<parameter=KEY>` of xml_function are.
     lines = TEMPLATE.replace("【use ' + ", "<use=' + ").replace("'】\\n'", "'>\\n'").replace("【/use】", "</use>")
     fix = advice(lines.replace("【with ' + key + '】'", "<with=' + key + '>'").replace("'【/with】\\n'", "'\\n'"))
@@ -167,7 +167,7 @@ def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() ->
 
 def test_the_advice_leaves_out_what_does_not_apply() -> None:
     refusing = "{% if not tools %}{{ raise_exception('no tools') }}{% endif %}" + UNDELIMITED
-    assert "--strategy prose" not in advice(refusing)
+    assert "--strategy prompt" not in advice(refusing)
     described = (
         "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.content }}{% endfor %}"
     )
@@ -410,7 +410,7 @@ def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tm
         "in the format that was derived from those that it renders (TF092)."
     )
     prompt = model.render(ASKED, tools=TOOLS)
-    assert (prompt.strategy, prompt.format) == ("prose", DERIVED)
+    assert (prompt.strategy, prompt.format) == ("prompt", DERIVED)
     assert "【use get_weather】\n【with place】" in prompt.text
     parser = prompt.parser()
     message = toolfmt.Message.from_events([*parser.feed(SAID), *parser.finish()])

@@ -571,7 +571,7 @@ def test_a_model_whose_template_drops_tools_is_told_of_them_in_words(
     answered = ask(address, directory, stream=stream)
     assert (answered.read, answered.content.strip(), answered.finish_reason) == (CALLS, "I see.", "tool_calls")
     prompt = toolfmt.load(directory, trusted=True).render(ASKED, TOOLS)
-    assert prompt.strategy == "prose"
+    assert prompt.strategy == "prompt"
     _, tokenizer, *_ = mlx_lm.load(str(directory))
     assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt.text, add_special_tokens=False))
     assert answered.usage.completion_tokens < len(tiny_models._different_pieces(invented)) - 5

@@ -359,7 +359,7 @@ def test_what_is_never_iterated_generates_nothing(tokenizer: Counting) -> None:
 
 def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Counting) -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
-    prompt = Prompt("Q", "prose", "json", prefill="<think>", stop=("\n\nUser:", "[TOOL RESULT"), tools=tools)
+    prompt = Prompt("Q", "prompt", "json", prefill="<think>", stop=("\n\nUser:", "[TOOL RESULT"), tools=tools)
     text = 'hm</think>A <tool_call>{"name": "f", "arguments": {}}</tool_call>\n\nUser: and then' + "x" * 5000
     model = model_of(tokenizer, text, wait=lambda token: threading.Event().wait(0.0005) and None)
     events = list(stream(model, tokenizer, prompt))

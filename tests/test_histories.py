@@ -122,7 +122,7 @@ def test_a_long_conversation_keeps_the_plan_of_its_first_turns(tmp_path: Path) -
 def test_a_default_system_prompt_that_the_tools_replace_is_named(
     tmp_path: Path, messages: list[dict[str, Any]], named: bool
 ) -> None:
-    prompt = alternating(tmp_path, eos=True).render(messages, [TOOL], strategy="prose")
+    prompt = alternating(tmp_path, eos=True).render(messages, [TOOL], strategy="prompt")
     assert DEFAULT not in prompt.text
     assert ("default-system-prompt-replaced" in prompt.adaptations) == named
 
@@ -135,7 +135,7 @@ def test_a_short_default_system_prompt_is_named_and_markers_are_not(tmp_path: Pa
         f"{{% if messages[0].role != 'system' %}}{default}{{% endif %}}"
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"
     )
-    prompt = made(tmp_path, template).render([USER], [TOOL], strategy="prose")
+    prompt = made(tmp_path, template).render([USER], [TOOL], strategy="prompt")
     assert ("default-system-prompt-replaced" in prompt.adaptations) == named
 
 
@@ -147,5 +147,5 @@ def test_a_default_system_prompt_that_is_kept_or_absent_is_not_named(tmp_path: P
     old = "'[SYSTEM]' + (system if system is string else system[0].text) + '[/SYSTEM]'"
     assert old in ALTERNATING
     template = ALTERNATING.replace(old, system.replace("DEFAULT", f"'{DEFAULT}'"))
-    prompt = made(tmp_path, template, tokenizer={"eos_token": "</s>"}).render([USER], [TOOL], strategy="prose")
+    prompt = made(tmp_path, template, tokenizer={"eos_token": "</s>"}).render([USER], [TOOL], strategy="prompt")
     assert "default-system-prompt-replaced" not in prompt.adaptations

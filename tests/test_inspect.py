@@ -308,7 +308,7 @@ def test_the_model_type_inside_a_multimodal_one_counts(tmp_path: Path) -> None:
 def test_where_nothing_tells_the_default_is_told_as_such() -> None:
     report = inspect_template(PLAIN, model_type="nobody_knows")
     assert (report.format.name, report.format.confidence) == (default_format().name, "default")
-    assert (report.strategy, codes(report)) == ("prose", ["TF038"])
+    assert (report.strategy, codes(report)) == ("prompt", ["TF038"])
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_a_template_without_calls_is_not_said_to_render_one_beside_null() -> Non
 
 def test_a_directory_without_a_template_is_a_finding(tmp_path: Path) -> None:
     report = directory(tmp_path, None, config={"model_type": "qwen3"})
-    assert (codes(report), report.template, report.strategy) == (["TF001"], None, "prose")
+    assert (codes(report), report.template, report.strategy) == (["TF001"], None, "prompt")
     assert (report.format.name, report.format.confidence) == ("json", "model-type")
 
 

@@ -123,11 +123,11 @@ def test_several_places_are_a_line_each_and_a_summary() -> None:
         ["model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings"],
         ["bad", "qwen3", "broken", *same, "1/1/1", "TF012", "TF004"],
         ["fair", "qwen3", "adapted", *same, "0/2/0", "TF004", "TF014"],
-        ["noted", "qwen3", "template", *same, "0/0/1", "-"],
-        ["clean", "qwen3", "template", *same, "0/0/0", "-"],
+        ["noted", "qwen3", "native", *same, "0/0/1", "-"],
+        ["clean", "qwen3", "native", *same, "0/0/0", "-"],
         [],
     ]
-    assert summary == "4 models: 2 template, 1 adapted, 0 prose, 1 broken. E/W/N: errors, warnings, notes."
+    assert summary == "4 models: 2 native, 1 adapted, 0 prompt-only, 1 broken. E/W/N: errors, warnings, notes."
     assert typed == "What to do about one: toolfmt inspect bad"
     assert run("clean", "fair", "noted").stdout.endswith("What to do about one: toolfmt inspect fair\n")
     assert "What to do" not in run("gone", "lost").stdout
@@ -189,13 +189,13 @@ def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path
     rows = result.stdout.splitlines()
     assert [row.split()[0] for row in rows[1:4]] == ["d", "d/in-conflict", "d/json-frames"]
     assert "not inspected" in rows[1] and rows[1].endswith(reason)
-    assert "2 models: 1 template, 0 adapted, 0 prose, 1 broken; 1 path not inspected." in result.stdout
+    assert "2 models: 1 native, 0 adapted, 0 prompt-only, 1 broken; 1 path not inspected." in result.stdout
     assert (result.exit_code, result.stderr) == (1, f"toolfmt: {folder}: {reason}\n")
     status, reports = lines("--trusted", str(folder))
     assert reports[0] == {"path": str(folder), "error": f"{folder}: {reason}"}
     assert [(one["path"], one["verdict"]["tools"]) for one in reports[1:]] == [
         (f"{folder}/in-conflict", "broken"),
-        (f"{folder}/json-frames", "template"),
+        (f"{folder}/json-frames", "native"),
     ]
     shutil.rmtree(folder / "in-conflict")
     result = run("--trusted", str(folder))

@@ -159,9 +159,9 @@ def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
         **{("template", choice, "no-tool"): none for choice in ("left out", "auto")},
         ("template", "required", "direct"): required[0],
         ("template", "required", "neutral"): required[1],
-        ("prose", "left out", "direct"): words,
-        ("prose", "left out", "neutral"): words,
-        ("prose", "left out", "no-tool"): {"called": (7, 10), "rejected": (3, 10)},
+        ("prompt", "left out", "direct"): words,
+        ("prompt", "left out", "neutral"): words,
+        ("prompt", "left out", "no-tool"): {"called": (7, 10), "rejected": (3, 10)},
     } == {key: counts(cell) for key, cell in told.items()}
 
 
@@ -195,7 +195,7 @@ def test_the_table_shows_the_rates_above_their_intervals() -> None:
     ("count", "told"), [(0, "0 %"), (1, "1 %"), (5, "1 %"), (450, "50 %"), (899, "99 %"), (900, "100 %")]
 )
 def test_some_are_never_told_as_none_nor_nearly_all_as_all(count: int, told: str) -> None:
-    measurement = Measurement("it", Plan((ORDER,), 1, ["direct"], ["prose"]))
+    measurement = Measurement("it", Plan((ORDER,), 1, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
     tally.rates["called"] = Rate(count, 900)
     assert told in [line.removeprefix("direct").strip() for line in measured_text(measurement, 80, False).splitlines()]
@@ -254,15 +254,15 @@ def test_what_is_left_to_the_endpoint_is_not_sent() -> None:
 
 def test_a_model_directory_prepares_the_prose_and_tells_the_format() -> None:
     directory = str(MODELS / "no-tools-no-system")
-    words, returned = asked(directory, "--strategy", "prose")
+    words, returned = asked(directory, "--strategy", "prompt")
     model = toolfmt.load(directory)
     for body, messages in ((words, ORDER.asked("neutral")), (returned, ORDER.answered("neutral"))):
-        expected = model.render(messages, tools(), "prose").request(arguments_as_text=True)
+        expected = model.render(messages, tools(), "prompt").request(arguments_as_text=True)
         assert expected["messages"] == body["messages"]
         assert "tools" not in body
 
 
-IN_WORDS = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--strategy", "prose", "--json")
+IN_WORDS = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--strategy", "prompt", "--json")
 
 
 @pytest.mark.parametrize("directory", [[], [str(MODELS / "no-tools-no-system")]])
@@ -340,7 +340,7 @@ def test_every_prompt_is_the_one_that_its_cell_and_its_variables_make(tmp_path: 
     model = toolfmt.load(tmp_path)
     told = [
         model.render(messages, tools(), strategy, deep=True)
-        for strategy in ("template", "prose")
+        for strategy in ("template", "prompt")
         for wording in ("direct", "neutral")
         for messages in (ORDER.asked(wording), ORDER.answered(wording))
     ]
@@ -356,10 +356,10 @@ def test_tools_that_the_template_drops_are_told_of_its_cells() -> None:
         told = cells(measure(url, str(MODELS / "no-tools-no-system"), *only), status=1)
     (why,) = told["template", "left out", "direct"]["failures"]
     assert "tools" in why
-    assert counts(told["prose", "left out", "direct"])["called"] == (1, 1)
+    assert counts(told["prompt", "left out", "direct"])["called"] == (1, 1)
 
 
-@pytest.mark.parametrize(("strategy", "format"), [("template", "glm4"), ("prose", "json")])
+@pytest.mark.parametrize(("strategy", "format"), [("template", "glm4"), ("prompt", "json")])
 def test_completions_are_read_in_the_format_that_is_named_but_in_words_in_the_one_that_was_taught(
     strategy: str, format: str
 ) -> None:
@@ -584,7 +584,10 @@ def test_answers_that_were_cut_are_told() -> None:
         ),
         (["--endpoint", "http://[::1", "--model", "m"], "http://[::1: no address to ask ("),
         (["--endpoint", "http://x:port", "--model", "m"], "http://x:port: no address to ask ("),
-        (["--endpoint", "http://x", "--model", "m", "--strategy", "prose", "--tool-choice", "auto"], "nothing is left"),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--strategy", "prompt", "--tool-choice", "auto"],
+            "nothing is left",
+        ),
         (["--endpoint", "http://x", "--model", "m", "--scenario", "sum", "--prompt", "direct"], "nothing is left"),
         (["no-such-directory"], "no-such-directory"),
     ],

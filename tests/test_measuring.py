@@ -303,14 +303,14 @@ def test_the_cells_are_those_that_can_be_asked() -> None:
     template = [("left out", direct), ("left out", neutral), ("left out", none)]
     template += [("auto", direct), ("auto", neutral), ("auto", none), ("required", direct), ("required", neutral)]
     prose = [("left out", direct), ("left out", neutral), ("left out", none)]
-    expected = [("template", *one) for one in template] + [("prose", *one) for one in prose]
+    expected = [("template", *one) for one in template] + [("prompt", *one) for one in prose]
     assert expected == [(cell.strategy, cell.tool_choice, cell.wording) for cell in cells]
 
 
 def test_a_cell_that_no_scenario_fills_is_none() -> None:
     assert Plan(named(("poem",)), 1, ["direct"]).cells() == []
-    assert Plan(named(("order",)), 1, strategies=["prose"], tool_choices=["auto"]).cells() == []
-    assert [cell.wording for cell in Plan(named(("order",)), 1, ["neutral"], ["prose"]).cells()] == ["neutral"]
+    assert Plan(named(("order",)), 1, strategies=["prompt"], tool_choices=["auto"]).cells() == []
+    assert [cell.wording for cell in Plan(named(("order",)), 1, ["neutral"], ["prompt"]).cells()] == ["neutral"]
 
 
 def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> None:
@@ -369,7 +369,7 @@ def counted(subject: Scripted, plan: Plan, **options: Any) -> Measurement:
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_what_is_asked_is_counted_whatever_is_asked_at_once(parallel: int) -> None:
     subject = Scripted(right)
-    plan = Plan(named(("order", "sum")), 4, strategies=["prose"])
+    plan = Plan(named(("order", "sum")), 4, strategies=["prompt"])
     measurement = counted(subject, plan, seed=7, parallel=parallel)
     told = measurement.to_dict()
     assert told["questions"] == {"all": 20, "asked": 20}
@@ -390,7 +390,7 @@ def test_what_is_asked_is_counted_whatever_is_asked_at_once(parallel: int) -> No
 
 def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
     subject = Scripted(lambda one: fails(one) if one.cell.wording == "direct" else right(one))
-    measurement = counted(subject, Plan(named(("order",)), 5, ["direct", "neutral"], ["prose"]))
+    measurement = counted(subject, Plan(named(("order",)), 5, ["direct", "neutral"], ["prompt"]))
     direct, neutral = measurement.tallies.values()
     assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.not_asked, direct.answers)
     assert (Counter(), 0, 10) == (neutral.failures, neutral.not_asked, neutral.answers)
@@ -402,7 +402,7 @@ def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
 
 def test_a_cell_that_has_answered_is_never_given_up() -> None:
     subject = Scripted(lambda one: right(one) if one.run == 0 and not one.returned else fails(one))
-    measurement = counted(subject, Plan(named(("order",)), 5, ["direct"], ["prose"]))
+    measurement = counted(subject, Plan(named(("order",)), 5, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
     assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.not_asked, tally.answers)
 
@@ -421,7 +421,7 @@ def test_where_nobody_is_there_nothing_more_is_asked(parallel: int) -> None:
 
 def test_whoever_goes_away_later_is_a_failure_like_any_other() -> None:
     subject = Scripted(lambda one: right(one) if one.run == 0 else nobody(one))
-    measurement = counted(subject, Plan(named(("poem",)), 3, strategies=["prose"]))
+    measurement = counted(subject, Plan(named(("poem",)), 3, strategies=["prompt"]))
     assert Counter({"gone": 2}) == measurement.failures
 
 
@@ -435,7 +435,7 @@ def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() ->
 
     before = set(threading.enumerate())
     subject = Scripted(slow)
-    measurement = Measurement("it", Plan(named(("poem",)), 50, strategies=["prose"]))
+    measurement = Measurement("it", Plan(named(("poem",)), 50, strategies=["prompt"]))
     asking: Iterator[Outcome] = outcomes(subject, measurement.questions, parallel=2)
     measurement.add(next(asking))
     asking.close()  # type: ignore[attr-defined]  # it is a generator
@@ -456,6 +456,6 @@ def test_a_mistake_of_this_program_is_raised_from_any_thread() -> None:
 
 
 def test_the_judgement_names_every_rate_of_the_data() -> None:
-    measurement = counted(Scripted(right), Plan(named(("poem",)), 1, strategies=["prose"]))
+    measurement = counted(Scripted(right), Plan(named(("poem",)), 1, strategies=["prompt"]))
     (cell,) = measurement.to_dict()["cells"]
     assert list(asdict(Judgement())) == list(cell["rates"])

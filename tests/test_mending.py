@@ -783,9 +783,9 @@ def told_in_words(result: Result) -> str:
 def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_another(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     healed = run(str(home), "--fix", "--output", str(tmp_path / "copy"))
-    assert " Its verdict is template, before it was adapted. " in told_in_words(healed)
+    assert " Its verdict is native, before it was adapted. " in told_in_words(healed)
     again = run(str(tmp_path / "copy"), "--fix", "--output", str(tmp_path / "again"))
-    assert " Its verdict is template. " in told_in_words(again)
+    assert " Its verdict is native. " in told_in_words(again)
     assert f"No finding could be healed: the copy in {tmp_path / 'again'} is the same as the" in told_in_words(again)
     assert digests(tmp_path / "copy") == digests(tmp_path / "again")
     nothing = run(str(home), "--select", "TF001", "--fix", "--output", str(tmp_path / "third"))

@@ -195,7 +195,7 @@ def test_what_else_to_know_of_each_runtime_stands_below_its_line() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     told = "or Result of (where tools are described in words)"
     assert FULL.profile.stop
-    assert told in report_page(replace(FULL, strategy="prose"))
+    assert told in report_page(replace(FULL, strategy="prompt"))
     assert told not in report_page(replace(FULL, strategy="template"))
 
 
@@ -204,7 +204,7 @@ def test_findings_come_worst_first_with_fix_and_page() -> None:
     told = page.partition('id="findings"')[2]
     assert told.index("TF012") < told.index("TF014") < told.index("TF004")
     assert "The template drops the tools without a word." in page
-    assert "<code>render</code> does so (strategy <code>prose</code>)" in page
+    assert "<code>render</code> does so (strategy <code>prompt</code>)" in page
     assert "<strong>What to do:</strong> describe the tools" in page
 
 
@@ -217,9 +217,14 @@ def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> 
 @pytest.mark.parametrize(
     ("report", "level", "word", "part"),
     [
-        (replace(GOOD, verdict=Verdict("template", "As it is.")), "good", "template", "As it is."),
+        (replace(GOOD, verdict=Verdict("native", "As it is.")), "good", "native", "As it is."),
         (replace(GOOD, verdict=Verdict("adapted", "With <b>.")), "good", "adapted", "With &lt;b&gt;."),
-        (inspect_template("{% for m in messages %}{{ m.content }}{% endfor %}"), "care", "prose", "shows the model no"),
+        (
+            inspect_template("{% for m in messages %}{{ m.content }}{% endfor %}"),
+            "care",
+            "prompt-only",
+            "shows the model no",
+        ),
         (inspect_template("{% for %}"), "bad", "broken", "Nothing turns messages and tools into a prompt"),
     ],
 )

@@ -233,7 +233,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
-    lines = shown(replace(FULL, strategy="prose"), 140)
+    lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop at" in line]
     assert line.strip() == f"stop at      <end> or </s> or {RESULT_HEADING} (where tools are described in words)"
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))

@@ -125,7 +125,7 @@ def test_a_template_that_shows_tools_is_given_them(tmp_path: Path) -> None:
 def test_a_template_that_drops_tools_gets_them_as_prose(tmp_path: Path) -> None:
     prompt = made(tmp_path, DROPS_TOOLS).render([SYSTEM, USER], [TOOL])
     told = prose("json", [TOOL])
-    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prose", "json", ("default-format",))
+    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prompt", "json", ("default-format",))
     assert f"<|system|>Be brief.\n\n{told}<|end|><|user|>Will it rain?<|end|><|assistant|>" == prompt.text
 
 
@@ -134,7 +134,7 @@ def test_where_nobody_reads_the_calls_of_a_template_prose_teaches_the_default_fo
     calls = "{% for c in m.tool_calls or [] %}" + call + "{% endfor %}"
     odd = "{% for m in messages %}{{ m.role + ': ' + (m.content or '') }}" + calls + "{% endfor %}"
     prompt = made(tmp_path, odd).render([SYSTEM, USER], [TOOL])
-    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prose", "json", ("default-format",))
+    assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prompt", "json", ("default-format",))
 
 
 def test_prose_without_a_system_message_makes_one(tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_prose_without_a_system_message_makes_one(tmp_path: Path) -> None:
 
 
 def test_prose_can_be_forced_and_the_template_is_then_given_no_tools(tmp_path: Path) -> None:
-    prompt = made(tmp_path, template()).render([USER], [TOOL], "prose")
-    assert prompt.strategy == "prose"
+    prompt = made(tmp_path, template()).render([USER], [TOOL], "prompt")
+    assert prompt.strategy == "prompt"
     assert "<|tools|>" not in prompt.text
     assert prompt.text.count("Weather at a place.") == 1
 
@@ -159,12 +159,12 @@ def test_a_template_that_drops_tools_in_this_conversation_gets_them_as_prose(tmp
     model = made(tmp_path, only_first_turn)
     assert model.render([USER], [TOOL]).strategy == "template"
     later = model.render([USER, {"role": "assistant", "content": "Yes."}, USER], [TOOL])
-    assert later.strategy == "prose"
+    assert later.strategy == "prompt"
     assert "template-dropped-tools" in later.adaptations
 
 
 def test_an_unknown_strategy_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ToolfmtError, match=r"no strategy is called 'both'; strategies: auto, template, prose"):
+    with pytest.raises(ToolfmtError, match=r"no strategy is called 'both'; strategies: auto, template, prompt"):
         made(tmp_path, template()).render([USER], [TOOL], "both")  # type: ignore[arg-type]  # what is tested
 
 
@@ -322,7 +322,7 @@ def test_damaged_arguments_are_wrapped_if_the_template_needs_an_object(tmp_path:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("arguments", DAMAGED)
 def test_damaged_arguments_are_wrapped_in_a_call_written_as_content(tmp_path: Path, arguments: str) -> None:
-    prompt = made(tmp_path, template()).render(conversation(call(arguments=arguments)), [TOOL], strategy="prose")
+    prompt = made(tmp_path, template()).render(conversation(call(arguments=arguments)), [TOOL], strategy="prompt")
     assert prompt.adaptations == ("calls-as-content", "arguments-wrapped", "results-as-user-messages")
     assert f'"arguments": {json.dumps({"raw_arguments": arguments})}}}' in prompt.text
 
@@ -609,8 +609,8 @@ def test_with_named_templates_prose_goes_through_the_one_without_tools(tmp_path:
     named = [{"name": "default", "template": DROPS_TOOLS}, {"name": "tool_use", "template": template()}]
     model = made(tmp_path, None, tokenizer={"chat_template": named})
     assert "<|tools|>" in model.render([USER], [TOOL]).text
-    told = model.render([USER], [TOOL], "prose")
-    assert (told.strategy, told.adaptations) == ("prose", ())
+    told = model.render([USER], [TOOL], "prompt")
+    assert (told.strategy, told.adaptations) == ("prompt", ())
     assert told.text.startswith("<|system|># Tools")
 
 
@@ -629,7 +629,7 @@ def test_a_lone_template_for_tools_is_named_where_no_tools_are_given(tmp_path: P
 
 def test_without_a_template_nothing_is_rendered(tmp_path: Path) -> None:
     with pytest.raises(BadModelDirectory, match="no chat template to render with: neither"):
-        made(tmp_path, None).render([USER], [TOOL], "prose")
+        made(tmp_path, None).render([USER], [TOOL], "prompt")
 
 
 def test_errors_of_a_template_name_its_file(tmp_path: Path) -> None:
@@ -716,7 +716,7 @@ def test_every_shared_template_renders_or_says_why_not() -> None:
     history = [SYSTEM, *conversation(call(), content=None)]
     for name in depth.some(shared_names()[::8], 5):
         model = Model(shared_template(name))
-        for strategy in ("auto", "prose"):
+        for strategy in ("auto", "prompt"):
             try:
                 prompt = model.render(history, [TOOL, SECOND], strategy)
             except ToolsRenderedTwice:

@@ -236,7 +236,7 @@ def _of_json() -> Iterator[str]:
     yield f"json inspect --json .schema = {report.SCHEMA}"
     yield from _keys("inspect --json, of several places", [InspectionOutcome("p", None, "why").to_dict()])
     rendered = [json.loads(file.read_text("utf-8")) for file in sorted(ROOT.glob("corpus/models/*/prompt.json"))]
-    yield from _keys("render --json", [*rendered, toolfmt.Prompt("", "prose", None).to_dict()])
+    yield from _keys("render --json", [*rendered, toolfmt.Prompt("", "prompt", None).to_dict()])
     text = "Hm.<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call><tool_call>f<arg_key>"
     parser = toolfmt.Parser("glm4")
     told = [*parser.feed(text), *parser.finish(), events.Reasoning("")]

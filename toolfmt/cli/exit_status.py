@@ -11,7 +11,7 @@ from toolfmt.inspect.report.report import Severity, ToolsWord
 from toolfmt.model.batch import InspectionOutcome
 
 FailOn: TypeAlias = Severity | Literal["never"]
-_WITHOUT_TOOLS: tuple[ToolsWord, ...] = ("prose", "broken")
+_WITHOUT_TOOLS: tuple[ToolsWord, ...] = ("prompt-only", "broken")
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         )
 
     def _parser(self, model: Model, prompt: Prompt | None, request: Any, tail: str) -> Parser:
-        if prompt is not None and prompt.strategy == "prose":
+        if prompt is not None and prompt.strategy == "prompt":
             return prompt.parser()
         format = self.options.format or model.profile.tool_call_format or default_format()
         if prompt is not None:

@@ -163,7 +163,7 @@ class Model:
         begun = self.profile.prefill if prefix is None else prefix
         tools = list(tools) if isinstance(tools, Iterator) else tools
         ends = [mark for mark in self.profile.stop if not known.in_calls(mark)] if stop is None else stop
-        if stop is None and tools and self.profile.strategy == "prose":
+        if stop is None and tools and self.profile.strategy == "prompt":
             ends = [*ends, *(result_heading(tool["function"]["name"]) for tool in canonical_tools(tools))]
         return Parser(known, tools=tools, prefix=begun, strict=strict, stop=ends, reasoning=reasoning)
 

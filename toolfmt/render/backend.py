@@ -24,7 +24,7 @@ from toolfmt.render.request.messages import Message, calls_of, is_object, lists_
 from toolfmt.render.verify.delivery import Span
 from toolfmt.templates import ModelFiles
 
-StrategyChoice: TypeAlias = Literal["auto", "template", "prose"]
+StrategyChoice: TypeAlias = Literal["auto", "template", "prompt"]
 _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 
@@ -151,7 +151,7 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> R
     way, made = _made(request, asked.strategy)
     made = _with_every_part(request, made, asked.strategy)
     text, prefill = request.left_open(made) if asked.continued else (made.text, request.prefill(made))
-    in_words = way == "prose" and bool(request.tools)
+    in_words = way == "prompt" and bool(request.tools)
     as_content = CALLS_AS_CONTENT in made.adaptations
     return RenderResult(
         text=text,
@@ -171,7 +171,7 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> R
 def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt]:
     """The prompt, and the way the tools went in: what the profile says, unless something is lost by it."""
     way: Strategy = request.profile.strategy if strategy == "auto" else strategy
-    if way == "prose":
+    if way == "prompt":
         return way, request.as_prose()
     try:
         made = request.through_template()
@@ -181,19 +181,19 @@ def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt
         if strategy == "template":
             raise
         with suppress(ToolfmtError):
-            return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
+            return "prompt", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
         raise
     if not made.dropped and made.tools_lost and strategy == "auto":
         with suppress(ToolfmtError):
-            return "prose", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
+            return "prompt", request.as_prose(TEMPLATE_LOSES_WITH_TOOLS)
     if not made.dropped:
         return way, made
     if strategy == "template":
         raise ToolfmtError(
             f"{made.template.origin}: the template drops the tools ({', '.join(made.dropped)} not in the prompt); "
-            "use the strategy auto or prose"
+            "use the strategy auto or prompt"
         )
-    return "prose", request.as_prose(TEMPLATE_DROPPED_TOOLS)
+    return "prompt", request.as_prose(TEMPLATE_DROPPED_TOOLS)
 
 
 def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) -> Attempt:

@@ -249,7 +249,7 @@ def render(
     made = making.make(asked)
     if continue_final_message:
         opens["continue_final_message"] = True
-    in_known_format = made.calls_as_content or made.strategy == "prose"
+    in_known_format = made.calls_as_content or made.strategy == "prompt"
     return Prompt(
         text=made.text,
         strategy=made.strategy,

@@ -118,8 +118,8 @@ class ChatEndpoint(_Endpoint):
 
     With the strategy `template` it is sent messages and tools as every client sends them, and what it answers counts as
     it is; where the model's `format` is known, by its name, file or `directory`, toolfmt looks for calls that were
-    left in the text. With `prose` the tools go in as words, and toolfmt reads the calls. Raises `ToolfmtError` without
-    the extra, and `UnknownFormat`.
+    left in the text. With `prompt` the tools are described in the system prompt, and toolfmt parses the calls. Raises
+    `ToolfmtError` without the extra, and `UnknownFormat`.
     """
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
@@ -134,7 +134,7 @@ class ChatEndpoint(_Endpoint):
             self._format = given_format(format)
 
     def ask(self, question: Question, seed: int) -> Answer:
-        prose = question.cell.strategy == "prose"
+        prose = question.cell.strategy == "prompt"
         request, parser = self._in_words(question) if prose else (self._plain(question), self._parser())
         choice = self._choice(self._client.chat.completions.with_streaming_response.create, request, seed)
         said = choice.get("message")

@@ -16,7 +16,7 @@ from toolfmt.inspect.report.template_profile import Strategy
 
 ToolChoice: TypeAlias = Literal["left out", "auto", "required"]
 TOOL_CHOICES: tuple[ToolChoice, ...] = ("left out", "auto", "required")
-STRATEGIES: tuple[Strategy, ...] = ("template", "prose")
+STRATEGIES: tuple[Strategy, ...] = ("template", "prompt")
 
 
 @dataclass(frozen=True)

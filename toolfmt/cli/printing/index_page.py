@@ -24,9 +24,9 @@ from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 _MEANINGS = {
     "unread": (NOT_INSPECTED.capitalize(), "These have no verdict. The reason is next to each name."),
     "broken": ("Broken", "Tool calling is not reliable with the model as it is: look at the errors first."),
-    "prose": ("Prose", "The template shows no tools; described in words, they work."),
+    "prompt-only": ("Prompt only", "The template shows no tools; described in words, they work."),
     "adapted": ("Adapted", "Tools work through the template, with what toolfmt's render adapts for it."),
-    "template": ("Template", "Tools work through the template as it is."),
+    "native": ("Native", "Tools work through the template as it is."),
 }
 """The groups in their order: a heading, and what it means."""
 _LONGEST_REASON = 500

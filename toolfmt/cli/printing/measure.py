@@ -67,7 +67,7 @@ def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     """What was measured of one way to give tools: its name, its rows, and what went wrong."""
     cell = cells[0][0]
     said = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
-    title = {"template": "Tools through the template", "prose": "Tools in words"}[cell.strategy]
+    title = {"template": "Tools through the template", "prompt": "Tools in words"}[cell.strategy]
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=7)
     for _ in shown:

@@ -12,7 +12,7 @@ from toolfmt.inspect.report.report import Report, Tokens
 
 def invented_result(report: Report) -> str:
     """What a prompt that describes the tools in words stops at besides: a result that the model begins to invent."""
-    return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prose" else ""
+    return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prompt" else ""
 
 
 def stops(report: Report) -> list[tuple[list[str], str]]:

@@ -19,7 +19,7 @@ from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.templates import cached_name
 
-_VERDICTS = ("unread", "broken", "prose", "adapted", "template")
+_VERDICTS = ("unread", "broken", "prompt-only", "adapted", "native")
 """What is told first, and in which order."""
 _MOST_MODELS, _MOST_FINDINGS = 40, 5
 _LONGEST = 200

@@ -13,7 +13,7 @@ from toolfmt.cli.printing.severities import by_severity
 from toolfmt.inspect.report.report import Report, ToolsWord
 
 Level: TypeAlias = Literal["good", "care", "bad"]
-LEVELS: Mapping[ToolsWord, Level] = {"template": "good", "adapted": "good", "prose": "care", "broken": "bad"}
+LEVELS: Mapping[ToolsWord, Level] = {"native": "good", "adapted": "good", "prompt-only": "care", "broken": "bad"}
 """How good each verdict is, in three steps."""
 LEVEL_STYLES: Mapping[Level, str] = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
 _NO_TEMPLATE = ("TF001", "TF002", "TF007")

@@ -1,10 +1,10 @@
 """The template reads `tools`, but a tool that is given does not reach the prompt.
 
-That is what the verdict `prose` says; this finding says why. The source mentions tools, so that whoever looks into it
-believes they are supported. Rendering shows that they are not, or not under the usual conditions: the branch is never
-reached, wants another shape, or throws.
+The verdict is then `prompt-only`; this finding shows why. The source mentions tools, so a reader expects that they are
+supported. Rendering shows that they are not, or not under the usual conditions: the branch is never reached, needs
+another shape, or raises.
 
-What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prose`) where the
+What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prompt`) where the
 template does not.
 
 Example: a template that shows tools only when the messages hold a role of its own.

@@ -2,9 +2,9 @@
 
 The request succeeds, the model never learns that there are tools, and answers in words. About half of all
 published templates do this. It is the commonest reason why "tool calling does not work". The verdict says so
-(`prose`): described in words, the tools reach the model all the same.
+(`prompt-only`): described in words, the tools reach the model all the same.
 
-What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prose`) where the
+What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prompt`) where the
 template does not. A newer revision of the model's template may support tools.
 
 Example: a template that loops over `messages` and never reads `tools`.

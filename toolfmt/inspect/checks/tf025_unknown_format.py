@@ -12,7 +12,7 @@ format is derived from the calls and proven on others (TF092); the finding says 
 What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in the
 model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls, start from
 the format that the finding names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls
-allow it. Or describe the tools in the system prompt (`toolfmt render MODEL --strategy prose`): the model then writes
+allow it. Or describe the tools in the system prompt (`toolfmt render MODEL --strategy prompt`): the model then writes
 calls in a format that toolfmt reads.
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
@@ -93,5 +93,5 @@ def _format_file(call: str | None) -> str:
 
 def _without_parser(facts: Facts, *steps: str) -> str:
     """Return what to do about a format that no known parser reads. Empty steps are left out."""
-    system_prompt_step = "Or describe the tools in the system prompt: `toolfmt render MODEL --strategy prose`."
+    system_prompt_step = "Or describe the tools in the system prompt: `toolfmt render MODEL --strategy prompt`."
     return " ".join(filter(None, (_PARSER, *steps, system_prompt_step if facts.takes_prose else "")))

@@ -79,5 +79,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
             fix,
             first[alike].line,
-            healed_by=None if healed_by == "prose" else healed_by,
+            healed_by=None if healed_by == "prompt" else healed_by,
         )

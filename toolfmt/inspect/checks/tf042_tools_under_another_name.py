@@ -4,7 +4,7 @@ A request with `tools` succeeds and the model never hears of them. The template 
 of its own, a key of the system message, or a role.
 
 What to do: give the tools there, in the form that is told, or describe them in a system message (in toolfmt, strategy
-`prose`). A template with one more line (`set functions = tools | tojson`) would take both.
+`prompt`). A template with one more line (`set functions = tools | tojson`) would take both.
 
 Example: `{% if functions %}Functions: {{ functions }}{% endif %}` in a template that never reads `tools`.
 """
@@ -19,8 +19,8 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import HealedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "prose"
-_FIX = "Give the tools there, or render with toolfmt's strategy prose."
+HEALED_BY: HealedBy = "prompt"
+_FIX = "Give the tools there, or render with toolfmt's strategy prompt."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

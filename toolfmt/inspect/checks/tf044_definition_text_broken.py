@@ -8,7 +8,7 @@ Or the template prints the object itself instead of `tojson` of it: then it is P
 and `None`, which no JSON that the model has seen looks like.
 
 What to do: print the tools with `tojson`, unless the model was trained so. Until then write descriptions on one line
-and without quotes, or describe the tools in a system message (in toolfmt, strategy `prose`).
+and without quotes, or describe the tools in a system message (in toolfmt, strategy `prompt`).
 
 Example: `"description": "{{ tool.description }}"` instead of `"description": {{ tool.description | tojson }}`.
 """
@@ -25,7 +25,7 @@ from toolfmt.inspect.report.report import HealedBy, Severity
 from toolfmt.inspect.report.wording import around
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "prose"
+HEALED_BY: HealedBy = "prompt"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -34,7 +34,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     line = facts.capabilities["tools"].line
     if quoting is not None and quoting.answer == "no":
         change = "Write descriptions on one line and without quotes"
-        fix, healed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prose")
+        fix, healed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prompt")
         yield Diagnostic(
             f"Descriptions are written without escaping: {quoting.evidence}",
             fix,

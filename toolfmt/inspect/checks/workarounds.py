@@ -28,7 +28,7 @@ def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, HealedB
     finding then.
     """
     if facts.takes_prose:
-        return f"{change}{otherwise}.", "prose"
+        return f"{change}{otherwise}.", "prompt"
     no_prompt = (
         "The tools cannot be described in the system prompt, because the template takes no request without tools."
     )

@@ -49,11 +49,11 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 """How reliable tool calling is with the model as it is. `error`: it is not reliable, and `render` does not fix it by
 itself; `warning`: a plain client goes wrong, and `Finding.healed_by` names what fixes it; `note`: cost
 and taste."""
-HealedBy: TypeAlias = Literal["", "render", "prose", "setting", "request", "template"]
-"""What heals a finding: toolfmt's `render`, by itself; its strategy `prose`, where it is asked for; a setting of the
+HealedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "template"]
+"""What heals a finding: toolfmt's `render`, by itself; its strategy `prompt`, where it is asked for; a setting of the
 model's files or of the runtime; what the caller sends; an edit of the template that the finding spells out. Empty where
 nothing does, or where there is nothing to heal."""
-ToolsWord: TypeAlias = Literal["template", "adapted", "prose", "broken"]
+ToolsWord: TypeAlias = Literal["native", "adapted", "prompt-only", "broken"]
 
 CAPABILITIES = (
     "tools",
@@ -259,8 +259,8 @@ class Finding(JsonRecord):
 class Verdict(JsonRecord):
     """Whether a program can call tools with the model: `tools` in a word, `sentence` what works and what to do.
 
-    `template`: as the template is; `adapted`: with what `render` does for it; `prose`: the template shows no tools, and
-    described in words they work; `broken`: an error stands among the findings.
+    `native`: with the template as it is; `adapted`: with what `render` does for it; `prompt-only`: the template shows
+    no tools, and described in the system prompt they work; `broken`: there is an error among the findings.
     """
 
     tools: ToolsWord

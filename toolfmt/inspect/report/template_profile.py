@@ -15,7 +15,7 @@ from toolfmt.formats.registry import get, has_variant
 from toolfmt.formats.stored import from_text
 from toolfmt.inspect.report.turn_shape import TurnShape
 
-Strategy: TypeAlias = Literal["template", "prose"]
+Strategy: TypeAlias = Literal["template", "prompt"]
 
 
 _MOST_KEPT = 32
@@ -132,4 +132,4 @@ class TemplateProfile:
     @property
     def strategy(self) -> Strategy:
         """How tools go into a prompt: through the template where that puts them there."""
-        return "template" if self.takes_tools else "prose"
+        return "template" if self.takes_tools else "prompt"

@@ -14,7 +14,7 @@ from toolfmt.inspect.report.report import Finding, FormatDecision, Verdict
 from toolfmt.inspect.report.template_profile import Strategy
 
 _MOST_NAMED = 2
-_BY_TOOLFMT = ("render", "prose")
+_BY_TOOLFMT = ("render", "prompt")
 _WORDS = {"TF015": "object arguments spoiled", "TF016": "string arguments spoiled"}
 """Words for findings whose names tell one of several things that they find: refused, dropped or misprinted."""
 _OF_READING = frozenset({"TF022", "TF025", "TF026", "TF061"})
@@ -29,28 +29,28 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     healed = [finding for finding in findings if finding.severity == "warning" and finding.healed_by in _BY_TOOLFMT]
     if errors:
         return Verdict("broken", _broken(errors, renders=renders))
-    if strategy == "prose":
+    if strategy == "prompt":
         return Verdict(
-            "prose",
+            "prompt-only",
             "The template shows the model no tools. Described in words, as toolfmt's render does, they work; "
             f"{_asked_for(format)}.",
         )
-    in_words = [finding for finding in healed if finding.healed_by == "prose"]
+    in_words = [finding for finding in healed if finding.healed_by == "prompt"]
     if in_words and len(in_words) == len(healed):
         return Verdict(
             "adapted",
             f"Tools work through the template, but for {_named(healed)}, which toolfmt's render heals with the "
-            f"strategy prose; {_speaks(format)}.",
+            f"strategy prompt; {_speaks(format)}.",
         )
     if healed:
         others = [finding for finding in healed if finding not in in_words]
-        prose = f"; against {_named(in_words)} only its strategy prose helps" if in_words else ""
+        prose = f"; against {_named(in_words)} only its strategy prompt helps" if in_words else ""
         return Verdict(
             "adapted",
             f"Tools work through the template with what toolfmt's render adapts; {_speaks(format)}. "
             f"Without it, expect {_named(others)}{prose}.",
         )
-    return Verdict("template", f"Tools work through the template as it is; {_speaks(format)}.")
+    return Verdict("native", f"Tools work through the template as it is; {_speaks(format)}.")
 
 
 def _broken(errors: Sequence[Finding], *, renders: bool) -> str:

@@ -23,7 +23,7 @@ def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     where tools go in as words, since it is the tools' names then that tell what ends an answer, and where the format
     was derived, since nobody has its file yet.
     """
-    prose = facts.profile.strategy == "prose"
+    prose = facts.profile.strategy == "prompt"
     derived = facts.decided.decision.derived is not None
     placed = has_place(facts) and (prose or derived or facts.files.kind != "template")
     if placed and facts.decided.decision.name == format.name:
