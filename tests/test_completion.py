@@ -18,7 +18,7 @@ from toolfmt.cli.completion import Completed
 from toolfmt.cli.group import Commands
 from toolfmt.formats import formats
 
-_COMPLETED = re.compile("FILE|DIR|MODEL|FORMAT|CODE|PLACE|TARGET")
+_COMPLETED = re.compile("FILE|DIR|MODEL|FORMAT|CODE|TARGET")
 
 
 def items(*words: str) -> list[tuple[str, str]]:

@@ -74,8 +74,8 @@ def main() -> None:
     """
 
 
-@main.command(short_help="Tell what a model does with tools, and what will go wrong.")
-@click.argument("places", metavar="PLACE...", nargs=-1, required=True)
+@main.command(short_help="Report what a model does with tools, and what will go wrong.")
+@click.argument("places", metavar="MODEL...", nargs=-1, required=True)
 @_as_json
 @click.option(
     "--output-format", type=click.Choice(["text", "json", "sarif"]), help="How to print; text unless --json is given."
@@ -118,13 +118,13 @@ def main() -> None:
 )
 @_trusted
 def inspect(**given: Any) -> int:
-    """Tell what the model in a PLACE can do, which format it speaks, and what will go wrong.
+    """Report what MODEL can do with tools, which tool-call format it uses, and what will go wrong.
 
-    A place is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several places, or a
-    folder with models in it or below it, are shown as a table with one row per model. With --json, each model is
-    printed as one JSON line when it is done.
+    MODEL is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several models, or a folder
+    with models in it or below it, are shown as a table with one row per model. With --json, each model is printed as
+    one JSON line when it is done.
 
-    --continue FILE is for thousands of places: a run that was cut off goes on where it stopped.
+    --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 
     Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
     inspected.

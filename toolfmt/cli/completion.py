@@ -81,6 +81,5 @@ _COMPLETERS: dict[str, Completer] = {
     "MODEL": _files,
     "MODEL|FORMAT|FILE": _formats_or_files,
     "NAME|FILE": _formats_or_files,
-    "PLACE": _files,
     "TARGET": _formats_or_files,
 }
