@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolfmt.testing.fuzzing import Fuzz
-from toolfmt.testing.targets import InProcess
+from toolfmt.testing.targets import InProcessTarget
 
 PACKAGE = Path(__file__).parent.parent / "toolfmt"
 _OWN = re.compile(r"\btoolfmt(?=\.formats\b)")
@@ -163,7 +163,7 @@ def caught(module: str, mutation: Mutation, seconds: float, seed: int) -> tuple[
     """How the mutation was caught (empty: it was not), with how many answers, and after how long; in all formats."""
     answers, begun = 0, time.monotonic()
     for format in mutation.formats:
-        with InProcess(f"{module}:{format}", timeout=5) as target:
+        with InProcessTarget(f"{module}:{format}", timeout=5) as target:
             search = Fuzz(target, (format,), seed)
             for _ in search.run(seconds / len(mutation.formats)):
                 if search.faults:

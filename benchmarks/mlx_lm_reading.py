@@ -43,7 +43,7 @@ class MlxLmParser:
     def read(self, pieces: Iterable[str], tools: Sequence[Any]) -> list[tuple[Any, Any]]:
         """The calls, as (name, arguments), of an answer that arrives in these pieces."""
         without_reasoning = for_mlx_lm.wrapper(self._module, {})
-        reader = for_mlx_lm.Reader(self._module, without_reasoning, tools, dropped=Exception)
+        reader = for_mlx_lm.MlxLmReader(self._module, without_reasoning, tools, dropped=Exception)
         events = [event for piece in pieces for event in reader.feed(piece)]
         return [(name, _object(arguments)) for name, arguments in calls_of([*events, *reader.finish()])]
 

@@ -28,7 +28,14 @@ from toolfmt import parse
 from toolfmt.errors import NoResponseTemplate
 from toolfmt.formats import Parser, ToolCallFormat, formats
 from toolfmt.formats.declared import from_response_template
-from toolfmt.integrations.verified_templates import LIMITS, Case, hard_cases, misread, plain_cases, response_template
+from toolfmt.integrations.verified_templates import (
+    LIMITS,
+    OutputCase,
+    hard_cases,
+    misread,
+    plain_cases,
+    response_template,
+)
 from toolfmt.messages.message import Message
 
 STOP = "<|end_of_this_turn|>"
@@ -39,7 +46,7 @@ def every_format() -> Iterator[ToolCallFormat]:
         yield from (format.with_variant(variant) for variant in ("", *format.variants))
 
 
-def toolfmt_misreads(format: ToolCallFormat, case: Case) -> bool:
+def toolfmt_misreads(format: ToolCallFormat, case: OutputCase) -> bool:
     """Whether toolfmt's own parser makes something else of the answer, in one piece or in single characters."""
     parser = Parser(format, tools=case.tools, stop=[STOP])
     events = [event for character in case.answer for event in parser.feed(character)]
@@ -53,7 +60,7 @@ def _says(message: Message) -> tuple[str, str, list[str]]:
     return (message.content or "").strip(), (message.reasoning or "").strip(), calls
 
 
-def _wanted(case: Case) -> tuple[str, str, list[str]]:
+def _wanted(case: OutputCase) -> tuple[str, str, list[str]]:
     return case.content, case.reasoning, [json.dumps(call, sort_keys=True) for call in case.calls]
 
 

@@ -73,7 +73,7 @@ def vllm_streamed(
     reasoning_parser: str | None = None,
 ) -> Told:
     """A stream, a token a step. `cut` is an answer whose tokens ran out."""
-    chat = for_vllm.Chat(name, tokenizer, tools, reasoning_parser=reasoning_parser)
+    chat = for_vllm.VllmRequest(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     content = reasoning = ""
     reason = None
     pieces: list[Piece] = []
@@ -91,14 +91,14 @@ def vllm_whole(
     name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any], *, reasoning_parser: str | None = None
 ) -> Told:
     """A whole answer."""
-    chat = for_vllm.Chat(name, tokenizer, tools, reasoning_parser=reasoning_parser)
+    chat = for_vllm.VllmRequest(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     text, ids = "".join(text for _, text in tokens), [token for token, _ in tokens]
     reasoning, content, calls = chat.whole(text, ids)
     return Told(content or "", [(call.name, call.arguments) for call in calls], None, reasoning or "")
 
 
 def sglang_streamed(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
-    chat = for_sglang.Chat(name, tokenizer, tools)
+    chat = for_sglang.SglangRequest(name, tokenizer, tools)
     content = ""
     pieces: list[Piece] = []
     for said, items in (*(chat.step(text) for _, text in tokens), chat.end()):
@@ -108,7 +108,7 @@ def sglang_streamed(name: str, tokenizer: Any, tokens: Sequence[Token], tools: S
 
 
 def sglang_whole(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
-    return Told(*for_sglang.Chat(name, tokenizer, tools).whole("".join(text for _, text in tokens)))
+    return Told(*for_sglang.SglangRequest(name, tokenizer, tools).whole("".join(text for _, text in tokens)))
 
 
 def _calls(pieces: Iterable[Piece]) -> list[tuple[str, str]]:

@@ -28,15 +28,15 @@ from toolfmt.errors import CannotWrite, ToolfmtError
 from toolfmt.formats import FORMATS
 from toolfmt.formats.samples import sample, wanted
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.probe.segments import Stretch, added, overlaid
-from toolfmt.inspect.report.report import Finding, Piece, PieceKind, Report
+from toolfmt.inspect.probe.segments import PromptSegment, added, overlaid
+from toolfmt.inspect.report.report import Finding, Report, SampleSpan, SampleSpanKind
 from toolfmt.messages.events import Event, ToolCallEnd, ToolCallStart
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.render import prompt as rendering
 
 TEMPLATE = "chat_template.jinja"
 _FILES = (TEMPLATE, "config.json", "generation_config.json", "tokenizer_config.json")
-_KINDS: Mapping[str, PieceKind] = {
+_KINDS: Mapping[str, SampleSpanKind] = {
     "": "tools",
     "system": "system",
     "developer": "system",
@@ -209,7 +209,7 @@ def _drawn(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[dict[
     ]
 
 
-def pieces(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> Iterator[Piece]:
+def pieces(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> Iterator[SampleSpan]:
     """What each stretch of the prompt is; the pieces join to the prompt, or to as much of it as is shown.
 
     The texts of the request stand where rendering has found them; a call is what the parser reads as one between them,
@@ -217,15 +217,15 @@ def pieces(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> Iterator[P
     """
     texts = _texts(prompt)
     layers = [_generation(model, prompt, asked), _tool_stretches(model, prompt, asked, texts), texts, _calls(prompt)]
-    stretches: list[Stretch] = []
+    stretches: list[PromptSegment] = []
     for layer in layers:
         stretches = overlaid(stretches, layer)
     text, at = prompt.text[:_MOST_SHOWN], 0
-    for stretch in [*stretches, Stretch(len(text), len(text), "frame")]:
+    for stretch in [*stretches, PromptSegment(len(text), len(text), "frame")]:
         if text[at : stretch.begin]:
-            yield Piece("frame", text[at : stretch.begin])
+            yield SampleSpan("frame", text[at : stretch.begin])
         if text[stretch.begin : stretch.end]:
-            yield Piece(stretch.kind, text[stretch.begin : stretch.end], stretch.name)
+            yield SampleSpan(stretch.kind, text[stretch.begin : stretch.end], stretch.name)
         at = stretch.end
 
 
@@ -237,24 +237,26 @@ def _otherwise(model: Model, asked: Mapping[str, Any], **options: Any) -> str | 
         return None
 
 
-def _generation(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[Stretch]:
+def _generation(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[PromptSegment]:
     other = _otherwise(model, asked, add_generation_prompt=False)
     if other is None or other == prompt.text:
         return []
     begin = max([common_prefix(prompt.text, other), *(span.end for span in prompt.spans)])
-    return [Stretch(begin, len(prompt.text), "generation")] if begin < len(prompt.text) else []
+    return [PromptSegment(begin, len(prompt.text), "generation")] if begin < len(prompt.text) else []
 
 
-def _texts(prompt: Prompt) -> list[Stretch]:
+def _texts(prompt: Prompt) -> list[PromptSegment]:
     """What the messages say, in order; of two texts that overlap the first."""
-    texts: list[Stretch] = []
+    texts: list[PromptSegment] = []
     for span in sorted(prompt.spans, key=lambda span: (span.begin, -span.end)):
         if span.message >= 0 and (not texts or span.begin >= texts[-1].end):
-            texts.append(Stretch(span.begin, span.end, _KINDS.get(span.role, "user")))
+            texts.append(PromptSegment(span.begin, span.end, _KINDS.get(span.role, "user")))
     return texts
 
 
-def _tool_stretches(model: Model, prompt: Prompt, asked: Mapping[str, Any], texts: Sequence[Stretch]) -> list[Stretch]:
+def _tool_stretches(
+    model: Model, prompt: Prompt, asked: Mapping[str, Any], texts: Sequence[PromptSegment]
+) -> list[PromptSegment]:
     """Where tools are told: what is not there without them, and holds a text of a definition."""
     defined = [(span.begin, span.end) for span in prompt.spans if span.message < 0]
     if not defined:
@@ -263,30 +265,30 @@ def _tool_stretches(model: Model, prompt: Prompt, asked: Mapping[str, Any], text
     anchors = [prompt.text[text.begin : text.end] for text in texts if text.kind != "answer"]
     beyond = [] if other is None else added(prompt.text, other, anchors)
     told = [span for span in beyond if any(span[0] <= begin < span[1] for begin, _ in defined)]
-    joined: list[Stretch] = []
+    joined: list[PromptSegment] = []
     for begin, end in sorted([*told, *defined]):
         last = joined[-1] if joined else None
         if last is not None and begin - last.end < _NEAR and not _between(texts, last.end, begin):
-            joined[-1] = Stretch(last.begin, max(last.end, end), "tools")
+            joined[-1] = PromptSegment(last.begin, max(last.end, end), "tools")
         else:
-            joined.append(Stretch(begin, end, "tools"))
+            joined.append(PromptSegment(begin, end, "tools"))
     return joined
 
 
-def _between(texts: Sequence[Stretch], begin: int, end: int) -> bool:
+def _between(texts: Sequence[PromptSegment], begin: int, end: int) -> bool:
     return any(begin <= text.begin < end for text in texts)
 
 
-def _calls(prompt: Prompt) -> list[Stretch]:
+def _calls(prompt: Prompt) -> list[PromptSegment]:
     """The calls of the conversation: between what stands before the texts of a message with calls, and behind them."""
     known = prompt.tool_call_format
     if known is None:
         return []
-    found: list[Stretch] = []
+    found: list[PromptSegment] = []
     for message in dict.fromkeys(span.message for span in prompt.spans if span.role == "assistant"):
         begin, end = _around(prompt, message)
         found += [
-            Stretch(begin + first, begin + last, "call", name)
+            PromptSegment(begin + first, begin + last, "call", name)
             for first, last, name in _calls_in(prompt.text[begin:end], known, prompt.tools)
         ]
     return overlaid([], sorted(found, key=lambda call: call.begin))

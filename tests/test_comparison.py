@@ -19,7 +19,7 @@ from toolfmt.cli.commands import main
 from toolfmt.cli.diff_command import DifferenceSelection
 from toolfmt.cli.printing.diff import comparison_text
 from toolfmt.inspect.checks import UnknownCode, about_files
-from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange, _is_setting, compare
+from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange, _is_setting, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import (
     Advice,
@@ -60,7 +60,7 @@ def places(directory: Path, a: str, b: str) -> tuple[str, str]:
     return str(directory / "a"), str(directory / "b")
 
 
-def all_changes(comparison: Comparison) -> tuple[Change, ...]:
+def all_changes(comparison: Comparison) -> tuple[ReportChange, ...]:
     return (*comparison.behaviour.changes, *comparison.settings.changes)
 
 
@@ -196,10 +196,10 @@ def test_what_an_answer_needs_is_compared() -> None:
     a = report("a")
     b = replace(a, strategy="prompt", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
     assert compare(a, b).behaviour.changes == (
-        Change("strategy", "template", "prompt"),
-        Change("prefill", "", "<think>"),
+        ReportChange("strategy", "template", "prompt"),
+        ReportChange("prefill", "", "<think>"),
     )
-    assert compare(a, b).settings.changes == (Change("stop", [], ["<end>"]),)
+    assert compare(a, b).settings.changes == (ReportChange("stop", [], ["<end>"]),)
     changes = compare(a, replace(a, template=None)).behaviour.changes
     assert [change.what for change in changes] == ["template", "variables"]
 
@@ -256,24 +256,24 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("change", "same_text", "setting"),
     [
-        (Change("stop", [], ["x"]), False, True),
-        (Change("details.stop", None, None), False, True),
-        (Change("details.stops", None, None), False, False),
-        (Change("runtimes.vLLM", "x", None), False, True),
-        (Change("tokens", "a", "b"), False, True),
-        (Change("tokens.markers.<x>", {}, {}), False, True),
-        (Change("tokens.total", 1, 2), True, True),
-        (Change("tokens.total", 1, 2), False, False),
-        (Change("tokens.tools.f", 1, 2), None, False),
-        (Change("format.confidence", "declared", "verified"), False, True),
-        (Change("format.confidence", "verified", "model-type"), False, True),
-        (Change("format.confidence", "verified", "signature"), True, False),
-        (Change("format", "json", "lfm2"), True, False),
-        (Change("capabilities.system", None, None), True, False),
-        (Change("prefill", "", "<think>"), True, False),
+        (ReportChange("stop", [], ["x"]), False, True),
+        (ReportChange("details.stop", None, None), False, True),
+        (ReportChange("details.stops", None, None), False, False),
+        (ReportChange("runtimes.vLLM", "x", None), False, True),
+        (ReportChange("tokens", "a", "b"), False, True),
+        (ReportChange("tokens.markers.<x>", {}, {}), False, True),
+        (ReportChange("tokens.total", 1, 2), True, True),
+        (ReportChange("tokens.total", 1, 2), False, False),
+        (ReportChange("tokens.tools.f", 1, 2), None, False),
+        (ReportChange("format.confidence", "declared", "verified"), False, True),
+        (ReportChange("format.confidence", "verified", "model-type"), False, True),
+        (ReportChange("format.confidence", "verified", "signature"), True, False),
+        (ReportChange("format", "json", "lfm2"), True, False),
+        (ReportChange("capabilities.system", None, None), True, False),
+        (ReportChange("prefill", "", "<think>"), True, False),
     ],
 )
-def test_what_is_a_setting(change: Change, same_text: bool | None, setting: bool) -> None:
+def test_what_is_a_setting(change: ReportChange, same_text: bool | None, setting: bool) -> None:
     assert _is_setting(change, same_text) is setting
 
 
@@ -302,9 +302,9 @@ def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
     )
     other = replace(sections, runtime_support=(RuntimeSupport("vLLM", "x", "y", False),))
     changes = compare(replace(a, sections=sections), a).settings.changes
-    assert changes == (Change("runtimes.vLLM", "--tool-call-parser x", None),)
+    assert changes == (ReportChange("runtimes.vLLM", "--tool-call-parser x", None),)
     changes = compare(replace(a, sections=sections), replace(a, sections=other)).settings.changes
-    assert changes == (Change("runtime_support.vLLM", {"right": None}, {"right": False}),)
+    assert changes == (ReportChange("runtime_support.vLLM", {"right": None}, {"right": False}),)
 
 
 # --- what is told and counts

@@ -8,7 +8,7 @@ from test_tool_parts import text, tool
 
 from toolfmt.errors import NotDelivered
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.probe.differences import Change, change, first_change
+from toolfmt.inspect.probe.differences import TextChange, change, first_change
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.sections.definitions import PARTS
 from toolfmt.inspect.sections.escaping import QUOTED, how_quoted
@@ -274,24 +274,24 @@ def test_a_description_between_quotes_is_a_finding_and_an_escape_a_note() -> Non
 
 
 def test_a_change_is_what_is_not_shared_at_either_end() -> None:
-    assert change("a b c", "a x c") == Change("b", "x", at_end=False)
-    assert change("a c", "a b c") == Change("", "b ", at_end=False)
-    assert change("a", "a b") == Change("", " b", at_end=True)
-    assert change("same", "same") == Change("", "", at_end=True)
+    assert change("a b c", "a x c") == TextChange("b", "x", at_end=False)
+    assert change("a c", "a b c") == TextChange("", "b ", at_end=False)
+    assert change("a", "a b") == TextChange("", " b", at_end=True)
+    assert change("same", "same") == TextChange("", "", at_end=True)
 
 
 def test_a_change_goes_to_the_ends_of_words() -> None:
-    assert change('"string"', '"strict"') == Change("string", "strict", at_end=False)
+    assert change('"string"', '"strict"') == TextChange("string", "strict", at_end=False)
 
 
 def test_of_several_changes_the_first_is_told() -> None:
     between = " some words that both of them have "
-    assert first_change("one" + between + "two", "six" + between + "ten") == Change("one", "six", at_end=False)
+    assert first_change("one" + between + "two", "six" + between + "ten") == TextChange("one", "six", at_end=False)
 
 
 def test_a_megabyte_is_compared_quickly() -> None:
     long = "ab " * 400_000
-    assert change(long + "x " + long, long + "y " + long) == Change("x", "y", at_end=False)
+    assert change(long + "x " + long, long + "y " + long) == TextChange("x", "y", at_end=False)
 
 
 def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None:

@@ -32,7 +32,7 @@ from toolfmt.formats.value_writers import (
 from toolfmt.formats.values import CODE, CODE_CALL, LITERAL, QUOTED_JSON, BetweenMarks
 from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.format.derive import candidates
-from toolfmt.inspect.format.derive.candidates import Derivation
+from toolfmt.inspect.format.derive.candidates import Candidates
 from toolfmt.inspect.format.derive.engine_drafts import made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.reasons import Refused
@@ -88,11 +88,11 @@ def pairs(one: str) -> str:
     return PAIRS.replace("@", one)
 
 
-def derivation(source: str) -> Derivation:
+def derivation(source: str) -> Candidates:
     renders = Renders(ChatTemplate(source), STAND_INS)
     shape, _ = find_shape(renders)
     assert shape is not None
-    return Derivation(renders, shape)
+    return Candidates(renders, shape)
 
 
 def first(source: str) -> ToolCallFormat:
@@ -644,13 +644,13 @@ def test_a_second_call_in_another_form_is_refused() -> None:
 def test_a_value_that_is_not_written_is_refused() -> None:
     source = template("<act>{{ f.name }}{% for k, v in f.arguments.items() %}<k>{{ k }}</k>{% endfor %}</act>")
     with pytest.raises(Refused, match="the value of a call does not stand in the answer"):
-        Derivation(Renders(ChatTemplate(source), STAND_INS), TurnShape())
+        Candidates(Renders(ChatTemplate(source), STAND_INS), TurnShape())
 
 
 def test_a_prompt_that_is_too_long_is_refused() -> None:
     source = "{{ 'x' * 200001 }}" + template(*_ACT)
     with pytest.raises(Refused, match="longer than 200,000 characters"):
-        Derivation(Renders(ChatTemplate(source), STAND_INS), TurnShape())
+        Candidates(Renders(ChatTemplate(source), STAND_INS), TurnShape())
 
 
 _ACT = ("<act>{{ f.name }}<with>" + JSON + "</act>",)
@@ -883,7 +883,7 @@ def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
         renders = _Damaged(ChatTemplate(source), STAND_INS)
         renders.seed = seed
         try:
-            found = list(Derivation(renders, shape).candidates())
+            found = list(Candidates(renders, shape).candidates())
         except Refused:
             continue
         assert len(found) <= 24
@@ -908,5 +908,5 @@ BLANKS = {
 def test_long_stretches_cost_no_time(where: str) -> None:
     shape = TurnShape()
     begin = time.process_time()
-    list(Derivation(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
+    list(Candidates(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
     assert time.process_time() - begin < 0.4

@@ -14,13 +14,13 @@ from click.testing import CliRunner, Result
 from model_cases import MODELS, made
 
 import toolfmt
-from toolfmt._util.typed_json import Unreadable
+from toolfmt._util.typed_json import UnreadableJson
 from toolfmt.cli.commands import main
 from toolfmt.cli.printing.report import report_text
 from toolfmt.errors import LimitHit
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.stored import from_text
-from toolfmt.inspect.derive_model import Derivation
+from toolfmt.inspect.derive_model import DerivationResult
 from toolfmt.inspect.format import near_miss
 from toolfmt.inspect.format.decision import decide
 from toolfmt.inspect.inspection import inspect_template
@@ -264,18 +264,23 @@ def test_known_formats_alone_are_asked_where_nothing_is_to_be_derived() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [Derivation(), Derivation(DerivedFormat("tags", 1, 1, (), "{}")), Derivation(why_not="", known="json")]
+    "answer",
+    [
+        DerivationResult(),
+        DerivationResult(DerivedFormat("tags", 1, 1, (), "{}")),
+        DerivationResult(why_not="", known="json"),
+    ],
 )
-def test_what_no_derivation_says_is_no_answer_of_a_worker(answer: Derivation) -> None:
-    with pytest.raises(Unreadable):
+def test_what_no_derivation_says_is_no_answer_of_a_worker(answer: DerivationResult) -> None:
+    with pytest.raises(UnreadableJson):
         DERIVE.check(answer)
 
 
 def test_a_derived_format_and_a_reason_against_it_are_no_answer_of_a_worker() -> None:
     derived = toolfmt.load(OWN).inspect().format.derived
-    DERIVE.check(Derivation(derived))
-    with pytest.raises(Unreadable):
-        DERIVE.check(Derivation(derived, why_not="it is none"))
+    DERIVE.check(DerivationResult(derived))
+    with pytest.raises(UnreadableJson):
+        DERIVE.check(DerivationResult(derived, why_not="it is none"))
 
 
 def test_of_a_template_alone_the_parser_is_made_of_its_file_and_reads_what_the_line_says(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ import tiny_models  # noqa: E402  it needs mlx
 
 from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
 from toolfmt.integrations import mlx_server as for_mlx_server  # noqa: E402  it needs mlx-lm
-from toolfmt.integrations.mlx_server import Options  # noqa: E402  it needs mlx-lm
+from toolfmt.integrations.mlx_server import ServerOptions  # noqa: E402  it needs mlx-lm
 from toolfmt.integrations.streaming import Stream  # noqa: E402  after the import that may skip
 
 TOOLS: list[Any] = [
@@ -392,11 +392,11 @@ def reciting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-STREAMED = Options()
+STREAMED = ServerOptions()
 
 
 @contextmanager
-def served(model: Path | str, *arguments: str, options: Options = STREAMED) -> Iterator[str]:
+def served(model: Path | str, *arguments: str, options: ServerOptions = STREAMED) -> Iterator[str]:
     """The server on a port of this machine, as `main` runs it."""
     server: Any = importlib.import_module("mlx_lm.server")
     listening: Queue[ThreadingHTTPServer] = Queue()
@@ -431,7 +431,7 @@ def address(directories: dict[str, Path]) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def whole_calls(directories: dict[str, Path]) -> Iterator[str]:
-    with served(directories["glm"], options=Options(whole_calls=True, rejected="drop")) as url:
+    with served(directories["glm"], options=ServerOptions(whole_calls=True, rejected="drop")) as url:
         yield url
 
 
@@ -714,7 +714,7 @@ def test_the_format_that_is_given_is_for_calls_and_not_for_what_is_told_in_words
     reciting: Path, loaded: dict[str, Loaded], directories: dict[str, Path]
 ) -> None:
     def format_of(directory: Path, prompt: toolfmt.Prompt | None, given: str | None) -> str:
-        generator: Any = SimpleNamespace(options=Options(format=None if given is None else get(given)))
+        generator: Any = SimpleNamespace(options=ServerOptions(format=None if given is None else get(given)))
         request = SimpleNamespace(tools=TOOLS)
         model = toolfmt.load(directory, trusted=True)
         return for_mlx_server.Generator._parser(generator, model, prompt, request, "").format.name
@@ -736,7 +736,7 @@ def test_a_format_that_is_not_known_is_told_once(tmp_path: Path, caplog: pytest.
     alone.write_text(called + WITHOUT_TOOLS, encoding="utf-8")
     for given, told in ((None, 1), (get("glm4"), 0)):
         caplog.clear()
-        generator: Any = SimpleNamespace(options=Options(format=given), _template="", _models={})
+        generator: Any = SimpleNamespace(options=ServerOptions(format=given), _template="", _models={})
         for _ in range(2):
             for_mlx_server.Generator._model(generator, str(alone))
         lines = [record.getMessage() for record in caplog.records]

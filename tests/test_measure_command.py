@@ -26,7 +26,7 @@ from model_cases import MODELS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.cli.measure import Answer, Measurement, Plan, Rate, named, scenarios, tools
+from toolfmt.cli.measure import Measurement, MeasurementPlan, Rate, SubjectResponse, named, scenarios, tools
 from toolfmt.cli.measure.subject import Sampling
 from toolfmt.cli.printing.measure import measured_text
 
@@ -195,7 +195,7 @@ def test_the_table_shows_the_rates_above_their_intervals() -> None:
     ("count", "told"), [(0, "0 %"), (1, "1 %"), (5, "1 %"), (450, "50 %"), (899, "99 %"), (900, "100 %")]
 )
 def test_some_are_never_told_as_none_nor_nearly_all_as_all(count: int, told: str) -> None:
-    measurement = Measurement("it", Plan((ORDER,), 1, ["direct"], ["prompt"]))
+    measurement = Measurement("it", MeasurementPlan((ORDER,), 1, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
     tally.rates["called"] = Rate(count, 900)
     assert told in [line.removeprefix("direct").strip() for line in measured_text(measurement, 80, False).splitlines()]
@@ -694,11 +694,11 @@ def test_a_directory_is_measured_in_this_process(tiny: str, runtime: str) -> Non
     assert expected == counts(cell)
 
 
-def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> Answer:
-    from toolfmt.cli.measure.in_process import InProcess
+def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> SubjectResponse:
+    from toolfmt.cli.measure.in_process import InProcessSubject
 
-    (asked, *_) = Plan((ORDER,), 1, [wording], ["template"]).questions()
-    return InProcess(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(asked, seed)
+    (asked, *_) = MeasurementPlan((ORDER,), 1, [wording], ["template"]).questions()
+    return InProcessSubject(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(asked, seed)
 
 
 def test_an_answer_that_runs_out_of_tokens_is_told_as_cut(tiny: str) -> None:

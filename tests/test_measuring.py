@@ -13,15 +13,15 @@ import pytest
 
 from toolfmt.agent.validation import invalid_schema
 from toolfmt.cli.measure import (
-    Answer,
     Judgement,
     Measurement,
+    MeasurementPlan,
     NotAnswered,
     NotReached,
-    Outcome,
-    Plan,
     Question,
+    QuestionOutcome,
     Rate,
+    SubjectResponse,
     judge,
     named,
     outcomes,
@@ -106,7 +106,7 @@ def test_a_scenario_asks_in_both_wordings_for_calls_that_fit_and_are_not_invente
     for wording in scenario.questions:
         asked = question(scenario.name, wording)
         expected = Judgement(True, True, True, False, False)
-        assert expected == judge(asked, Answer(Message(None, None, calls)))
+        assert expected == judge(asked, SubjectResponse(Message(None, None, calls)))
 
 
 @pytest.mark.parametrize("scenario", WITH_TOOLS, ids=lambda scenario: scenario.name)
@@ -185,30 +185,35 @@ TWICE = Judgement(True, True, False, False, False)
     ],
 )
 def test_an_answer_to_a_question_is_judged(calls: list[ToolCall], expected: Judgement) -> None:
-    assert expected == judge(question(), Answer(Message("Well.", None, calls)))
+    assert expected == judge(question(), SubjectResponse(Message("Well.", None, calls)))
 
 
 def test_both_tools_of_a_scenario_have_to_be_called() -> None:
     two = Scenario("two", {"neutral": "?"}, ({"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}))
     asked = Question(Cell("template", "auto", "neutral"), two, 0)
-    told = [judge(asked, Answer(Message(None, None, [call(name) for name in names]))) for names in ("a", "ab", "abc")]
+    told = [
+        judge(asked, SubjectResponse(Message(None, None, [call(name) for name in names])))
+        for names in ("a", "ab", "abc")
+    ]
     assert [one.right_tool for one in told] == [False, True, False]
 
 
 def test_where_no_tool_helps_only_the_call_counts() -> None:
     asked = question("poem", "no-tool")
-    assert Judgement(True, rejected=False) == judge(asked, Answer(Message(None, None, [RIGHT])))
+    assert Judgement(True, rejected=False) == judge(asked, SubjectResponse(Message(None, None, [RIGHT])))
 
 
 def test_a_rejection_counts_beside_a_call_and_only_where_it_would_be_seen() -> None:
     broken = Message("", None, [RIGHT], [Rejected(1, "malformed_syntax", (0, 1), "x")])
-    assert Judgement(True, True, True, False, True) == judge(question(), Answer(broken))
-    assert Judgement(True, True, True, False, None) == judge(question(), Answer(broken, rejections_known=False))
+    assert Judgement(True, True, True, False, True) == judge(question(), SubjectResponse(broken))
+    assert Judgement(True, True, True, False, None) == judge(
+        question(), SubjectResponse(broken, rejections_known=False)
+    )
 
 
 @pytest.mark.parametrize(("left", "told"), [(None, None), (0, False), (2, True)])
 def test_a_call_left_in_the_text_counts_where_somebody_looked(left: int | None, told: bool | None) -> None:
-    assert Judgement(False, rejected=False, left_in_text=told) == judge(question(), Answer(Message("x"), left))
+    assert Judgement(False, rejected=False, left_in_text=told) == judge(question(), SubjectResponse(Message("x"), left))
 
 
 @pytest.mark.parametrize(
@@ -225,13 +230,13 @@ def test_a_call_left_in_the_text_counts_where_somebody_looked(left: int | None, 
 )
 def test_a_result_is_misread_where_its_fact_is_not_in_the_answer(content: str | None, misread: bool) -> None:
     asked = question(returned=True)
-    assert Judgement(misread_result=misread) == judge(asked, Answer(Message(content, "17.3", [RIGHT])))
+    assert Judgement(misread_result=misread) == judge(asked, SubjectResponse(Message(content, "17.3", [RIGHT])))
 
 
 def test_every_fact_has_to_be_told() -> None:
     asked = question("two-forecasts", returned=True)
     answers = {"13 and 19 degrees": False, "13 degrees in both": True, "19 degrees": True}
-    assert answers == {said: judge(asked, Answer(Message(said))).misread_result for said in answers}
+    assert answers == {said: judge(asked, SubjectResponse(Message(said))).misread_result for said in answers}
 
 
 @pytest.mark.parametrize(
@@ -298,7 +303,7 @@ def test_an_unknown_tool_takes_no_arguments() -> None:
 
 
 def test_the_cells_are_those_that_can_be_asked() -> None:
-    cells = Plan(scenarios(), 1).cells()
+    cells = MeasurementPlan(scenarios(), 1).cells()
     direct, neutral, none = "direct", "neutral", "no-tool"
     template = [("left out", direct), ("left out", neutral), ("left out", none)]
     template += [("auto", direct), ("auto", neutral), ("auto", none), ("required", direct), ("required", neutral)]
@@ -308,13 +313,15 @@ def test_the_cells_are_those_that_can_be_asked() -> None:
 
 
 def test_a_cell_that_no_scenario_fills_is_none() -> None:
-    assert Plan(named(("poem",)), 1, ["direct"]).cells() == []
-    assert Plan(named(("order",)), 1, strategies=["prompt"], tool_choices=["auto"]).cells() == []
-    assert [cell.wording for cell in Plan(named(("order",)), 1, ["neutral"], ["prompt"]).cells()] == ["neutral"]
+    assert MeasurementPlan(named(("poem",)), 1, ["direct"]).cells() == []
+    assert MeasurementPlan(named(("order",)), 1, strategies=["prompt"], tool_choices=["auto"]).cells() == []
+    assert [cell.wording for cell in MeasurementPlan(named(("order",)), 1, ["neutral"], ["prompt"]).cells()] == [
+        "neutral"
+    ]
 
 
 def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> None:
-    plan = Plan(named(("order", "poem")), 2, tool_choices=["left out", "required"], strategies=["template"])
+    plan = MeasurementPlan(named(("order", "poem")), 2, tool_choices=["left out", "required"], strategies=["template"])
     told = [
         (one.run, one.scenario.name, one.cell.tool_choice, one.cell.wording, one.returned) for one in plan.questions()
     ]
@@ -339,27 +346,27 @@ class Scripted:
     name = "scripted"
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
 
-    def __init__(self, say: Callable[[Question], Answer]) -> None:
+    def __init__(self, say: Callable[[Question], SubjectResponse]) -> None:
         self._say = say
         self.asked: list[tuple[Question, int]] = []
 
-    def ask(self, question: Question, seed: int) -> Answer:
+    def ask(self, question: Question, seed: int) -> SubjectResponse:
         self.asked.append((question, seed))
         return self._say(question)
 
 
-def right(question: Question) -> Answer:
+def right(question: Question) -> SubjectResponse:
     if question.returned:
-        return Answer(Message(" ".join(question.scenario.facts)))
+        return SubjectResponse(Message(" ".join(question.scenario.facts)))
     calls = [call(one["name"], **one["arguments"]) for one in question.scenario.calls]
-    return Answer(Message(None, None, calls), cut=question.run == 1)
+    return SubjectResponse(Message(None, None, calls), cut=question.run == 1)
 
 
-def fails(question: Question) -> Answer:
+def fails(question: Question) -> SubjectResponse:
     raise NotAnswered(f"no {question.cell.wording}")
 
 
-def counted(subject: Scripted, plan: Plan, **options: Any) -> Measurement:
+def counted(subject: Scripted, plan: MeasurementPlan, **options: Any) -> Measurement:
     measurement = Measurement("it", plan)
     for outcome in outcomes(subject, measurement.questions, **options):
         measurement.add(outcome)
@@ -369,7 +376,7 @@ def counted(subject: Scripted, plan: Plan, **options: Any) -> Measurement:
 @pytest.mark.parametrize("parallel", [1, 3])
 def test_what_is_asked_is_counted_whatever_is_asked_at_once(parallel: int) -> None:
     subject = Scripted(right)
-    plan = Plan(named(("order", "sum")), 4, strategies=["prompt"])
+    plan = MeasurementPlan(named(("order", "sum")), 4, strategies=["prompt"])
     measurement = counted(subject, plan, seed=7, parallel=parallel)
     told = measurement.to_dict()
     assert told["questions"] == {"all": 20, "asked": 20}
@@ -390,7 +397,7 @@ def test_what_is_asked_is_counted_whatever_is_asked_at_once(parallel: int) -> No
 
 def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
     subject = Scripted(lambda one: fails(one) if one.cell.wording == "direct" else right(one))
-    measurement = counted(subject, Plan(named(("order",)), 5, ["direct", "neutral"], ["prompt"]))
+    measurement = counted(subject, MeasurementPlan(named(("order",)), 5, ["direct", "neutral"], ["prompt"]))
     direct, neutral = measurement.tallies.values()
     assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.not_asked, direct.answers)
     assert (Counter(), 0, 10) == (neutral.failures, neutral.not_asked, neutral.answers)
@@ -402,12 +409,12 @@ def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
 
 def test_a_cell_that_has_answered_is_never_given_up() -> None:
     subject = Scripted(lambda one: right(one) if one.run == 0 and not one.returned else fails(one))
-    measurement = counted(subject, Plan(named(("order",)), 5, ["direct"], ["prompt"]))
+    measurement = counted(subject, MeasurementPlan(named(("order",)), 5, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
     assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.not_asked, tally.answers)
 
 
-def nobody(question: Question) -> Answer:
+def nobody(question: Question) -> SubjectResponse:
     raise NotReached("gone")
 
 
@@ -415,28 +422,28 @@ def nobody(question: Question) -> Answer:
 def test_where_nobody_is_there_nothing_more_is_asked(parallel: int) -> None:
     subject = Scripted(nobody)
     with pytest.raises(NotReached, match="gone"):
-        counted(subject, Plan(named(()), 5), parallel=parallel)
+        counted(subject, MeasurementPlan(named(()), 5), parallel=parallel)
     assert len(subject.asked) <= parallel
 
 
 def test_whoever_goes_away_later_is_a_failure_like_any_other() -> None:
     subject = Scripted(lambda one: right(one) if one.run == 0 else nobody(one))
-    measurement = counted(subject, Plan(named(("poem",)), 3, strategies=["prompt"]))
+    measurement = counted(subject, MeasurementPlan(named(("poem",)), 3, strategies=["prompt"]))
     assert Counter({"gone": 2}) == measurement.failures
 
 
 def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() -> None:
     released = threading.Event()
 
-    def slow(question: Question) -> Answer:
+    def slow(question: Question) -> SubjectResponse:
         if question.run > 0:
             assert released.wait(10)
         return right(question)
 
     before = set(threading.enumerate())
     subject = Scripted(slow)
-    measurement = Measurement("it", Plan(named(("poem",)), 50, strategies=["prompt"]))
-    asking: Iterator[Outcome] = outcomes(subject, measurement.questions, parallel=2)
+    measurement = Measurement("it", MeasurementPlan(named(("poem",)), 50, strategies=["prompt"]))
+    asking: Iterator[QuestionOutcome] = outcomes(subject, measurement.questions, parallel=2)
     measurement.add(next(asking))
     asking.close()  # type: ignore[attr-defined]  # it is a generator
     released.set()
@@ -448,14 +455,14 @@ def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() ->
 
 
 def test_a_mistake_of_this_program_is_raised_from_any_thread() -> None:
-    def broken(question: Question) -> Answer:
+    def broken(question: Question) -> SubjectResponse:
         raise AssertionError("a mistake")
 
     with pytest.raises(AssertionError, match="a mistake"):
-        counted(Scripted(broken), Plan(named(("poem",)), 5), parallel=2)
+        counted(Scripted(broken), MeasurementPlan(named(("poem",)), 5), parallel=2)
 
 
 def test_the_judgement_names_every_rate_of_the_data() -> None:
-    measurement = counted(Scripted(right), Plan(named(("poem",)), 1, strategies=["prompt"]))
+    measurement = counted(Scripted(right), MeasurementPlan(named(("poem",)), 1, strategies=["prompt"]))
     (cell,) = measurement.to_dict()["cells"]
     assert list(asdict(Judgement())) == list(cell["rates"])

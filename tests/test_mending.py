@@ -1043,13 +1043,13 @@ def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
 
 
 def test_what_the_process_with_limits_says_must_not_contradict_itself() -> None:
-    from toolfmt._util.typed_json import Unreadable
-    from toolfmt.inspect.fix.verification import Verdict
+    from toolfmt._util.typed_json import UnreadableJson
+    from toolfmt.inspect.fix.verification import FixCheck
     from toolfmt.model.jobs import JUDGE
 
-    JUDGE.check(Verdict(True, "", 3))
-    for wrong in (Verdict(True, "", 0), Verdict(True, "but", 3), Verdict(False, "", -1)):
-        with pytest.raises(Unreadable):
+    JUDGE.check(FixCheck(True, "", 3))
+    for wrong in (FixCheck(True, "", 0), FixCheck(True, "but", 3), FixCheck(False, "", -1)):
+        with pytest.raises(UnreadableJson):
             JUDGE.check(wrong)
 
 

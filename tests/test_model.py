@@ -16,7 +16,7 @@ from model_cases import MODELS, directories, made
 import toolfmt
 from toolfmt.errors import BadModelDirectory, BadProfile, LimitHit, TemplateError, ToolfmtError
 from toolfmt.inspect import inspection, profiling
-from toolfmt.inspect.facts import Options
+from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
@@ -59,7 +59,7 @@ def test_an_answer_goes_back_into_the_next_prompt() -> None:
 def test_a_report_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made_reports: list[Report] = []
 
-    def inspected(files: ModelFiles, options: Options) -> Report:
+    def inspected(files: ModelFiles, options: InspectionOptions) -> Report:
         made_reports.append(inspection.inspect_files(files, options))
         return made_reports[-1]
 

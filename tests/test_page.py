@@ -31,14 +31,14 @@ from toolfmt.inspect.report.report import (
     Effect,
     Finding,
     MarkerTokens,
-    Piece,
     Portability,
+    PrefixStep,
     Report,
     RuntimeSupport,
+    SampleSpan,
     Stability,
     Tokens,
     ToolCost,
-    Turn,
     Variable,
     Verdict,
 )
@@ -67,7 +67,8 @@ def filled(report: Report) -> Report:
         safety=answers,
         variables=(Variable(BAD, None, (), 3), Variable("enable_thinking", BAD, (Effect("adds", "{}", (BAD,)),))),
         stability=Stability(
-            (Turn("answer", 10, 10), Turn("tool result", 5, 20, BAD, BAD, 7), Turn("none", 0, 0)), 0.83
+            (PrefixStep("answer", 10, 10), PrefixStep("tool result", 5, 20, BAD, BAD, 7), PrefixStep("none", 0, 0)),
+            0.83,
         ),
         tokens=Tokens((MarkerTokens(BAD, (BAD, "x"), True),), 10, (ToolCost(BAD, 96),), 284, True, 4096, 1024, (BAD,)),
         portability=Portability("minijinja", 24, 21, (Difference(BAD, 54, BAD),)),
@@ -76,7 +77,11 @@ def filled(report: Report) -> Report:
             RuntimeSupport("llama.cpp", "", None, None, BAD),
         ),
         advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, supported=False, remark=BAD)),
-        sample=(*report.sections.sample, Piece("frame", BAD), Piece("tools", f"\n{BAD}\n" + "x" * 2_000, BAD)),
+        sample=(
+            *report.sections.sample,
+            SampleSpan("frame", BAD),
+            SampleSpan("tools", f"\n{BAD}\n" + "x" * 2_000, BAD),
+        ),
     )
     error = Finding("TF012", BAD, BAD, 3, BAD, "error")
     return replace(
@@ -174,7 +179,7 @@ def test_of_a_template_that_does_not_compile_only_that_is_told() -> None:
 def test_markers_are_told_from_words() -> None:
     page = report_page(GOOD)
     assert '<span class="marker">&lt;|assistant|&gt;</span><span class="eol">' in page
-    pieces = (Piece("call", '<invoke name="f">[INST]a < b[1]'), Piece("user", "<b>"))
+    pieces = (SampleSpan("call", '<invoke name="f">[INST]a < b[1]'), SampleSpan("user", "<b>"))
     page = report_page(replace(GOOD, sections=replace(GOOD.sections, sample=pieces)))
     assert re.findall(r'class="marker">(.*?)</span>', page) == ["&lt;invoke name=&#34;f&#34;&gt;", "[INST]"]
 
@@ -455,7 +460,7 @@ def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None
 
 def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    tabs = Piece("frame", "\n\n\ttabs,  blanks & <b>\n ")
+    tabs = SampleSpan("frame", "\n\n\ttabs,  blanks & <b>\n ")
     report = replace(GOOD, sections=replace(GOOD.sections, sample=(*GOOD.sections.sample, tabs)))
     write_page(str(file), report_page(report))
     chromium.open(file, 1280, 900, "light")

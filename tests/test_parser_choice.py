@@ -20,7 +20,7 @@ from toolfmt.formats import FORMATS, get
 from toolfmt.formats.parser_names import parser_names
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Report
-from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, Choice, choose
+from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, ParserChoice, choose
 from toolfmt.inspect.runtimes.reasoning_choice import OPENED
 from toolfmt.inspect.runtimes.registries import REASONING_PARSERS, TOOL_PARSERS
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
@@ -127,10 +127,10 @@ def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: 
     # vLLM 0.33.0 makes its reader of these calls where the type of the configuration itself is gpt_oss, else its stub
     # raises; SGLang 0.5.23 reads none of the calls as templates render them, those of gpt-oss included.
     alone = "for models of type gpt_oss alone"
-    assert choose(get("gpt_oss"), runtime, "", ("gpt_oss",)) == Choice(name)
-    assert choose(get("gpt_oss"), runtime) == Choice(name, remark=alone)
+    assert choose(get("gpt_oss"), runtime, "", ("gpt_oss",)) == ParserChoice(name)
+    assert choose(get("gpt_oss"), runtime) == ParserChoice(name, remark=alone)
     for types in (("llama",), ("internvl_chat", "gpt_oss")):
-        assert choose(get("gpt_oss"), runtime, "", types) == Choice(why_not=f"{name} is {alone}")
+        assert choose(get("gpt_oss"), runtime, "", types) == ParserChoice(why_not=f"{name} is {alone}")
     ((_, report),) = reports(["openai-gpt-oss-120b"])
     assert alone in next(one.remark for one in report.sections.advice if one.runtime == runtime)
 

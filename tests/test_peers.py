@@ -269,8 +269,8 @@ class TestMlxLm:
         wrapper = for_mlx_lm.wrapper(module, {})
         lost = SimpleNamespace(parse_tool_call=lambda text, tools: {}[text])
         with pytest.raises(KeyError):
-            events_of(for_mlx_lm.Reader(lost, wrapper, None), JSON_CALL)
-        assert events_of(for_mlx_lm.Reader(lost, wrapper, None, dropped=KeyError), JSON_CALL) == []
+            events_of(for_mlx_lm.MlxLmReader(lost, wrapper, None), JSON_CALL)
+        assert events_of(for_mlx_lm.MlxLmReader(lost, wrapper, None, dropped=KeyError), JSON_CALL) == []
 
     def test_a_call_without_its_end_is_read_when_the_answer_ends(self) -> None:
         assert told.calls_of(events_of(for_mlx_lm.mistral(), '[TOOL_CALLS]f[ARGS]{"a": 1}')) == [("f", '{"a": 1}')]

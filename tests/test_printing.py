@@ -25,13 +25,13 @@ from toolfmt.inspect.report.report import (
     Effect,
     MarkerTokens,
     Portability,
+    PrefixStep,
     Report,
     RuntimeSupport,
     Sections,
     Stability,
     Tokens,
     ToolCost,
-    Turn,
     Variable,
     Verdict,
 )
@@ -48,7 +48,10 @@ SECTIONS = Sections(
         Variable("enable_thinking", "true", (Effect("adds", "the answer begins with {}", ("an empty block",)),), 3),
         Variable("documents", None),
     ),
-    stability=Stability((Turn("a result follows", 50, 100, "<think>", "<call>", 30), Turn("an answer", 9, 9)), 0.619),
+    stability=Stability(
+        (PrefixStep("a result follows", 50, 100, "<think>", "<call>", 30), PrefixStep("an answer", 9, 9)),
+        0.619,
+    ),
     safety={"escaping": NO, "imports": YES},
     tokens=Tokens(
         (MarkerTokens("<call>", ("<call>",), True), MarkerTokens("</call>", ("</", "call>"), False)),
@@ -349,7 +352,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
             Variable(hostile, hostile, (Effect("adds", "{}", (hostile,), (hostile,)),), 1),
             Variable(hostile + "2", None),
         ),
-        stability=Stability((Turn(hostile, 0, 1, hostile, hostile),), 0.1),
+        stability=Stability((PrefixStep(hostile, 0, 1, hostile, hostile),), 0.1),
         safety={hostile: bad},
         tokens=Tokens(
             (MarkerTokens(hostile, (hostile,), True),), 1, (ToolCost(hostile, 2),), 3, True, 4, 5, (hostile,)
@@ -382,7 +385,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
 
 def test_of_what_changes_the_prompt_the_first_and_every_line_are_told() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
-    turns = tuple(Turn(name, 5, 10, line=line) for name, line in lines.items())
+    turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
     told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
     assert told.endswith("computed again, first when a result follows (line 30 and 7)")
 

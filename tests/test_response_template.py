@@ -19,7 +19,7 @@ from toolfmt.formats import FORMATS, ToolCallFormat, formats
 from toolfmt.formats.response_template import described
 from toolfmt.integrations import verified_templates as proven_templates
 from toolfmt.integrations.transformers import LIMITS, limits, response_template
-from toolfmt.integrations.verified_templates import TOOLS, Case, misread, plain_cases
+from toolfmt.integrations.verified_templates import TOOLS, OutputCase, misread, plain_cases
 
 STOP = "<|the_end|>"
 REASONS = (
@@ -100,7 +100,7 @@ def test_what_transformers_misreads_is_refused_with_what_it_made_of_it(monkeypat
 def test_a_template_that_reads_differently_while_it_streams_is_misread() -> None:
     """The lookahead ends the call at a `}` that no other `}` follows, which a later chunk may still bring."""
     template = response_template("mistral")
-    case = Case("a call", toolfmt.write("mistral", calls := [("f", {"text": "{x} y"})]), calls=calls)
+    case = OutputCase("a call", toolfmt.write("mistral", calls := [("f", {"text": "{x} y"})]), calls=calls)
     assert misread(template, case) == ""
     template["fields"]["tool_calls"]["close_pattern"] = r"(?<=\})(?!.*\})"
     assert by_itself(case.answer, template) == {"text": "{x} y"}
@@ -116,7 +116,7 @@ def test_a_number_is_no_word_and_an_integer_no_fraction() -> None:
 
     def read(arguments: dict[str, Any], written: str) -> str:
         answer = f'<tool_call>{{"name": "f", "arguments": {written}}}</tool_call>'
-        return misread(template, Case("a call", answer, calls=[("f", arguments)]))
+        return misread(template, OutputCase("a call", answer, calls=[("f", arguments)]))
 
     assert read({"count": 1}, '{"count": 1}') == ""
     assert read({"count": 1}, '{"count": true}') == '["", "", ["[\\"f\\", {\\"count\\": true}]"]]'

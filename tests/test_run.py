@@ -22,7 +22,7 @@ from test_laws import NAMES, texts
 
 import toolfmt
 from toolfmt import BadMessages, Message, ToolCall, ToolfmtError, ToolRegistry, run
-from toolfmt.agent import Answer, AskModel, from_completions, from_openai, from_stream, from_text
+from toolfmt.agent import AskModel, ModelResponse, from_completions, from_openai, from_stream, from_text
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.messages.message import Rejected
 from toolfmt.render.prompt import Prompt
@@ -162,10 +162,10 @@ def test_the_limit_after_a_rejection(weather: Weather, valid: int, ended: str) -
 
 
 def test_an_answer_that_was_cut_is_told_as_that(weather: Weather) -> None:
-    outcome = run(scripted(Answer("It rai", cut=True)), [USER], weather.registry)
+    outcome = run(scripted(ModelResponse("It rai", cut=True)), [USER], weather.registry)
     assert (outcome.ended, outcome.text) == ("cut", "It rai")
     calling = calls("Oslo")
-    going_on = Answer(None, None, calling.tool_calls, cut=True)
+    going_on = ModelResponse(None, None, calling.tool_calls, cut=True)
     assert run(scripted(going_on, Message("So.")), [USER], weather.registry).ended == "answered"
 
 
@@ -708,7 +708,7 @@ def test_of_any_model_such_a_call_is_rejected(weather: Weather, arguments: str, 
     answer = calls("Rome")
     answer.content = "Well. "
     answer.tool_calls.append(ToolCall("id_x", "get_weather", arguments))
-    whole = Answer.of(answer, False, answer.to_openai())
+    whole = ModelResponse.of(answer, False, answer.to_openai())
     for told in (answer, whole):
         outcome = run(scripted(told, Message("So.")), [USER], weather.registry)
         said = {"role": "assistant", "content": "Well. " + arguments, "tool_calls": [answer.tool_calls[0].to_dict()]}

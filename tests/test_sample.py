@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid
+from toolfmt.inspect.probe.segments import PromptSegment, added, occurrences, overlaid
 from toolfmt.inspect.sections import sample as module
 from toolfmt.inspect.sections.sample import LONGEST, SAMPLE_TOOLS
 
@@ -186,14 +186,14 @@ def test_a_cut_does_not_go_through_a_control_token() -> None:
 
 
 def test_an_upper_layer_covers_a_lower_one() -> None:
-    below = [Stretch(0, 10, "tools"), Stretch(10, 12, "frame"), Stretch(14, 20, "tools")]
-    above = [Stretch(2, 4, "tools", "a"), Stretch(8, 15, "call")]
+    below = [PromptSegment(0, 10, "tools"), PromptSegment(10, 12, "frame"), PromptSegment(14, 20, "tools")]
+    above = [PromptSegment(2, 4, "tools", "a"), PromptSegment(8, 15, "call")]
     assert [
-        Stretch(0, 2, "tools"),
-        Stretch(2, 4, "tools", "a"),
-        Stretch(4, 8, "tools"),
-        Stretch(8, 15, "call"),
-        Stretch(15, 20, "tools"),
+        PromptSegment(0, 2, "tools"),
+        PromptSegment(2, 4, "tools", "a"),
+        PromptSegment(4, 8, "tools"),
+        PromptSegment(8, 15, "call"),
+        PromptSegment(15, 20, "tools"),
     ] == overlaid(below, above)
 
 

@@ -27,7 +27,7 @@ import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.cli.scaffolding import new_format
 from toolfmt.cli.scaffolding.case_files import ASKED
-from toolfmt.cli.scaffolding.clone import CHECKS, Clone, Plan
+from toolfmt.cli.scaffolding.clone import CHECKS, Clone, FilePlan
 from toolfmt.cli.scaffolding.clone import FORMATS as KNOWN
 from toolfmt.cli.scaffolding.format_module import Knowledge, signature
 from toolfmt.cli.scaffolding.python_source import changed, import_lines, keyword, literal, pattern
@@ -533,7 +533,7 @@ def test_line_ends_of_windows_stay(clone: Path) -> None:
     text = (clone / REGISTRY).read_bytes().replace(b"\n", b"\r\n")
     (clone / REGISTRY).write_bytes(text)
     root = Clone(clone)
-    root.write(Plan({"a.txt": "x\n"}, REGISTRY, "lenticular"))
+    root.write(FilePlan({"a.txt": "x\n"}, REGISTRY, "lenticular"))
     assert (clone / REGISTRY).read_bytes() == text.replace(b'    "lfm2",', b'    "lenticular",\r\n    "lfm2",')
     assert (clone / "a.txt").read_bytes() == b"x\n"
 

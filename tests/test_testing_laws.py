@@ -24,9 +24,9 @@ from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
 from toolfmt.testing import LawBroken, judging, strategies
-from toolfmt.testing.drawing import Answer, Kind
+from toolfmt.testing.drawing import GeneratedOutput, Kind
 from toolfmt.testing.laws import LAWS, every_cut
-from toolfmt.testing.told import Told, as_data, of_data, read, told_by_events, told_by_message
+from toolfmt.testing.told import ParserOutcome, as_data, of_data, read, told_by_events, told_by_message
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"s": "x"}}\n</tool_call>'
 
@@ -187,9 +187,9 @@ def test_a_parser_that_tells_calls_alone_is_held_to_them() -> None:
 def test_reasoning_may_stay_in_the_content_with_its_markers_but_not_be_lost() -> None:
     expected = judging.Expected((("f", {}),), before="Hi.", reasoning="hm", frames=(("<think>", "</think>"),))
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, 0))]
-    judging.written(Told((Content("<think>hm</think>\nHi."), *call), placed=False), expected)
+    judging.written(ParserOutcome((Content("<think>hm</think>\nHi."), *call), placed=False), expected)
     with pytest.raises(LawBroken, match="the reasoning is lost"):
-        judging.written(Told((Content("Hi."), *call), placed=False), expected)
+        judging.written(ParserOutcome((Content("Hi."), *call), placed=False), expected)
 
 
 def test_what_is_lost_is_told_by_offsets() -> None:
@@ -298,7 +298,7 @@ def test_what_was_told_goes_to_another_process_and_back() -> None:
 
 
 @given(answer=strategies.answers("glm4"), data=st.data())
-def test_drawn_answers_keep_the_laws_with_our_parser(answer: Answer, data: st.DataObject) -> None:
+def test_drawn_answers_keep_the_laws_with_our_parser(answer: GeneratedOutput, data: st.DataObject) -> None:
     def make_parser(tools: Any) -> Parser:
         return Parser("glm4", tools=tools)
 
@@ -320,7 +320,7 @@ def test_drawn_calls_fit_their_tools(data: st.DataObject) -> None:
 
 @given(answer=strategies.written("lfm2") | strategies.prose("lfm2"))
 @settings(max_examples=20)
-def test_drawn_answers_say_what_must_come_out(answer: Answer) -> None:
+def test_drawn_answers_say_what_must_come_out(answer: GeneratedOutput) -> None:
     told = read(lambda tools: Parser("lfm2", tools=tools), [answer.text], answer.tools)
     if answer.expected is None:
         judging.prose(told, answer.last)
@@ -357,8 +357,8 @@ def test_the_page_about_fuzzing_names_every_law_and_every_name_of_the_kit() -> N
 
 
 def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None:
-    def told(end: int) -> Told:
-        return Told((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
+    def told(end: int) -> ParserOutcome:
+        return ParserOutcome((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
 
     judging.same(told(3), told(3))
     with pytest.raises(LawBroken, match="offsets or notes are others"):
@@ -383,8 +383,8 @@ def _as_called(name: str) -> str:
 
 def test_the_page_tells_what_an_answer_has() -> None:
     page = (Path(__file__).parents[1] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
-    table = page[page.index("| of an `Answer` |") :].split("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(Answer)]
+    table = page[page.index("| of an `GeneratedOutput` |") :].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(GeneratedOutput)]
     kinds = re.findall(r"`(\w+)`", table.split("`kind` |")[1].split("\n")[0])
     assert kinds == list(get_args(Kind))
 

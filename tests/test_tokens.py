@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from toolfmt.cli.printing.settings import leaving_out
 from toolfmt.errors import BadTools, ToolfmtError
 from toolfmt.formats import FORMATS, ToolCallFormat, prose, write
-from toolfmt.inspect.facts import NO_OPTIONS, Options
+from toolfmt.inspect.facts import NO_OPTIONS, InspectionOptions
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, user
 from toolfmt.inspect.probe.token_costs import difference
@@ -75,7 +75,7 @@ def trained(added: Sequence[AddedToken], *, spaced: bool = False) -> Tokenizer:
 def inspected(
     path: Path,
     added: Sequence[AddedToken],
-    options: Options = NO_OPTIONS,
+    options: InspectionOptions = NO_OPTIONS,
     *,
     template: str = TEMPLATE,
     **files: Any,
@@ -84,7 +84,7 @@ def inspected(
     return directory(path, options, template=template, **files)
 
 
-def directory(path: Path, options: Options = NO_OPTIONS, *, template: str = TEMPLATE, **files: Any) -> Report:
+def directory(path: Path, options: InspectionOptions = NO_OPTIONS, *, template: str = TEMPLATE, **files: Any) -> Report:
     (path / "chat_template.jinja").write_text(template, encoding="utf-8")
     for name, value in files.items():
         (path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
@@ -195,7 +195,7 @@ def test_the_examples_are_counted_where_no_tools_are_given(tmp_path: Path) -> No
 
 def test_each_tool_costs_what_the_prompt_is_shorter_without_it(tmp_path: Path) -> None:
     given = tools("a", "b", "c", "d")
-    told = chapter(inspected(tmp_path, special(*FRAMES), Options(tools=given)))
+    told = chapter(inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=given)))
     count = TokenizerFile(tmp_path / "tokenizer.json").count
     everything = count(prompt(given))
     expected = [
@@ -210,8 +210,8 @@ def test_each_tool_costs_what_the_prompt_is_shorter_without_it(tmp_path: Path) -
 
 def test_one_tool_alone_does_not_pay_for_the_preamble(tmp_path: Path) -> None:
     added = special(*FRAMES)
-    alone = chapter(inspected(tmp_path, added, Options(tools=tools("a"))))
-    several = chapter(inspected(tmp_path, added, Options(tools=tools("a", "b", "c"))))
+    alone = chapter(inspected(tmp_path, added, InspectionOptions(tools=tools("a"))))
+    several = chapter(inspected(tmp_path, added, InspectionOptions(tools=tools("a", "b", "c"))))
     assert [cost for cost in several.tools if cost.name == "a"] == list(alone.tools)
     assert alone.preamble == several.preamble
 
@@ -219,14 +219,16 @@ def test_one_tool_alone_does_not_pay_for_the_preamble(tmp_path: Path) -> None:
 def test_definitions_in_either_shape_cost_the_same_and_none_cost_nothing(tmp_path: Path) -> None:
     given = tools("a", "b")
     inner = [tool["function"] for tool in given]
-    told = [chapter(inspected(tmp_path, special(*FRAMES), Options(tools=which))) for which in (given, inner, [])]
+    told = [
+        chapter(inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=which))) for which in (given, inner, [])
+    ]
     assert told[0] == told[1]
     assert (told[2].tools, told[2].total, told[2].preamble) == ((), 0, 0)
 
 
 def test_what_is_no_tool_is_told_to_the_caller(tmp_path: Path) -> None:
     with pytest.raises(BadTools):
-        inspected(tmp_path, special(*FRAMES), Options(tools=[{"description": "no name"}]))
+        inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=[{"description": "no name"}]))
 
 
 def test_a_template_that_shows_no_tools_costs_the_prose(tmp_path: Path) -> None:
@@ -272,10 +274,10 @@ def test_cutting_only_what_differs_counts_as_cutting_everything(
 
 def test_the_dearest_tools_are_left_out_until_the_rest_takes_a_quarter(tmp_path: Path) -> None:
     given = tools("a", "b", "c", "d")
-    costs = chapter(inspected(tmp_path, special(*FRAMES), Options(tools=given)))
+    costs = chapter(inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=given)))
     dearest, second = costs.tools[:2]
     fits = costs.total - dearest.tokens - second.tokens
-    report = inspected(tmp_path, special(*FRAMES), Options(tools=given, context=4 * fits))
+    report = inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=given, context=4 * fits))
     told = chapter(report)
     assert (told.room, told.leave_out) == (fits, ("d", "c"))
     (finding,) = found(report, "TF067")
@@ -284,14 +286,14 @@ def test_the_dearest_tools_are_left_out_until_the_rest_takes_a_quarter(tmp_path:
 
 
 def test_tools_that_fit_are_no_finding_nor_are_examples(tmp_path: Path) -> None:
-    wide, examples = Options(tools=tools("a"), context=100_000), Options(context=8)
+    wide, examples = InspectionOptions(tools=tools("a"), context=100_000), InspectionOptions(context=8)
     for options in (wide, examples):
         report = inspected(tmp_path, special(*FRAMES), options)
         assert (chapter(report).leave_out, found(report, "TF067")) == ((), [])
 
 
 def test_where_no_tool_fits_a_larger_context_is_needed(tmp_path: Path) -> None:
-    report = inspected(tmp_path, special(*FRAMES), Options(tools=tools("a", "b"), context=8))
+    report = inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=tools("a", "b"), context=8))
     (finding,) = found(report, "TF067")
     assert chapter(report).leave_out == ("b", "a")
     assert "the whole context of 8" in finding.message
@@ -386,7 +388,7 @@ def test_without_a_tokenizer_an_unknown_id_cannot_be_told(tmp_path: Path) -> Non
 
 
 def test_the_chapter_is_json(tmp_path: Path) -> None:
-    report = inspected(tmp_path, special(*FRAMES, *CALLS), Options(tools=tools("a"), context=64))
+    report = inspected(tmp_path, special(*FRAMES, *CALLS), InspectionOptions(tools=tools("a"), context=64))
     told = json.loads(json.dumps(report.to_dict()))["tokens"]
     assert list(told) == ["markers", "preamble", "tools", "total", "given", "context", "room", "leave_out"]
     assert told["markers"][0] == {"marker": "<tool_call>", "kind": "call", "tokens": ["<tool_call>"], "special": True}

@@ -19,7 +19,7 @@ _Reader: TypeAlias = Callable[[Any], Any]
 _T = TypeVar("_T")
 
 
-class Unreadable(Exception):
+class UnreadableJson(Exception):
     """Bytes that are not what was asked for."""
 
 
@@ -29,12 +29,12 @@ def packed(value: Any) -> bytes:
 
 
 def unpacked(data: bytes, kind: type[_T]) -> _T:
-    """The value of this type; raises `Unreadable` where the bytes hold no such value."""
+    """The value of this type; raises `UnreadableJson` where the bytes hold no such value."""
     wanted: Any = kind
     try:
         value: _T = _reader(wanted)(json.loads(data.decode("utf-8", "surrogatepass")))
     except (ValueError, RecursionError, MemoryError) as error:
-        raise Unreadable(f"{type(error).__name__}: {error}") from None
+        raise UnreadableJson(f"{type(error).__name__}: {error}") from None
     return value
 
 
@@ -55,7 +55,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 @cache
 def _reader(kind: Any) -> _Reader:
-    """What makes a value of this type from JSON; raises `Unreadable` where it is none."""
+    """What makes a value of this type from JSON; raises `UnreadableJson` where it is none."""
     origin, inside = get_origin(kind), get_args(kind)
     if kind is Any:
         return lambda value: value
@@ -96,7 +96,7 @@ def _any_of(choices: list[_Reader]) -> _Reader:
         for choice in choices:
             try:
                 return choice(value)
-            except Unreadable:
+            except UnreadableJson:
                 continue
         return _refuse(value, "any of several types")
 
@@ -141,4 +141,4 @@ def _by_name(item: _Reader) -> _Reader:
 
 
 def _refuse(value: Any, wanted: str) -> Any:
-    raise Unreadable(f"{type(value).__name__} where {wanted} should be")
+    raise UnreadableJson(f"{type(value).__name__} where {wanted} should be")

@@ -11,14 +11,14 @@ from toolfmt.agent.completions import from_completions, from_openai
 from toolfmt.agent.execution import Execution
 from toolfmt.agent.loop import Outcome, run
 from toolfmt.agent.models import from_stream, from_text
-from toolfmt.agent.protocol import Answer, AskModel
+from toolfmt.agent.protocol import AskModel, ModelResponse
 from toolfmt.agent.registry import ToolRegistry
 from toolfmt.agent.validation import invalid_arguments, invalid_schema
 
 __all__ = [
-    "Answer",
     "AskModel",
     "Execution",
+    "ModelResponse",
     "Outcome",
     "ToolRegistry",
     "from_completions",

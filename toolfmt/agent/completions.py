@@ -12,7 +12,7 @@ from typing import Any
 
 from toolfmt.agent.argument_checks import check_function, check_waited_for
 from toolfmt.agent.call_shapes import parts_of_call, read_arguments
-from toolfmt.agent.protocol import Answer, AskModel, was_cut
+from toolfmt.agent.protocol import AskModel, ModelResponse, was_cut
 from toolfmt.agent.results import sendable
 from toolfmt.errors import ToolfmtError
 from toolfmt.messages.events import (
@@ -68,11 +68,11 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     if options.get("stream"):
         raise ValueError("run asks for whole answers; leave stream out")
 
-    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
+    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> ModelResponse:
         completion = create(**{"messages": messages, **({"tools": tools} if tools else {}), **options})
         check_waited_for(completion, "the client")
         told, cut = _message_of(completion)
-        answer = Answer.told(_events_of(told, cut, tools), messages, cut)
+        answer = ModelResponse.told(_events_of(told, cut, tools), messages, cut)
         key = _reasoning_key(told)
         if answer.said and key:
             answer.said[key] = answer.said.pop(_REASONING_KEYS[0])

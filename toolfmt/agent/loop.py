@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.agent.argument_checks import check_asked, check_waited_for, registry_of
 from toolfmt.agent.async_bridge import Waiting
 from toolfmt.agent.execution import Execution
-from toolfmt.agent.protocol import Answer, AskModel, heard, said_by
+from toolfmt.agent.protocol import AskModel, ModelResponse, heard, said_by
 from toolfmt.agent.registry import ToolRegistry
 from toolfmt.errors import BadMessages
 from toolfmt.messages.message import Message
@@ -95,7 +95,7 @@ def run(
             if rejections:
                 add(_joined(rejections))
             elif not answer.tool_calls:
-                cut = isinstance(answer, Answer) and answer.cut
+                cut = isinstance(answer, ModelResponse) and answer.cut
                 return Outcome("cut" if cut else "answered", answer, said, turn, executions)
     return Outcome("turns" if answer.tool_calls else "rejected", answer, said, turns, executions)
 

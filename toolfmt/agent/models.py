@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolfmt.agent.argument_checks import check_function, check_model, check_waited_for
-from toolfmt.agent.protocol import Answer, AskModel, was_cut
+from toolfmt.agent.protocol import AskModel, ModelResponse, was_cut
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import CALL_ID
 from toolfmt.messages.tools import kind_of
@@ -41,14 +41,14 @@ def from_stream(
     check_model(model, "from_stream")
     check_function(stream, "stream")
 
-    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
+    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> ModelResponse:
         prompt = model.render(messages, tools or None, **options)
         streamed = stream(prompt)
         check_waited_for(streamed, "stream")
         events = _tell(streamed, on_event)
         cut = was_cut(getattr(streamed, "finish_reason", None))
         form = CALL_ID if prompt.tool_call_format is None else prompt.tool_call_format.call_id
-        return Answer.told(events, messages, cut, form)
+        return ModelResponse.told(events, messages, cut, form)
 
     return ask
 
@@ -75,13 +75,13 @@ def from_text(
     talk: Conversation | None = None
     offered: list[dict[str, Any]] = []
 
-    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> Answer:
+    def ask(messages: list[Any], tools: list[dict[str, Any]]) -> ModelResponse:
         nonlocal talk, offered
         talk, offered = _going_on(talk, messages, tools, offered) or _begun(model, messages, tools, options), tools
         prompt = talk.prompt(raw=raw).prompt
         text, cut = _read(generate(prompt), prompt, on_event)
         message = talk.answered(text, cut=cut)
-        return Answer.of(message, cut, talk.messages[-1])
+        return ModelResponse.of(message, cut, talk.messages[-1])
 
     return ask
 

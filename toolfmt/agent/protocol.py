@@ -4,7 +4,7 @@
 
 `messages` are those of the conversation so far, `tools` the definitions of the registry, both as a chat endpoint takes
 them. Calls have ids that no other call of the conversation has (`toolfmt.taken_ids`). A model that knows more of an
-answer than a `Message` holds returns an `Answer`; those of `toolfmt.agent.models` do.
+answer than a `Message` holds returns an `ModelResponse`; those of `toolfmt.agent.models` do.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ AskModel: TypeAlias = Callable[[list[Any], list[dict[str, Any]]], Message]
 
 
 @dataclass(slots=True)
-class Answer(Message):
+class ModelResponse(Message):
     """A message, whether the model was stopped before it ended (`cut`: at its limit of tokens, by a filter), and the
     message as it stays in the conversation (`said`)."""
 
@@ -36,11 +36,11 @@ class Answer(Message):
     said: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, message: Message, cut: bool, said: dict[str, Any]) -> Answer:
+    def of(cls, message: Message, cut: bool, said: dict[str, Any]) -> ModelResponse:
         return cls(message.content, message.reasoning, message.tool_calls, message.rejected, cut, said)
 
     @classmethod
-    def told(cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID) -> Answer:
+    def told(cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID) -> ModelResponse:
         """The answer to these messages that the events tell; a call that no conversation can hold is rejected."""
         events = unreadable_rejected(events)
         message = Message.from_events(events, taken_ids(messages), call_id)
@@ -65,12 +65,12 @@ def heard(message: Message) -> Message:
     ]
     left = [call for call in message.tool_calls if call not in unreadable]
     made = replace(message, tool_calls=left, rejected=[*message.rejected, *rejected])
-    return replace(made, said=None) if isinstance(made, Answer) else made
+    return replace(made, said=None) if isinstance(made, ModelResponse) else made
 
 
 def said_by(message: Message) -> dict[str, Any]:
     """An answer as it stays in the conversation: what was rejected stays in its content, as the text that it is."""
-    if isinstance(message, Answer) and message.said is not None:
+    if isinstance(message, ModelResponse) and message.said is not None:
         return message.said
     said = message.to_openai()
     if message.rejected:

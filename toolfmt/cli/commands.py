@@ -31,7 +31,7 @@ from toolfmt.cli.output import (
 
 if TYPE_CHECKING:
     from toolfmt.cli.recorded_outputs import Recorded
-    from toolfmt.cli.request import RenderRequest
+    from toolfmt.cli.request import RequestInput
     from toolfmt.formats import Parser, ToolCallFormat
 
 
@@ -245,9 +245,9 @@ def render(
         print_text(prompt.text)
 
 
-def _asked(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RenderRequest:
+def _asked(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RequestInput:
     """What is to be rendered, from the files that are named."""
-    from toolfmt.cli.request import RenderRequest, read_request
+    from toolfmt.cli.request import RequestInput, read_request
     from toolfmt.errors import BadMessages, BadTools
 
     if request_file is not None:
@@ -266,7 +266,7 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
     tools = read_json(tools_file) if tools_file is not None else None
     if tools_file is not None and tools is None:
         raise BadTools(f"{shown(tools_file)}: tools must be a list of tool definitions, not null")
-    return RenderRequest(shown(messages_file), messages, tools)
+    return RequestInput(shown(messages_file), messages, tools)
 
 
 @main.command(short_help="Read content, reasoning and calls out of an answer.")

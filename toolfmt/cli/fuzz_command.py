@@ -17,7 +17,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.formats import get
 from toolfmt.formats.format_files import known_format
 from toolfmt.testing.fuzzing import Fuzz
-from toolfmt.testing.targets import Command, InProcess, target
+from toolfmt.testing.targets import CommandTarget, InProcessTarget, target
 from toolfmt.testing.usable import check_usable
 
 _INTERRUPTED = 130
@@ -65,7 +65,7 @@ class Fuzzing:
             return True
         return False
 
-    def _formats(self, tried: InProcess | Command, chosen: Sequence[str]) -> list[str]:
+    def _formats(self, tried: InProcessTarget | CommandTarget, chosen: Sequence[str]) -> list[str]:
         """The formats whose answers are tried. Raises `ToolfmtError` and `click.UsageError`."""
         if tried.is_toolfmt:
             if chosen and list(tried.formats) != list(chosen):

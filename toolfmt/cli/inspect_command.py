@@ -24,7 +24,7 @@ from toolfmt.cli.output_files import Beside, OnePage, Pages, SummaryFile
 from toolfmt.cli.selection import Selection
 from toolfmt.cli.several_models import Outcomes, go_on, tell_several
 from toolfmt.errors import BadTools
-from toolfmt.inspect.facts import Options
+from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.report.report import Report
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.model.batch import InspectionOutcome, Inspector, expanded
@@ -215,7 +215,7 @@ class Inspecting:
     @cached_property
     def _inspector(self) -> Inspector:
         limits = None if self.time_limit is None else Limits(self.time_limit)
-        return Inspector(Options(self._tools(), self.context, self.probe_seed), self.trusted, limits)
+        return Inspector(InspectionOptions(self._tools(), self.context, self.probe_seed), self.trusted, limits)
 
     @cached_property
     def _selection(self) -> Selection:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolfmt.cli.input import name_models_below
-from toolfmt.cli.measure import Measurement, NotReached, Plan, Subject, check_judge, named, outcomes
+from toolfmt.cli.measure import Measurement, MeasurementPlan, NotReached, Subject, check_judge, named, outcomes
 from toolfmt.cli.measure.plan import STRATEGIES, TOOL_CHOICES
 from toolfmt.cli.measure.scenarios import WORDINGS, Scenario
 from toolfmt.cli.measure.subject import Sampling
 from toolfmt.cli.output import check_printable, complain, print_json, print_text, terminal
-from toolfmt.cli.printing.measure import Asking, measured_text
+from toolfmt.cli.printing.measure import MeasurementProgress, measured_text
 from toolfmt.cli.request import variables
 from toolfmt.errors import ToolfmtError
 
@@ -81,7 +81,7 @@ class Measuring:
         """Asks everything; whether that was broken off."""
         watched = sys.stderr is not None and sys.stderr.isatty()
         try:
-            with Asking(len(measurement.questions), watched) as bar:
+            with MeasurementProgress(len(measurement.questions), watched) as bar:
                 bar.update(measurement)
                 for outcome in outcomes(subject, measurement.questions, seed=self.seed, parallel=self.parallel):
                     measurement.add(outcome)
@@ -118,10 +118,10 @@ class Measuring:
     def _subject(self, sampling: Sampling) -> Subject:
         model = self._loaded()
         if self.endpoint is None:
-            from toolfmt.cli.measure.in_process import InProcess
+            from toolfmt.cli.measure.in_process import InProcessSubject
 
             assert model is not None
-            return InProcess(model, sampling, self.runtime)  # type: ignore[arg-type]  # click checked it
+            return InProcessSubject(model, sampling, self.runtime)  # type: ignore[arg-type]  # click checked it
         from toolfmt.cli.measure.endpoints import Address, ChatEndpoint, CompletionEndpoint
 
         address = Address(self.endpoint, self.model_name or "", self.api_key or "none", self.timeout)
@@ -139,7 +139,7 @@ class Measuring:
         name_models_below(self.place, complain)
         return model
 
-    def _plan(self, chosen: tuple[Scenario, ...], subject: Subject) -> Plan:
+    def _plan(self, chosen: tuple[Scenario, ...], subject: Subject) -> MeasurementPlan:
         choices = [choice for choice in TOOL_CHOICES if choice.replace(" ", "-") in (self.choices or ALL_CHOICES)]
         known = [choice for choice in choices if choice in subject.tool_choices]
         if not known:
@@ -148,7 +148,7 @@ class Measuring:
             )
         wordings = [wording for wording in WORDINGS if wording in (self.wordings or WORDINGS)]
         strategies = [strategy for strategy in STRATEGIES if strategy in (self.strategies or STRATEGIES)]
-        return Plan(chosen, self.runs, wordings, strategies, known)
+        return MeasurementPlan(chosen, self.runs, wordings, strategies, known)
 
     def _settings(self, sampling: Sampling) -> dict[str, Any]:
         """What the requests are made with, as it is told."""

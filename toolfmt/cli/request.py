@@ -38,7 +38,7 @@ _PYTHON_LITERALS = {"True": "true", "False": "false", "None": "null"}
 
 
 @dataclass(frozen=True)
-class RenderRequest:
+class RequestInput:
     """The messages and tools of a request, and the variables and settings it is rendered with; `name` is what errors
     about them call their source. `not_passed_on` are lines about what of it has no part in the prompt, each with the
     variable that would be set instead, if there is one.
@@ -51,7 +51,7 @@ class RenderRequest:
     not_passed_on: tuple[tuple[str, str], ...] = ()
 
 
-def read_request(file: str) -> RenderRequest:
+def read_request(file: str) -> RequestInput:
     """The request in a file; raises `ToolfmtError`."""
     name = shown(file)
     request = read_json(file, "a JSON object")
@@ -59,7 +59,7 @@ def read_request(file: str) -> RenderRequest:
     if read.begins_with_system:
         name += " (its system text counted as messages[0])"
     told = tuple((variable, f"{shown(file)}: {line}") for variable, line in _not_passed_on(request))
-    return RenderRequest(name, read.messages, read.tools, _options(request, name), told)
+    return RequestInput(name, read.messages, read.tools, _options(request, name), told)
 
 
 def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:

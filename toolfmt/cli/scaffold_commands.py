@@ -9,7 +9,7 @@ from toolfmt.cli.output import complain, print_text
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.scaffolding import new_finding as finding
 from toolfmt.cli.scaffolding import new_format as format
-from toolfmt.cli.scaffolding.clone import Clone, Plan, find_clone
+from toolfmt.cli.scaffolding.clone import Clone, FilePlan, find_clone
 
 
 def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bool) -> int:
@@ -42,7 +42,7 @@ def _clone(to: str | None) -> Clone:
     return clone
 
 
-def _carry_out(clone: Clone, plan: Plan, dry_run: bool) -> None:
+def _carry_out(clone: Clone, plan: FilePlan, dry_run: bool) -> None:
     clone.check(plan)
     if dry_run:
         print_text(clone.patch(plan))

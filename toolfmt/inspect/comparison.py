@@ -71,7 +71,7 @@ _BEFORE, _AFTER = 40, 80
 
 
 @dataclass(frozen=True)
-class Change(JsonRecord):
+class ReportChange(JsonRecord):
     """One thing that is told differently of the two: its name (`capabilities.system`), and what is told of each."""
 
     what: str
@@ -100,7 +100,7 @@ class Differences(JsonRecord):
     """One group: what is told differently of the two. `went` are findings of `a` that `b` does not have, `came` those
     that only `b` has."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ReportChange, ...] = ()
     went: tuple[Finding, ...] = ()
     came: tuple[Finding, ...] = ()
 
@@ -186,7 +186,7 @@ def _names(a: Report, b: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*always, *_told(a), *_told(b))))
 
 
-def _is_setting(change: Change, same_text: bool | None) -> bool:
+def _is_setting(change: ReportChange, same_text: bool | None) -> bool:
     """Whether the files beside the template make the change.
 
     With the same template it is they that make tools cost another number of tokens. How sure the format is, is theirs
@@ -207,7 +207,7 @@ def is_below(what: str, names: Iterable[str]) -> bool:
 # --- what is told of a model
 
 
-def _changes(a: Report, b: Report) -> Iterator[Change]:
+def _changes(a: Report, b: Report) -> Iterator[ReportChange]:
     for chapter in CHAPTERS:
         yield from _changed_answers(chapter, *(_answers(report, chapter) for report in (a, b)))
     told_a, told_b = _told(a), _told(b)
@@ -217,7 +217,7 @@ def _changes(a: Report, b: Report) -> Iterator[Change]:
         one, other = told_a.get(what), told_b.get(what)
         alone = what.startswith("runtime_support.") and None in (one, other)
         if one != other and not alone and not what.startswith(told_once):
-            yield Change(what, one, other)
+            yield ReportChange(what, one, other)
 
 
 def _answers(report: Report, chapter: str) -> Mapping[str, Answer]:
@@ -227,18 +227,18 @@ def _answers(report: Report, chapter: str) -> Mapping[str, Answer]:
     return answers
 
 
-def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[Change]:
+def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[ReportChange]:
     """The answers that say another thing, with what each says; what they quote of a prompt is no answer.
 
     Where only one of the two has the chapter, that is one change: the other shows no tools at all.
     """
     if bool(a) != bool(b):
-        yield Change(chapter, *(f"{len(answers)} answers" if answers else None for answers in (a, b)))
+        yield ReportChange(chapter, *(f"{len(answers)} answers" if answers else None for answers in (a, b)))
         return
     for name in dict.fromkeys((*a, *b)):
         one, other = (answers.get(name) for answers in (a, b))
         if _said(one) != _said(other):
-            yield Change(f"{chapter}.{name}", _evidence(one), _evidence(other))
+            yield ReportChange(f"{chapter}.{name}", _evidence(one), _evidence(other))
 
 
 def _said(answer: Answer | None) -> tuple[str, ...] | None:

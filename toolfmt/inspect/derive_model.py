@@ -18,7 +18,7 @@ from toolfmt.templates import ModelFiles
 
 
 @dataclass(frozen=True)
-class Derivation:
+class DerivationResult:
     """What was derived, or why nothing was (a clause); `known` is the known format that reads these calls too, by name,
     and tells what models of it write otherwise than their history."""
 
@@ -27,26 +27,26 @@ class Derivation:
     known: str = ""
 
 
-def derive_files(files: ModelFiles) -> Derivation:
+def derive_files(files: ModelFiles) -> DerivationResult:
     """What can be derived from the template in force where tools are given. Raises `LimitHit`, and nothing else."""
     return derivation_of(facts_of(files, None))
 
 
-def derivation_of(facts: Facts) -> Derivation:
+def derivation_of(facts: Facts) -> DerivationResult:
     """The same of a template that has been probed."""
     if facts.renders is None or facts.probed is None:
-        return Derivation(why_not=_unusable(facts))
+        return DerivationResult(why_not=_unusable(facts))
     other, best = facts.decided.unclaimed, facts.decided.read_back
     if other is not None and (other.derived is not None or other.why_not):
-        return Derivation(other.derived, other.why_not)
+        return DerivationResult(other.derived, other.why_not)
     made = derive_from(facts.renders, facts.probed.shape)
     known = "" if best is None else best.format.name
-    return Derivation(None if made.format is None else record_of(made), made.why_not, known)
+    return DerivationResult(None if made.format is None else record_of(made), made.why_not, known)
 
 
-def derivation_stopped(hit: LimitHit) -> Derivation:
+def derivation_stopped(hit: LimitHit) -> DerivationResult:
     """What is derived where the template hit this limit: nothing."""
-    return Derivation(why_not=f"the template hit a limit ({hit.limit}): {hit.own_words}")
+    return DerivationResult(why_not=f"the template hit a limit ({hit.limit}): {hit.own_words}")
 
 
 def _unusable(facts: Facts) -> str:

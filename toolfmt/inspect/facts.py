@@ -21,7 +21,7 @@ from toolfmt.templates import ModelFiles, TemplateSource
 
 
 @dataclass(frozen=True)
-class Options:
+class InspectionOptions:
     """What the caller asks beside the model itself: the tools whose cost is counted (examples where None), the context
     size in tokens that they have to fit into, and from which seed the words of the probes are drawn (the usual ones
     where None).
@@ -32,7 +32,7 @@ class Options:
     probe_seed: int | None = None
 
 
-NO_OPTIONS = Options()
+NO_OPTIONS = InspectionOptions()
 _NOT_ASKED = Answer("no", "not asked")
 
 
@@ -57,7 +57,7 @@ class Facts:
     """Special tokens that the template prints where it is given them, and that the model's files do not name."""
     tokenizer: TokenizerFile | None = None
     """The model's tokenizer.json; None where there is none."""
-    options: Options = field(default_factory=Options)
+    options: InspectionOptions = field(default_factory=InspectionOptions)
     answers: dict[str, Answer] = field(default_factory=dict)
     """The answers to questions about turns that the profile rests on, by name."""
     profile: TemplateProfile = field(default_factory=TemplateProfile)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from toolfmt.errors import LimitHit
 from toolfmt.inspect import checks
-from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
+from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report.report import Report, Sections, TemplateInfo
@@ -34,12 +34,12 @@ from toolfmt.inspect.token_names import with_token_names
 from toolfmt.templates import ModelFiles, template_alone
 
 
-def inspect_files(files: ModelFiles, options: Options = NO_OPTIONS) -> Report:
+def inspect_files(files: ModelFiles, options: InspectionOptions = NO_OPTIONS) -> Report:
     """The report on a model directory."""
     return inspect_read(files, options, find_tokenizer(files.home))
 
 
-def inspect_stopped(files: ModelFiles, options: Options, hit: LimitHit) -> Report:
+def inspect_stopped(files: ModelFiles, options: InspectionOptions, hit: LimitHit) -> Report:
     """The report on a model directory whose inspection hit this limit: what can be told without its template's code and
     without its tokenizer, which may be what took too much.
     """
@@ -47,13 +47,13 @@ def inspect_stopped(files: ModelFiles, options: Options, hit: LimitHit) -> Repor
 
 
 def inspect_template(
-    source: str, *, model_type: str | None = None, name: str = "template", options: Options = NO_OPTIONS
+    source: str, *, model_type: str | None = None, name: str = "template", options: InspectionOptions = NO_OPTIONS
 ) -> Report:
     """The report on the text of one template; `name` is what messages call it."""
     return inspect_read(replace(template_alone(source, Path(name)), model_type=model_type), options, None)
 
 
-def inspect_read(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None = None) -> Report:
+def inspect_read(files: ModelFiles, options: InspectionOptions, tokenizer: TokenizerFile | None = None) -> Report:
     """The report on a model directory with this tokenizer; nothing is opened if that was read before."""
     try:
         return _judged(files, options, tokenizer, None)
@@ -61,7 +61,9 @@ def inspect_read(files: ModelFiles, options: Options, tokenizer: TokenizerFile |
         return _judged(files, options, tokenizer, hit)
 
 
-def _judged(files: ModelFiles, options: Options, tokenizer: TokenizerFile | None, hit: LimitHit | None) -> Report:
+def _judged(
+    files: ModelFiles, options: InspectionOptions, tokenizer: TokenizerFile | None, hit: LimitHit | None
+) -> Report:
     """The report; after a limit was hit the template is not run again."""
     facts = facts_of(files, tokenizer, hit, options)
     facts = replace(facts, sections=_sections(facts))

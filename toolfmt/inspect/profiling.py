@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.inspect.facts import NO_OPTIONS, Facts, Options
+from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.format.decision import FormatResolution, ReadBack, decide, declarations
 from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
@@ -76,7 +76,10 @@ def whole_profile(files: ModelFiles, profile_of: Callable[[ModelFiles], Template
 
 
 def facts_of(
-    files: ModelFiles, tokenizer: TokenizerFile | None, hit: LimitHit | None = None, options: Options = NO_OPTIONS
+    files: ModelFiles,
+    tokenizer: TokenizerFile | None,
+    hit: LimitHit | None = None,
+    options: InspectionOptions = NO_OPTIONS,
 ) -> Facts:
     """What is known of the model before its chapters; after a limit was `hit` the template is not run again."""
     template = files.template(True) or files.template(False)
@@ -114,7 +117,7 @@ def facts_of(
 
 
 def _renders(
-    template: TemplateSource | None, files: ModelFiles, options: Options
+    template: TemplateSource | None, files: ModelFiles, options: InspectionOptions
 ) -> tuple[Renders | None, TemplateError | None, _Lacking]:
     """The template made ready, or why it cannot be; and the special tokens it reads that are not there.
 

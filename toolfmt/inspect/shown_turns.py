@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt.errors import CannotWrite, TemplateError
-from toolfmt.inspect.derive_model import Derivation, derivation_of
+from toolfmt.inspect.derive_model import DerivationResult, derivation_of
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.read_back import rendered_variant
 from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, TOOLS, Call, Message, conversation, user
@@ -45,7 +45,7 @@ class ShownTurns:
     answer's own end: None where the template does not render it so that it can be cut out.
     """
 
-    derivation: Derivation
+    derivation: DerivationResult
     as_known: bool = False
     failure: str = ""
     texts: tuple[str | None, ...] = ()

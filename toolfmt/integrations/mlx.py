@@ -35,7 +35,7 @@ from toolfmt.messages.events import Event, ToolCallStart
 from toolfmt.messages.message import Message
 from toolfmt.render.prompt import Prompt
 
-__all__ = ["OnlyAllowed", "register", "stream"]
+__all__ = ["GrammarProcessor", "register", "stream"]
 
 PARSERS = "mlx_lm.tool_parsers.toolfmt_"
 """The modules that `register` makes known, up to the name of the format."""
@@ -61,7 +61,7 @@ def stream(
     if parser is None:
         raise TypeError("a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format))")
     if grammar is not None:
-        allowed = OnlyAllowed(Masks(grammar, tokenizer, ends | {*tokenizer.eos_token_ids}))
+        allowed = GrammarProcessor(Masks(grammar, tokenizer, ends | {*tokenizer.eos_token_ids}))
         options["logits_processors"] = [*(options.get("logits_processors") or ()), allowed]
     return Stream(_events(stream_generate(model, tokenizer, prompt, **options), parser, ends))
 
@@ -78,7 +78,7 @@ def _events(generated: Any, parser: Parser, ends: set[int]) -> Generator[Event, 
     return reason, Usage(response.prompt_tokens, response.generation_tokens)
 
 
-class OnlyAllowed:
+class GrammarProcessor:
     """A logits processor of mlx-lm for one answer: what the masks do not allow becomes impossible.
 
     mlx-lm calls it with the tokens so far and the logits of the next one; the first time, nothing is of the answer.

@@ -41,7 +41,7 @@ from toolfmt.formats import Parser, ToolCallFormat, default_format
 from toolfmt.formats.format_files import given_format
 from toolfmt.grammars.grammar import Grammar, grammar
 from toolfmt.grammars.masks import Masks, marker_ids
-from toolfmt.integrations.mlx import OnlyAllowed, stop_tokens
+from toolfmt.integrations.mlx import GrammarProcessor, stop_tokens
 from toolfmt.integrations.protocols import Chat, FinishReason, Payload
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
@@ -58,7 +58,7 @@ _REASONING_KEYS = ("reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True)
-class Options:
+class ServerOptions:
     """What this server has beyond mlx-lm's: whether a stream tells a call only once it has ended, what becomes of a
     rejected call's text, and the format of a model whose files do not show it."""
 
@@ -83,7 +83,7 @@ class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's t
 class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's types are not read
     """mlx-lm's generation, of prompts that toolfmt renders, to text with its markers in it."""
 
-    def __init__(self, model_provider: Any, prompt_cache: Any, options: Options) -> None:
+    def __init__(self, model_provider: Any, prompt_cache: Any, options: ServerOptions) -> None:
         self.options = options
         self._models: dict[str, Model] = {}
         self._template = model_provider.cli_args.chat_template
@@ -117,7 +117,9 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         request.ends = stop_tokens(tokenizer, model.profile.stop) | set(tokenizer.eos_token_ids)
         if request.choice:
             begun = tail if prompt is None else prompt.prefill
-            args.held = OnlyAllowed(Masks(self._grammar(model, request, begun, tokenizer), tokenizer, request.ends))
+            args.held = GrammarProcessor(
+                Masks(self._grammar(model, request, begun, tokenizer), tokenizer, request.ends)
+            )
         return ids, *others
 
     def _grammar(self, model: Model, request: ChatRequest, begun: str, tokenizer: Any) -> Grammar:
@@ -253,7 +255,7 @@ class _Reading(_InFrontOf):
 class _Answer:
     """The answer to a chat request: read as it comes, told as it comes where it is streamed."""
 
-    def __init__(self, handler: Handler, request: ChatRequest, options: Options) -> None:
+    def __init__(self, handler: Handler, request: ChatRequest, options: ServerOptions) -> None:
         assert request.parser is not None  # it was made before the first token
         self._handler, self._parser, self._ends = handler, request.parser, request.ends
         self._events: list[Event] = []
@@ -332,7 +334,7 @@ def run(
     host: str,
     port: int,
     model_provider: Any,
-    options: Options = Options(),
+    options: ServerOptions = ServerOptions(),
     server_class: type[ThreadingHTTPServer] = ThreadingHTTPServer,
 ) -> None:
     """As `mlx_lm.server.run`, until the server is shut down. Raises `ToolfmtError` for a model that is none, and
@@ -367,7 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     own, others = parser.parse_known_args(arguments)
     if {"-h", "--help"} & {*others}:
         print(parser.format_help())
-    options = Options(own.whole_calls, own.rejected_calls, own.tool_format)
+    options = ServerOptions(own.whole_calls, own.rejected_calls, own.tool_format)
     sys.argv = [parser.prog, *others]
     server.run = partial(run, options=options)
     try:

@@ -76,7 +76,7 @@ def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, t
     return reason, Usage(generation.asked, generation.generated)
 
 
-class OnlyAllowed:
+class GrammarLogitsProcessor:
     """A `LogitsProcessor` for one answer: what the masks do not allow becomes impossible. `before` are the tokens of
     the prompt."""
 
@@ -113,7 +113,7 @@ class _Generation(TextIteratorStreamer):
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._generate, daemon=True)
         if grammar is not None:
-            allowed = OnlyAllowed(Masks(grammar, tokenizer, self._ends()), self.asked)
+            allowed = GrammarLogitsProcessor(Masks(grammar, tokenizer, self._ends()), self.asked)
             self._options["logits_processor"] = LogitsProcessorList((*options.get("logits_processor", ()), allowed))
 
     def texts(self) -> Iterator[str]:

@@ -73,7 +73,7 @@ _PLAIN: dict[str, list[Call]] = {
 }
 
 
-class Case(NamedTuple):
+class OutputCase(NamedTuple):
     """An answer and what it says: `name` is a limit's, or says what the answer has."""
 
     name: str
@@ -113,24 +113,24 @@ def limits(format: str | ToolCallFormat, template: dict[str, Any], *, stop: Sequ
     return tuple(name for name in LIMITS if name in found)
 
 
-def plain_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Case]:
+def plain_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[OutputCase]:
     """What every template of the format must read: calls alone, behind text, behind reasoning, and text alone."""
     end = stop[0] if stop else ""
     for name, calls in _PLAIN.items():
         written = _written(format, calls)
         if written:
-            yield Case(name, written + end, calls=calls)
+            yield OutputCase(name, written + end, calls=calls)
     call = _PLAIN["a call"]
     written = _written(format, call)
-    yield Case("text", "Just text, and a < b." + end, content="Just text, and a < b.")
-    yield Case("text before a call", "Let me see.\n\n" + written + end, content="Let me see.", calls=call)
+    yield OutputCase("text", "Just text, and a < b." + end, content="Just text, and a < b.")
+    yield OutputCase("text before a call", "Let me see.\n\n" + written + end, content="Let me see.", calls=call)
     for opener, closer in format.reasoning[:1]:
         thought = f"{opener}\nFirst this.\n{closer}\n\n"
-        yield Case("reasoning", thought + "Done." + end, content="Done.", reasoning="First this.")
-        yield Case("reasoning before a call", thought + written + end, reasoning="First this.", calls=call)
+        yield OutputCase("reasoning", thought + "Done." + end, content="Done.", reasoning="First this.")
+        yield OutputCase("reasoning before a call", thought + written + end, reasoning="First this.", calls=call)
 
 
-def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Case]:
+def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[OutputCase]:
     """What a template may fail at, by the name of the limit."""
     end = stop[0] if stop else ""
     texts = []
@@ -147,18 +147,18 @@ def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Cas
     for name, given in arguments:
         written = _written(format, [("f", given)])
         if written:
-            yield Case(name, written + end, calls=[("f", given)])
+            yield OutputCase(name, written + end, calls=[("f", given)])
     for opener in format.openers[:1]:
         told = f"It writes {opener} before each, or so."
-        yield Case("opener_in_text", told + end, content=told)
+        yield OutputCase("opener_in_text", told + end, content=told)
     call = _PLAIN["a call"]
     written = _written(format, call)
     quoting = f"One would write `{written}` there."
-    yield Case("quoted_call", quoting + end, content=quoting)
-    yield Case("second_frame", f"{written}\n{written}{end}", calls=[*call, *call])
+    yield OutputCase("quoted_call", quoting + end, content=quoting)
+    yield OutputCase("second_frame", f"{written}\n{written}{end}", calls=[*call, *call])
     typed: list[Call] = [("f", {"count": 2, "yes": True})]
-    yield Case("untyped_values", _written(format, typed, tools=None) + end, calls=typed, tools=None)
-    yield Case("cut_answer", written[: written.index("Par") + 2])
+    yield OutputCase("untyped_values", _written(format, typed, tools=None) + end, calls=typed, tools=None)
+    yield OutputCase("cut_answer", written[: written.index("Par") + 2])
 
 
 def _closers(format: ToolCallFormat) -> list[str]:
@@ -169,7 +169,7 @@ def _closers(format: ToolCallFormat) -> list[str]:
     return list(dict.fromkeys(filter(None, ends))) or list(format.openers[:1])
 
 
-def misread(template: dict[str, Any], case: Case) -> str:
+def misread(template: dict[str, Any], case: OutputCase) -> str:
     """What transformers makes of an answer, where that is not what it says; empty where it is."""
     from transformers.utils.chat_parsing import ResponseParser  # from 5.13 on; what streams needs none of it
 

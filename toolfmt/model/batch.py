@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
-from toolfmt.inspect.facts import NO_OPTIONS, Options
+from toolfmt.inspect.facts import NO_OPTIONS, InspectionOptions
 from toolfmt.inspect.report.report import Answer, Report, Sections
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.model.jobs import new_worker, shared_worker
@@ -82,7 +82,7 @@ class InspectionOutcome:
 class Inspector:
     """Inspects places with these options; the templates of those that are not `trusted` in processes with limits."""
 
-    options: Options = NO_OPTIONS
+    options: InspectionOptions = NO_OPTIONS
     trusted: bool = False
     limits: Limits | None = None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from toolfmt.errors import LimitHit
 from toolfmt.formats.stored import from_text
-from toolfmt.inspect.derive_model import Derivation, derivation_stopped, derive_files
+from toolfmt.inspect.derive_model import DerivationResult, derivation_stopped, derive_files
 from toolfmt.inspect.format.derive.derive import Derived
 from toolfmt.inspect.format.derive.verification import Proof
 from toolfmt.model.jobs import DERIVE, shared_worker
@@ -38,14 +38,14 @@ def _is_place(text: str) -> bool:
         return False
 
 
-def _derivation(files: ModelFiles, trusted: bool) -> Derivation:
+def _derivation(files: ModelFiles, trusted: bool) -> DerivationResult:
     try:
         return derive_files(files) if trusted else shared_worker().run(DERIVE, files)
     except LimitHit as hit:
         return derivation_stopped(hit)
 
 
-def _told(made: Derivation) -> Derived:
+def _told(made: DerivationResult) -> Derived:
     """The same with the format and its proof as objects."""
     if made.derived is None:
         return Derived(None, why_not=made.why_not, known=made.known)

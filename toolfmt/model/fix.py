@@ -11,7 +11,7 @@ from pathlib import Path
 from toolfmt.inspect.fix.conversations import Variant
 from toolfmt.inspect.fix.fix_model import MendedModel, mend_copy
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output
-from toolfmt.inspect.fix.verification import Verdict, judged
+from toolfmt.inspect.fix.verification import FixCheck, judged
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
@@ -41,7 +41,7 @@ def fixed_copy(
 
     def prove(
         before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool
-    ) -> Verdict:
+    ) -> FixCheck:
         asked = (before, after, dict(tokens), shape, tuple(wanted), typed)
         return judged(*asked) if inspector.trusted else inspector.worker.run(JUDGE, *asked)
 

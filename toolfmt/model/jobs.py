@@ -18,13 +18,13 @@ from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
-from toolfmt._util.typed_json import Unreadable
+from toolfmt._util.typed_json import UnreadableJson
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.registry import has_variant, know_others, others_as_text
 from toolfmt.inspect.checks import CHECKS, code
-from toolfmt.inspect.derive_model import Derivation, derive_files
-from toolfmt.inspect.fix.verification import Verdict, judged
+from toolfmt.inspect.derive_model import DerivationResult, derive_files
+from toolfmt.inspect.fix.verification import FixCheck, judged
 from toolfmt.inspect.inspection import inspect_read
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import profile_read
@@ -99,33 +99,33 @@ def _check_report(report: Report) -> None:
     named = set(report.capabilities) == set(CAPABILITIES)
     known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
     if not (named and known and _is_decided(report.format)):
-        raise Unreadable("a report of something that is not there")
+        raise UnreadableJson("a report of something that is not there")
     _check_profile(report.profile)
 
 
 def _check_profile(profile: TemplateProfile) -> None:
     if not profile.has_known_format:
-        raise Unreadable("a profile with a format that is not there")
+        raise UnreadableJson("a profile with a format that is not there")
 
 
 def _check_made(made: RenderResult) -> None:
     last = len(made.text)
     if not all(0 <= span.begin <= span.end <= last and span.message >= -1 for span in made.spans):
-        raise Unreadable("a prompt with a text that is not in it")
+        raise UnreadableJson("a prompt with a text that is not in it")
     for given in (made.messages, made.tools or []):
         if not all(isinstance(one, dict) for one in given):
-            raise Unreadable("a prompt of something else than objects")
+            raise UnreadableJson("a prompt of something else than objects")
     if not all(isinstance(message.get("role"), str) for message in made.messages):
-        raise Unreadable("a prompt of messages without a role")
+        raise UnreadableJson("a prompt of messages without a role")
 
 
 def _check_nothing(answer: object) -> None:
     """What has the right type is right."""
 
 
-def _check_verdict(verdict: Verdict) -> None:
+def _check_verdict(verdict: FixCheck) -> None:
     if verdict.healed < 0 or (verdict.holds and (verdict.why or not verdict.healed)):
-        raise Unreadable("a verdict that contradicts itself")
+        raise UnreadableJson("a verdict that contradicts itself")
 
 
 def _is_decided(decision: FormatDecision) -> bool:
@@ -135,11 +135,11 @@ def _is_decided(decision: FormatDecision) -> bool:
     return decision.name is None or has_variant(decision.name, decision.variant)
 
 
-def _check_derivation(made: Derivation) -> None:
+def _check_derivation(made: DerivationResult) -> None:
     if made.derived is not None and not is_format(made.derived.text, DERIVED):
-        raise Unreadable("a derived format that is none")
+        raise UnreadableJson("a derived format that is none")
     if (made.derived is None) != bool(made.why_not):
-        raise Unreadable("a derivation that contradicts itself")
+        raise UnreadableJson("a derivation that contradicts itself")
 
 
 def _check_shown(shown: ShownTurns) -> None:
@@ -152,9 +152,9 @@ MAKE = Job(made_of, RenderResult, _check_made)
 ROLES = Job(roles_for, tuple[str, ...], _check_nothing)
 MARKERS = Job(markers_read, tuple[str, ...], _check_nothing)
 COUNT = Job(tokens_in, int, _check_nothing)
-DERIVE = Job(derive_files, Derivation, _check_derivation)
+DERIVE = Job(derive_files, DerivationResult, _check_derivation)
 SHOW = Job(show_turns, ShownTurns, _check_shown)
-JUDGE = Job(judged, Verdict, _check_verdict)
+JUDGE = Job(judged, FixCheck, _check_verdict)
 
 
 # --- asking for it

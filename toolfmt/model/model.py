@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from toolfmt.errors import LimitHit, TemplateError, ToolfmtError
 from toolfmt.formats import Call, Parser, ToolCallFormat, write
 from toolfmt.formats.prose import result_heading
-from toolfmt.inspect.facts import NO_OPTIONS, Options
+from toolfmt.inspect.facts import NO_OPTIONS, InspectionOptions
 from toolfmt.inspect.inspection import inspect_files, inspect_stopped
 from toolfmt.inspect.probe.added_tokens import ids_in_config
 from toolfmt.inspect.profiling import profile_files, profile_stopped, whole_profile
@@ -80,7 +80,9 @@ class Model:
         of the template are findings; they are never raised.
         """
         if tools is not None or context is not None or probe_seed is not None:
-            return self._inspect(Options(None if tools is None else canonical_tools(tools), context, probe_seed))
+            return self._inspect(
+                InspectionOptions(None if tools is None else canonical_tools(tools), context, probe_seed)
+            )
         if self._inspected is None:
             self._inspected = self._inspect(NO_OPTIONS)
         return self._inspected
@@ -233,7 +235,7 @@ class Model:
     def _asked(self) -> Worker:
         return self._worker or shared_worker()
 
-    def _inspect(self, options: Options) -> Report:
+    def _inspect(self, options: InspectionOptions) -> Report:
         if self._trusted:
             return inspect_files(self.files, options)
         try:

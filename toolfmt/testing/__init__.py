@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolfmt.testing.broken import LawBroken
     from toolfmt.testing.corpus import Case, cases
-    from toolfmt.testing.drawing import Answer
+    from toolfmt.testing.drawing import GeneratedOutput
     from toolfmt.testing.fuzzing import Fault, Fuzz
     from toolfmt.testing.laws import (
         LAWS,
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     )
     from toolfmt.testing.strategies import answers, calls, damaged, pieces, prose, schemas, tools, written
     from toolfmt.testing.targets import target
-    from toolfmt.testing.told import Told, read
+    from toolfmt.testing.told import ParserOutcome, read
 
 _HOMES = {
     "LAWS": "laws",
-    "Answer": "drawing",
+    "GeneratedOutput": "drawing",
     "Case": "corpus",
     "Fault": "fuzzing",
     "Fuzz": "fuzzing",
     "LawBroken": "broken",
-    "Told": "told",
+    "ParserOutcome": "told",
     "answers": "strategies",
     "calls": "strategies",
     "cases": "corpus",
@@ -64,12 +64,12 @@ _HOMES = {
 
 __all__ = [
     "LAWS",
-    "Answer",
     "Case",
     "Fault",
     "Fuzz",
+    "GeneratedOutput",
     "LawBroken",
-    "Told",
+    "ParserOutcome",
     "answers",
     "calls",
     "cases",

@@ -2,7 +2,7 @@
 
 One generator for three uses: the fuzzer gives it a seed, the strategies hypothesis' own `Random` (so that hypothesis
 shrinks what was drawn), a fuzzer that is guided by coverage one that reads bytes. A drawn answer knows what must come
-out of it, where that is known (`Answer.expected`). Nothing here knows a parser.
+out of it, where that is known (`GeneratedOutput.expected`). Nothing here knows a parser.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GeneratedOutput:
     """An answer of a model to try a parser on. What must come out of it follows from its kind:
 
     `calls` (written: exactly the calls and text of `recipe`), `cut` (the beginning of such an answer: no other call),
@@ -221,13 +221,13 @@ def _writable(recipe: Recipe) -> Recipe:
 _NOW = ({"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}},)
 
 
-def written(recipe: Recipe) -> Answer:
+def written(recipe: Recipe) -> GeneratedOutput:
     """The answer of a recipe. Raises `CannotWrite`."""
     tools = None if recipe.tools is None else list(recipe.tools)
-    return Answer("calls", recipe.format, recipe.text(), tools, recipe.expected, recipe)
+    return GeneratedOutput("calls", recipe.format, recipe.text(), tools, recipe.expected, recipe)
 
 
-def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> Answer:
+def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> GeneratedOutput:
     """An answer of any kind in a format; `variants` are the ways of writing it, of which the empty one is its own."""
     kind = chance.randrange(20)
     if kind < 8:
@@ -244,29 +244,29 @@ def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",))
         return draw_damaged(chance, format)
     pieces = (*markers(format), *markers(format), *WORDS, *SIGNS, *ODD_STRINGS)
     soup = "".join(chance.choice(pieces) for _ in range(chance.randint(1, 20)))
-    return Answer("soup", format, soup, draw_tools(chance))
+    return GeneratedOutput("soup", format, soup, draw_tools(chance))
 
 
-def cut_at(recipe: Recipe, part: float) -> Answer:
+def cut_at(recipe: Recipe, part: float) -> GeneratedOutput:
     """The beginning of a written answer: so much of it."""
     whole = written(recipe)
     return replace(whole, kind="cut", text=whole.text[: int(part * len(whole.text))])
 
 
-def draw_prose(chance: Random, format: str) -> Answer:
+def draw_prose(chance: Random, format: str) -> GeneratedOutput:
     """Prose that mentions, quotes or resembles calls of the format, with a sentence behind it."""
     piece = chance.choice(prose_pieces.pieces(format))
     return prose_answer(format, piece)
 
 
-def prose_answer(format: str, piece: prose_pieces.Piece) -> Answer:
+def prose_answer(format: str, piece: prose_pieces.ProseText) -> GeneratedOutput:
     tail = piece.tail[:1200].rsplit(". ", 1)[0] + "."
     last = tail.rsplit(". ", 1)[1]
     glue = "\n\n" if "\n" in piece.text else " "
-    return Answer("prose", format, piece.text + glue + tail, prose_pieces.TOOLS, last=last)
+    return GeneratedOutput("prose", format, piece.text + glue + tail, prose_pieces.TOOLS, last=last)
 
 
-def draw_damaged(chance: Random, format: str) -> Answer:
+def draw_damaged(chance: Random, format: str) -> GeneratedOutput:
     """A written answer, or one of the corpus, damaged in one to three places, most of them at its markers."""
     cases = corpus_answers(format)
     of_corpus = cases and chance.randrange(3) == 0
@@ -274,7 +274,7 @@ def draw_damaged(chance: Random, format: str) -> Answer:
     text = whole.text
     for _ in range(chance.randint(1, 3)):
         text = draw_damage(chance, text, format)
-    return Answer("damaged", format, text, whole.tools)
+    return GeneratedOutput("damaged", format, text, whole.tools)
 
 
 def draw_damage(chance: Random, text: str, format: str) -> str:
@@ -331,25 +331,27 @@ def draw_pieces(chance: Random, text: str, format: str) -> list[str]:
 
 
 @cache
-def _damages(format: str) -> tuple[Answer, ...]:
+def _damages(format: str) -> tuple[GeneratedOutput, ...]:
     """Two calls that lost a stretch between two values."""
     runs = (2, 5, 9, 16, 24)
-    return tuple(Answer("joined", format, damage.text, damaging.TOOLS) for damage in damaging.damages(format, runs))
+    return tuple(
+        GeneratedOutput("joined", format, damage.text, damaging.TOOLS) for damage in damaging.damages(format, runs)
+    )
 
 
 @cache
-def corpus_answers(format: str) -> tuple[Answer, ...]:
+def corpus_answers(format: str) -> tuple[GeneratedOutput, ...]:
     """The cases of the corpus that any parser of the format can be held to: whole calls, read as they are written."""
     found = []
     for case in corpus.cases(format):
         if not case.clean or case.prefix or case.strict or case.tools is None:
             continue
         calls = tuple((call.name or "", json.loads(call.arguments or "null")) for call in case.calls)
-        found.append(Answer("corpus", format, case.text, case.tools, Expected(calls, texts=False)))
+        found.append(GeneratedOutput("corpus", format, case.text, case.tools, Expected(calls, texts=False)))
     return tuple(found)
 
 
-def marks_covered(answer: Answer, pieces: Sequence[str]) -> set[tuple[str, str]]:
+def marks_covered(answer: GeneratedOutput, pieces: Sequence[str]) -> set[tuple[str, str]]:
     """What of the format's markers an answer tries: each `in calls`, `in strings`, and `cut` where a piece ends in
     it."""
     found = set()
@@ -373,7 +375,7 @@ def marks_covered(answer: Answer, pieces: Sequence[str]) -> set[tuple[str, str]]
 
 
 __all__ = [
-    "Answer",
+    "GeneratedOutput",
     "Recipe",
     "corpus_answers",
     "cut_at",

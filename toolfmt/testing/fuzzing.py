@@ -14,11 +14,11 @@ from typing import Any
 
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.corpus import case_text
-from toolfmt.testing.drawing import Answer, draw_answer, draw_pieces, marks_covered
+from toolfmt.testing.drawing import GeneratedOutput, draw_answer, draw_pieces, marks_covered
 from toolfmt.testing.laws import LAWS
 from toolfmt.testing.material import call_markers
 from toolfmt.testing.shrinking import Shrinker, size_of
-from toolfmt.testing.targets import HANGS, Command, Target, Way
+from toolfmt.testing.targets import HANGS, CommandTarget, Target, Way
 from toolfmt.testing.trying import broken_by
 
 MOST_FAULTS = 60
@@ -34,7 +34,7 @@ class Fault:
     law: str
     kind: str
     format: str
-    answer: Answer
+    answer: GeneratedOutput
     way: Way | None
     """How the answer was cut where that matters."""
     number: int
@@ -118,7 +118,7 @@ class Fuzz:
             self.shrinking += 1
             yield
 
-    def drawn(self, number: int) -> tuple[Answer, list[str]]:
+    def drawn(self, number: int) -> tuple[GeneratedOutput, list[str]]:
         """Answer number so-and-so, and a way to cut it."""
         format = self.formats[number % len(self.formats)]
         chance = Random(f"{self.seed}/{format}/{number}")
@@ -144,7 +144,7 @@ class Fuzz:
                 self.faults[key] = replace(fault, answer=answer, way=way, broken=one)
 
     def _shrink(self, fault: Fault) -> None:
-        most = _DEAR_SHRINKS if isinstance(self.target, Command) else _SHRINKS
+        most = _DEAR_SHRINKS if isinstance(self.target, CommandTarget) else _SHRINKS
         if (fault.law, fault.kind) == HANGS:
             most = _HANGS
         shrinker = Shrinker(self.target, (fault.law, fault.kind), most)

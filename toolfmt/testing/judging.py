@@ -22,7 +22,7 @@ from toolfmt.messages.events import (
     ToolCallStart,
 )
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.told import Told, json_value
+from toolfmt.testing.told import ParserOutcome, json_value
 
 _BLANK = " \t\r\n"
 _BLANKS = frozenset(_BLANK)
@@ -88,7 +88,7 @@ def shape(events: Iterable[Event]) -> None:
 
 def json_arguments(events: Iterable[Event]) -> None:
     """Law 5: the fragments of an ended call join to one JSON object. Holds for every parser."""
-    for name, arguments in Told(tuple(events)).calls:
+    for name, arguments in ParserOutcome(tuple(events)).calls:
         try:
             value = json.loads(arguments, parse_constant=_forbidden)
         except (ValueError, RecursionError) as error:
@@ -126,7 +126,7 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     _gap(text[at:], marks)
 
 
-def nothing_lost(text: str, told: Told, markers: Iterable[str]) -> None:
+def nothing_lost(text: str, told: ParserOutcome, markers: Iterable[str]) -> None:
     """Law 3, as far as a parser can be held to it: by offsets where it tells them; else only where it tells no call and
     no rejection: then nothing but markers and blanks may be missing in its text."""
     if told.placed:
@@ -139,7 +139,7 @@ def nothing_lost(text: str, told: Told, markers: Iterable[str]) -> None:
             raise LawBroken("nothing-lost", f"{kind} is lost", f"no call is told, and {kind} is lost")
 
 
-def same(whole: Told, pieces: Told) -> None:
+def same(whole: ParserOutcome, pieces: ParserOutcome) -> None:
     """Law 1: chunking never matters. For a parser that streams; one that tells no offsets is held to what a client ends
     up with: the content, the reasoning, the calls, the rejections."""
     if not (whole.streams and pieces.streams) or whole.same_as(pieces):
@@ -148,7 +148,7 @@ def same(whole: Told, pieces: Told) -> None:
     raise LawBroken("chunking", kind, f"in pieces {kind}, whole not")
 
 
-def _what_differs(whole: Told, pieces: Told) -> str:
+def _what_differs(whole: ParserOutcome, pieces: ParserOutcome) -> str:
     was, now = whole.calls, pieces.calls
     if len(was) != len(now):
         return "a call is lost" if len(now) < len(was) else "a call is told that is none"
@@ -164,7 +164,7 @@ def _what_differs(whole: Told, pieces: Told) -> str:
     return "rejections, offsets or notes are others"
 
 
-def written(told: Told, expected: Expected) -> None:
+def written(told: ParserOutcome, expected: Expected) -> None:
     """Law 7, and 3 of the text around: a written answer gives exactly its calls and its text.
 
     Arguments are compared as JSON values: types count, 1 and 1.0 are one number. Text is compared but for blanks beside
@@ -182,7 +182,7 @@ def written(told: Told, expected: Expected) -> None:
         _texts(told, expected, should)
 
 
-def _calls(told: Told, wanted: Sequence[tuple[str, Any]], should: list[str]) -> None:
+def _calls(told: ParserOutcome, wanted: Sequence[tuple[str, Any]], should: list[str]) -> None:
     came = told.calls
     if len(came) < len(wanted):
         some = "every call is lost" if not came else "a call is lost"
@@ -198,7 +198,7 @@ def _calls(told: Told, wanted: Sequence[tuple[str, Any]], should: list[str]) -> 
             raise LawBroken("round-trip", kind, f"in the arguments of {name} {kind}", should=should)
 
 
-def _texts(told: Told, expected: Expected, should: list[str]) -> None:
+def _texts(told: ParserOutcome, expected: Expected, should: list[str]) -> None:
     content = told.content
     if (reasoning := expected.reasoning.strip(_BLANK)) and told.reasoning.strip(_BLANK) != reasoning:
         for opener, closer in expected.frames:
@@ -224,7 +224,7 @@ def _texts(told: Told, expected: Expected, should: list[str]) -> None:
         raise LawBroken("nothing-lost", "a part of the calls is left in the content", said, should=should)
 
 
-def prose(told: Told, last: str = "") -> None:
+def prose(told: ParserOutcome, last: str = "") -> None:
     """Law 10: prose stays prose. No call is told, and the answer's last words are told as text.
 
     Holds for every parser. An attempt at a call may be rejected: `last` stands far enough behind it.
@@ -237,7 +237,7 @@ def prose(told: Told, last: str = "") -> None:
         _hold(last.strip(_BLANK) in text, "prose", "the rest of the answer is swallowed", f"{last!r} is not told")
 
 
-def cut_short(told: Told, expected: Expected) -> None:
+def cut_short(told: ParserOutcome, expected: Expected) -> None:
     """Law 12 on an answer that was cut: no call is told that the whole answer does not hold. For every parser."""
     whole = [(name, arguments) for name, arguments in expected.calls]
     for name, arguments in told.calls:
@@ -247,7 +247,7 @@ def cut_short(told: Told, expected: Expected) -> None:
             raise LawBroken("cut", "a call is told that was not finished", said, should=expected.lines())
 
 
-def not_joined(told: Told, values: Sequence[str], unseen: Callable[[str], bool]) -> None:
+def not_joined(told: ParserOutcome, values: Sequence[str], unseen: Callable[[str], bool]) -> None:
     """Law 12 on an answer that lost a stretch: no value of a call that ended holds the text of two, unless that is
     `unseen` to any reader. For every parser."""
     for name, arguments in told.calls:

@@ -19,7 +19,7 @@ from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.corpus import lines_of, parts_of
 from toolfmt.testing.judging import Expected
 from toolfmt.testing.material import frame
-from toolfmt.testing.told import MakeParser, Told, Tools, read
+from toolfmt.testing.told import MakeParser, ParserOutcome, Tools, read
 
 LAWS = {
     "never-raises": "whatever a model writes, the parser raises nothing",
@@ -136,7 +136,7 @@ def check_not_joined(make_parser: MakeParser, format: str) -> None:
             judging.not_joined(told, damaging.VALUES, partial(damaging.unseen, format))
 
 
-def told_lines(told: Told) -> list[str]:
+def told_lines(told: ParserOutcome) -> list[str]:
     """What was told in the lines of a corpus case; without spans that nobody told."""
     lines = lines_of(parts_of(told.events))
     return lines if told.placed else [line.replace(" 0-0", "") if line.startswith("end ") else line for line in lines]
@@ -150,7 +150,7 @@ def every_cut(text: str, most: int = 400) -> Iterator[list[str]]:
 
 
 @contextmanager
-def _about(make_parser: MakeParser, text: str, tools: Tools) -> Iterator[Told]:
+def _about(make_parser: MakeParser, text: str, tools: Tools) -> Iterator[ParserOutcome]:
     """What a parser tells of an answer; a law that is broken then knows of which."""
     told = read(make_parser, [text], tools)
     try:

@@ -177,7 +177,7 @@ TAILS = ((_PLAIN * 10)[:3000], (_PARAGRAPHS * 10)[:3000])
 
 
 @dataclass(frozen=True)
-class Piece:
+class ProseText:
     """A text that makes no call, with what is plain prose at its end."""
 
     text: str
@@ -191,12 +191,12 @@ class Piece:
 
 
 @cache
-def pieces(format: str) -> tuple[Piece, ...]:
+def pieces(format: str) -> tuple[ProseText, ...]:
     """Some 400 pieces of a format."""
     return tuple(pieces_of(get(format)))
 
 
-def pieces_of(format: ToolCallFormat) -> Iterator[Piece]:
+def pieces_of(format: ToolCallFormat) -> Iterator[ProseText]:
     """The same of a format that need not be in the registry."""
     openers = [
         marker.strip() for marker in (*format.openers, *format.unframed_openers, *format.engine.start_only_openers)
@@ -221,7 +221,7 @@ def pieces_of(format: ToolCallFormat) -> Iterator[Piece]:
             for around in surroundings:
                 marks = {"open": openers[number % len(openers)], "close": closers[number % len(closers)]}
                 text = around.format(template.format(**slots, **marks))
-                yield Piece(text, TAILS[(number + number // 4) % 2], template, template in ONLY_DECLARED)
+                yield ProseText(text, TAILS[(number + number // 4) % 2], template, template in ONLY_DECLARED)
                 number += 1
 
 
@@ -229,7 +229,7 @@ def on_one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", "", text).strip()
 
 
-def read(format: str | ToolCallFormat, piece: Piece, **options: Any) -> tuple[int, int, bool]:
+def read(format: str | ToolCallFormat, piece: ProseText, **options: Any) -> tuple[int, int, bool]:
     """How many characters waited for the end or were rejected, how many calls ended, and whether the tail was told as
     reasoning."""
     parser = Parser(format, **options)

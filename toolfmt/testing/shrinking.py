@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from toolfmt.errors import CannotWrite
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.drawing import Answer, Recipe, written
+from toolfmt.testing.drawing import GeneratedOutput, Recipe, written
 from toolfmt.testing.targets import Target, Way
 from toolfmt.testing.trying import broken_by
 
@@ -32,7 +32,7 @@ class Shrinker:
         self._key = key
         self._left = most
 
-    def shrink(self, answer: Answer, way: Way | None) -> tuple[Answer, LawBroken | None]:
+    def shrink(self, answer: GeneratedOutput, way: Way | None) -> tuple[GeneratedOutput, LawBroken | None]:
         """The smallest answer found, and the law as it is broken by it; None where it does not break again."""
         ways = self._ways(answer, way)
         if self._fails(answer, ways(answer)) is None:
@@ -51,13 +51,13 @@ class Shrinker:
             last = self._fewer_pieces(answer, last)
         return answer, last
 
-    def _fails(self, answer: Answer, ways: Sequence[Way]) -> LawBroken | None:
+    def _fails(self, answer: GeneratedOutput, ways: Sequence[Way]) -> LawBroken | None:
         """How the same law breaks with an answer, if it does."""
         self._left -= 1
         broken, _ = broken_by(self._target, answer, ways)
         return next((one for one in broken if (one.law, one.kind) == self._key), None)
 
-    def _ways(self, answer: Answer, way: Way | None) -> Any:
+    def _ways(self, answer: GeneratedOutput, way: Way | None) -> Any:
         """How answers are cut while this fault is made smaller: not at all, in letters, or in two at every place."""
         if way is None:
             return lambda _: ()
@@ -66,7 +66,7 @@ class Shrinker:
                 return ways
         return lambda other: (way,) if other.text == answer.text else ()
 
-    def _fewer_pieces(self, answer: Answer, broken: LawBroken) -> LawBroken:
+    def _fewer_pieces(self, answer: GeneratedOutput, broken: LawBroken) -> LawBroken:
         """The same with pieces joined that need not be apart."""
         self._left = max(self._left, 100)
         if (simple := self._fails(answer, _in_two(answer))) is not None:
@@ -83,16 +83,16 @@ class Shrinker:
         return broken
 
 
-def _letters(answer: Answer) -> Sequence[Way]:
+def _letters(answer: GeneratedOutput) -> Sequence[Way]:
     return (list(answer.text),)
 
 
-def _in_two(answer: Answer) -> Sequence[Way]:
+def _in_two(answer: GeneratedOutput) -> Sequence[Way]:
     step = max(1, -(-len(answer.text) // _MOST_CUTS))
     return [[answer.text[:at], answer.text[at:]] for at in range(1, len(answer.text), step)]
 
 
-def _simpler(answer: Answer) -> Iterator[Answer]:
+def _simpler(answer: GeneratedOutput) -> Iterator[GeneratedOutput]:
     """Smaller answers of the same kind, the boldest first."""
     if answer.kind == "corpus" and answer.expected is not None:
         yield from _written([Recipe(answer.format, answer.expected.calls, tuple(answer.tools or ()))])
@@ -108,7 +108,7 @@ def _simpler(answer: Answer) -> Iterator[Answer]:
             yield replace(answer, text=text, last=last)
 
 
-def _written(recipes: Iterable[Recipe]) -> Iterator[Answer]:
+def _written(recipes: Iterable[Recipe]) -> Iterator[GeneratedOutput]:
     """The answers of recipes, but of those that their format has no way to carry."""
     for recipe in recipes:
         try:
@@ -117,7 +117,7 @@ def _written(recipes: Iterable[Recipe]) -> Iterator[Answer]:
             continue
 
 
-def _simpler_cuts(answer: Answer, recipe: Recipe) -> Iterator[Answer]:
+def _simpler_cuts(answer: GeneratedOutput, recipe: Recipe) -> Iterator[GeneratedOutput]:
     """The same cut as far from the end, or from the beginning, of smaller answers."""
     whole = written(recipe).text
     behind = len(whole) - len(answer.text)
@@ -201,6 +201,6 @@ def _less_said(function: dict[str, Any], text: str) -> Iterator[dict[str, Any]]:
             yield {**function, "parameters": {**parameters, "properties": fewer}}
 
 
-def size_of(answer: Answer) -> int:
+def size_of(answer: GeneratedOutput) -> int:
     """How large an answer is, its tools included: what the smallest of several is chosen by."""
     return len(answer.text) + len(json.dumps(answer.tools or [])) // 4

@@ -10,7 +10,7 @@ from typing import Any
 
 from toolfmt.formats import get
 from toolfmt.testing import drawing
-from toolfmt.testing.drawing import Answer
+from toolfmt.testing.drawing import GeneratedOutput
 from toolfmt.testing.material import markers
 
 try:
@@ -40,13 +40,13 @@ def calls(given: list[Any], format: str | None = None) -> st.SearchStrategy[list
     return _chance().map(lambda chance: drawing.draw_calls(chance, given, marks))
 
 
-def written(format: str) -> st.SearchStrategy[Answer]:
+def written(format: str) -> st.SearchStrategy[GeneratedOutput]:
     """Written answers of a format: calls with their tools, some with prose or reasoning around them. What must come
     out is their `expected`."""
     return _chance().map(lambda chance: drawing.written(drawing.draw_recipe(chance, get(format).name)))
 
 
-def answers(format: str) -> st.SearchStrategy[Answer]:
+def answers(format: str) -> st.SearchStrategy[GeneratedOutput]:
     """Answers of every kind: written, cut, damaged, prose, cases of the corpus, soup."""
     return _chance().map(lambda chance: drawing.draw_answer(chance, get(format).name))
 
@@ -56,7 +56,7 @@ def damaged(text: str, format: str) -> st.SearchStrategy[str]:
     return _chance().map(lambda chance: drawing.draw_damage(chance, text, get(format).name))
 
 
-def prose(format: str) -> st.SearchStrategy[Answer]:
+def prose(format: str) -> st.SearchStrategy[GeneratedOutput]:
     """Answers that mention, quote or resemble calls of a format, and make none."""
     return _chance().map(lambda chance: drawing.draw_prose(chance, get(format).name))
 

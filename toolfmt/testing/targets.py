@@ -31,9 +31,9 @@ from toolfmt.formats import names
 from toolfmt.formats.format_files import SUFFIX, known_format
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
-from toolfmt.testing.told import MakeParser, Told, Tools, of_data, read, told_by_message
+from toolfmt.testing.told import MakeParser, ParserOutcome, Tools, of_data, read, told_by_message
 
-Reading: TypeAlias = Told | LawBroken
+Reading: TypeAlias = ParserOutcome | LawBroken
 Way: TypeAlias = Sequence[str]
 
 HANGS = ("in-time", "it hangs")
@@ -97,12 +97,12 @@ class Local(_Closing):
             except LawBroken as broken:
                 told.append(broken)
             last = told[-1]
-            if isinstance(last, Told) and not last.streams:
+            if isinstance(last, ParserOutcome) and not last.streams:
                 break
         return told
 
 
-class InProcess(_Closing):
+class InProcessTarget(_Closing):
     """A factory, or a format of toolfmt, in a process of its own, which is begun anew where it died."""
 
     def __init__(self, spec: str, timeout: float = 10.0) -> None:
@@ -179,7 +179,7 @@ class InProcess(_Closing):
         return _crashes(status)
 
 
-class Command(_Closing):
+class CommandTarget(_Closing):
     """A command that is run once an answer, and reads it whole."""
 
     version = ""
@@ -201,7 +201,7 @@ class Command(_Closing):
             broken.unusable = True  # where it prints no calls there is nothing that could be judged
             return [broken]
 
-    def _told(self, text: str, tools: Tools) -> Told:
+    def _told(self, text: str, tools: Tools) -> ParserOutcome:
         """What it prints of an answer. Raises `LawBroken`, and `ToolfmtError` where it cannot be run."""
         environment = {name: value for name, value in os.environ.items() if name != "TOOLFMT_TOOLS"}
         if tools is not None:
@@ -228,7 +228,7 @@ class Command(_Closing):
         self._folder.cleanup()
 
 
-def _printed(output: str) -> Told:
+def _printed(output: str) -> ParserOutcome:
     """What a command printed. Raises `LawBroken`."""
     try:
         try:
@@ -285,10 +285,10 @@ def _is_format(given: str) -> bool:
     return given in names() or (given.endswith(SUFFIX) and len(given.split()) == 1)
 
 
-def target(given: str, timeout: float = 10.0) -> InProcess | Command:
+def target(given: str, timeout: float = 10.0) -> InProcessTarget | CommandTarget:
     """What TARGET means: a format's name or file, `module:factory`, or a command. Raises `ToolfmtError`."""
     if _is_format(given) or _FACTORY.fullmatch(given):
-        return InProcess(given, timeout)
+        return InProcessTarget(given, timeout)
     try:
         words = words_of(given)
     except ValueError as error:
@@ -298,4 +298,4 @@ def target(given: str, timeout: float = 10.0) -> InProcess | Command:
     if not words or shutil.which(words[0]) is None:
         ways = "a format (see toolfmt formats), module:factory, or a command that can be run"
         raise ToolfmtError(f"{given!r}: neither a format nor a command; give {ways}")
-    return Command(words, timeout)
+    return CommandTarget(words, timeout)

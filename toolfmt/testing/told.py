@@ -38,7 +38,7 @@ _STANDARD = sysconfig.get_path("stdlib")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ParserOutcome:
     """What a parser said, merged. `placed`: offsets and spans were told of all of it. `texts`: content was told too,
     not calls alone. `streams`: the parser takes an answer in pieces. `doubles`: arguments were told as values, whose
     numbers many languages hold as doubles (RFC 8259, section 6), so that large integers are known as nearly as that."""
@@ -76,7 +76,7 @@ class Told:
                 ended.append((name, arguments))
         return ended
 
-    def same_as(self, other: Told) -> bool:
+    def same_as(self, other: ParserOutcome) -> bool:
         """Whether two readings of one answer tell the same: all of it where both say where it stood, else what a client
         ends up with."""
         if self.placed and other.placed:
@@ -88,7 +88,7 @@ class Told:
         return self.content, self.reasoning, calls, [event.reason for event in self.rejected]
 
 
-def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> Told:
+def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> ParserOutcome:
     """What a new parser says of an answer in these pieces.
 
     One that reads whole answers is given it whole. Raises `LawBroken`: `never-raises` for what the parser raises,
@@ -123,23 +123,23 @@ def raised(error: BaseException, made: bool = True) -> LawBroken:
     return LawBroken("never-raises", f"{type(error).__name__} in {where}", said, unusable=not made)
 
 
-def as_data(told: Told) -> dict[str, Any]:
+def as_data(told: ParserOutcome) -> dict[str, Any]:
     """What was told as JSON holds it, for another process; `of_data` undoes it."""
     events = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in told.events]
     return {"events": events, "placed": told.placed, "texts": told.texts, "streams": told.streams,
             "doubles": told.doubles}  # fmt: skip
 
 
-def of_data(data: Mapping[str, Any]) -> Told:
+def of_data(data: Mapping[str, Any]) -> ParserOutcome:
     kinds: dict[str, Any] = {kind.__name__: kind for kind in _EVENTS}
     made = [
         kinds[name](*(tuple(value) if isinstance(value, list) else value for value in fields))
         for name, *fields in data["events"]
     ]
-    return Told(tuple(made), data["placed"], data["texts"], data["streams"], data["doubles"])
+    return ParserOutcome(tuple(made), data["placed"], data["texts"], data["streams"], data["doubles"])
 
 
-def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
+def told_by_events(said: Iterable[object], *, sure: bool = False) -> ParserOutcome:
     """What events or their dicts tell. Offsets count where they are all there and never go back, or the caller is
     `sure` of them."""
     events: list[Event] = []
@@ -157,10 +157,10 @@ def told_by_events(said: Iterable[object], *, sure: bool = False) -> Told:
         placed = placed and at <= begin <= end and (begin < end or not isinstance(event, (ToolCallEnd, Content)))
         at = max(at, end)
     placed = placed and (sure or bool(events))
-    return Told(tuple(merge(events if placed else _in_a_row(events))), placed)
+    return ParserOutcome(tuple(merge(events if placed else _in_a_row(events))), placed)
 
 
-def told_by_message(message: object) -> Told:
+def told_by_message(message: object) -> ParserOutcome:
     """What a message in OpenAI's shape tells; `content` left out: that the parser tells calls alone."""
     if hasattr(message, "to_dict"):
         message = message.to_dict()
@@ -186,7 +186,7 @@ def told_by_message(message: object) -> Told:
         arguments = function.get("arguments", "{}")
         doubles = doubles or not isinstance(arguments, str)
         events += _whole_call(index, name, arguments)
-    return Told(tuple(events), placed=False, texts="content" in message, streams=False, doubles=doubles)
+    return ParserOutcome(tuple(events), placed=False, texts="content" in message, streams=False, doubles=doubles)
 
 
 def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:

@@ -1,7 +1,7 @@
 """One answer tried on a target: every law that it can be held to, and all that break.
 
-The fuzzer and the shrinker ask it. Which laws hold follows from the answer's kind (`drawing.Answer`), what can be seen
-of them from what the target tells.
+The fuzzer and the shrinker use it. Which laws hold depends on the kind of the `drawing.GeneratedOutput`; which of them
+can be checked depends on what the target returns.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from functools import partial
 from toolfmt.formats import get
 from toolfmt.testing import damaging, judging
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.drawing import Answer
+from toolfmt.testing.drawing import GeneratedOutput
 from toolfmt.testing.laws import told_lines
 from toolfmt.testing.material import frame
 from toolfmt.testing.targets import Target, Way
-from toolfmt.testing.told import Told
+from toolfmt.testing.told import ParserOutcome
 
 _WHOLE = ", of a call as it is written"
 
 
-def broken_by(target: Target, answer: Answer, ways: Sequence[Way] = ()) -> tuple[list[LawBroken], Told | None]:
+def broken_by(
+    target: Target, answer: GeneratedOutput, ways: Sequence[Way] = ()
+) -> tuple[list[LawBroken], ParserOutcome | None]:
     """The laws that a target breaks with an answer, whole and in these ways; and what it says of it whole."""
     whole, *others = target.read([[answer.text], *ways], answer.tools)
     if isinstance(whole, LawBroken):
@@ -42,7 +44,7 @@ def broken_by(target: Target, answer: Answer, ways: Sequence[Way] = ()) -> tuple
     return broken, whole
 
 
-def _of_whole(answer: Answer, told: Told) -> Iterator[LawBroken]:
+def _of_whole(answer: GeneratedOutput, told: ParserOutcome) -> Iterator[LawBroken]:
     for judge in _judges(answer, told):
         try:
             judge()
@@ -50,7 +52,7 @@ def _of_whole(answer: Answer, told: Told) -> Iterator[LawBroken]:
             yield broken.about(answer.text, None, told_lines(told))
 
 
-def _judges(answer: Answer, told: Told) -> Iterator[Callable[[], None]]:
+def _judges(answer: GeneratedOutput, told: ParserOutcome) -> Iterator[Callable[[], None]]:
     yield partial(judging.shape, told.events)
     yield partial(judging.json_arguments, told.events)
     expected = answer.expected

@@ -13,7 +13,7 @@ from typing import Any
 from toolfmt.errors import CannotWrite, ToolfmtError
 from toolfmt.formats import write
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.targets import Command, Target
+from toolfmt.testing.targets import CommandTarget, Target
 from toolfmt.testing.told import Tools
 
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -29,13 +29,13 @@ _OF_FACTORIES = (
 def check_usable(target: Target, formats: Sequence[str]) -> None:
     """Nothing, where a target answers a plain call of one of the formats. Raises `ToolfmtError`, with the way out."""
     first: LawBroken | None = None
-    for text, tools in _plain(formats, declared_alone=isinstance(target, Command)):
+    for text, tools in _plain(formats, declared_alone=isinstance(target, CommandTarget)):
         told = target.read([[text]], tools)[0]
         if not isinstance(told, LawBroken) or not told.unusable:
             return
         first = first or told
     if first is not None:
-        way_out = _OF_COMMANDS if isinstance(target, Command) else _OF_FACTORIES
+        way_out = _OF_COMMANDS if isinstance(target, CommandTarget) else _OF_FACTORIES
         of = "a plain call" if len(formats) == 1 else "a plain call of any of the formats"
         raise ToolfmtError(f"{target.name}: cannot be tried, {of} gets no answer ({first.said}); {way_out}")
 

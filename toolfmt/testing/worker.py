@@ -1,4 +1,4 @@
-"""The process that a target runs in: `python -m toolfmt.testing.worker SPEC` reads answers for `targets.InProcess`.
+"""The process of a target: `python -m toolfmt.testing.worker SPEC` reads outputs for `targets.InProcessTarget`.
 
 A request is a line of JSON with `tools` and `ways` (each a list of pieces), the reply a line with what was told of each
 way, or the law that reading broke. What the target prints goes to standard error, and its standard input is empty. The

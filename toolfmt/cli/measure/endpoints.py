@@ -19,7 +19,7 @@ from typing import Any
 from toolfmt.cli.measure.plan import TOOL_CHOICES, Question, ToolChoice
 from toolfmt.cli.measure.prompts import Prompts, messages_in_words
 from toolfmt.cli.measure.scenarios import tools
-from toolfmt.cli.measure.subject import Answer, NotAnswered, NotReached, Sampling, in_one_line
+from toolfmt.cli.measure.subject import NotAnswered, NotReached, Sampling, SubjectResponse, in_one_line
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import Parser, default_format
 from toolfmt.formats.format_files import given_format
@@ -133,7 +133,7 @@ class ChatEndpoint(_Endpoint):
         if format is not None:
             self._format = given_format(format)
 
-    def ask(self, question: Question, seed: int) -> Answer:
+    def ask(self, question: Question, seed: int) -> SubjectResponse:
         prose = question.cell.strategy == "prompt"
         request, parser = self._in_words(question) if prose else (self._plain(question), self._parser())
         choice = self._choice(self._client.chat.completions.with_streaming_response.create, request, seed)
@@ -142,11 +142,13 @@ class ChatEndpoint(_Endpoint):
         content, cut = said.get("content"), choice.get("finish_reason") == "length"
         content, ended = content if isinstance(content, str) else "", _ended(choice)
         if parser is None:
-            return Answer(Message(content, None, _calls(said)), rejections_known=False, cut=cut)
+            return SubjectResponse(Message(content, None, _calls(said)), rejections_known=False, cut=cut)
         read = _read(parser, content, ended)
         if prose:
-            return Answer(read, cut=cut)
-        return Answer(Message(read.content, read.reasoning, _calls(said), read.rejected), len(read.tool_calls), cut=cut)
+            return SubjectResponse(read, cut=cut)
+        return SubjectResponse(
+            Message(read.content, read.reasoning, _calls(said), read.rejected), len(read.tool_calls), cut=cut
+        )
 
     def _plain(self, question: Question) -> dict[str, Any]:
         choice = question.cell.tool_choice
@@ -185,7 +187,7 @@ class CompletionEndpoint(_Endpoint):
         self._prompts = Prompts(directory, sampling)
         self._format = None if format is None else given_format(format)
 
-    def ask(self, question: Question, seed: int) -> Answer:
+    def ask(self, question: Question, seed: int) -> SubjectResponse:
         prompt = self._prompts.of(question)
         try:
             parser = prompt.parser(format=self._format if question.cell.strategy == "template" else None)
@@ -196,7 +198,7 @@ class CompletionEndpoint(_Endpoint):
         request = {"prompt": prompt.text, "extra_body": body, **({"stop": ends} if ends else {})}
         choice = self._choice(self._client.completions.with_streaming_response.create, request, seed)
         text, cut = choice.get("text"), choice.get("finish_reason") == "length"
-        return Answer(_read(parser, text if isinstance(text, str) else "", _ended(choice)), cut=cut)
+        return SubjectResponse(_read(parser, text if isinstance(text, str) else "", _ended(choice)), cut=cut)
 
 
 def _ended(choice: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.cli.measure.plan import TOOL_CHOICES, Question, ToolChoice
 from toolfmt.cli.measure.prompts import Prompts
-from toolfmt.cli.measure.subject import Answer, NotAnswered, Sampling, in_one_line
+from toolfmt.cli.measure.subject import NotAnswered, Sampling, SubjectResponse, in_one_line
 from toolfmt.errors import ToolfmtError
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import Message
@@ -28,7 +28,7 @@ _Generate: TypeAlias = Callable[[Prompt, int], Iterator[Event]]
 """The events of an answer to a prompt, drawn with a seed."""
 
 
-class InProcess:
+class InProcessSubject:
     """A model in this process. Raises `ToolfmtError` where no runtime is installed, or it does not load the model."""
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
@@ -46,7 +46,7 @@ class InProcess:
             why = in_one_line(f"{type(error).__name__}: {error}")
             raise ToolfmtError(f"{path}: {chosen} does not load it ({why})") from None
 
-    def ask(self, question: Question, seed: int) -> Answer:
+    def ask(self, question: Question, seed: int) -> SubjectResponse:
         prompt = self._prompts.of(question)
         try:
             parser = prompt.parser()
@@ -59,7 +59,7 @@ class InProcess:
             raise NotAnswered(in_one_line(f"{type(error).__name__}: {error}")) from None
         message = Message.from_events([*parser.continued, *events], (), parser.format.call_id)
         broken_off = any(one.reason == "incomplete_output" for one in message.rejected)
-        return Answer(message, cut=broken_off or getattr(stream, "finish_reason", None) == "length")
+        return SubjectResponse(message, cut=broken_off or getattr(stream, "finish_reason", None) == "length")
 
 
 def _chosen(runtime: Runtime | None) -> Runtime:

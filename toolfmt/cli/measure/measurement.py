@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from toolfmt.cli.measure.plan import Cell, Plan, Question
+from toolfmt.cli.measure.plan import Cell, MeasurementPlan, Question
 from toolfmt.cli.measure.rates import LEVEL, Rate
 from toolfmt.cli.measure.scoring import Judgement, judge
 from toolfmt.cli.measure.subject import NotAnswered, NotReached, Subject
@@ -26,7 +26,7 @@ _GIVEN_UP_AFTER = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class QuestionOutcome:
     """What became of a question: a judgement, or why there is none (empty where it was not asked any more)."""
 
     question: Question
@@ -46,7 +46,7 @@ class Tally:
     failures: Counter[str] = field(default_factory=Counter)
     not_asked: int = 0
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: QuestionOutcome) -> None:
         if outcome.judgement is None:
             self.not_asked += not outcome.failure
             self.failures.update([outcome.failure] if outcome.failure else [])
@@ -67,7 +67,7 @@ class Measurement:
     """What was measured of a subject by a plan. `settings` are what the requests were made with, told as they are."""
 
     name: str
-    plan: Plan
+    plan: MeasurementPlan
     settings: dict[str, Any] = field(default_factory=dict)
     tallies: dict[Cell, Tally] = field(init=False)
     asked: int = 0
@@ -99,7 +99,7 @@ class Measurement:
         """Why requests came to nothing, of all cells."""
         return sum((tally.failures for tally in self.tallies.values()), Counter())
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: QuestionOutcome) -> None:
         self.asked += 1
         self.tallies[outcome.question.cell].add(outcome)
 
@@ -117,18 +117,20 @@ class Measurement:
         }
 
 
-def outcomes(subject: Subject, questions: Iterable[Question], *, seed: int = 0, parallel: int = 1) -> Iterator[Outcome]:
+def outcomes(
+    subject: Subject, questions: Iterable[Question], *, seed: int = 0, parallel: int = 1
+) -> Iterator[QuestionOutcome]:
     """What becomes of the questions, each as it is known; up to `parallel` are asked at once.
 
     The seed of a request is `seed` and the number of its run. A cell whose first requests all come to nothing is given
     up. Raises `NotReached` where nobody is there, and `ToolfmtError` where arguments cannot be judged; what else goes
     wrong is told by the outcome.
     """
-    asking = _Asking(subject, seed)
+    asking = _QuestionRunner(subject, seed)
     yield from map(asking.ask, questions) if parallel == 1 else _side_by_side(asking.ask, questions, parallel)
 
 
-class _Asking:
+class _QuestionRunner:
     """Asks one question; remembers which cells answer."""
 
     def __init__(self, subject: Subject, seed: int) -> None:
@@ -136,25 +138,27 @@ class _Asking:
         self._answering: set[Cell] = set()
         self._in_vain: Counter[Cell] = Counter()
 
-    def ask(self, question: Question) -> Outcome:
+    def ask(self, question: Question) -> QuestionOutcome:
         cell = question.cell
         if cell not in self._answering and self._in_vain[cell] >= _GIVEN_UP_AFTER:
-            return Outcome(question)
+            return QuestionOutcome(question)
         try:
             answer = self._subject.ask(question, self._seed + question.run)
         except NotAnswered as why:
             if isinstance(why, NotReached) and not self._answering:
                 raise
             self._in_vain[cell] += 1
-            return Outcome(question, failure=str(why))
+            return QuestionOutcome(question, failure=str(why))
         self._answering.add(cell)
-        return Outcome(question, judge(question, answer), answer.cut)
+        return QuestionOutcome(question, judge(question, answer), answer.cut)
 
 
-def _side_by_side(ask: Callable[[Question], Outcome], questions: Iterable[Question], workers: int) -> Iterator[Outcome]:
+def _side_by_side(
+    ask: Callable[[Question], QuestionOutcome], questions: Iterable[Question], workers: int
+) -> Iterator[QuestionOutcome]:
     """Asks in threads that end with the program: whoever breaks off does not wait for answers that are on their way."""
     waiting: queue.SimpleQueue[Question] = queue.SimpleQueue()
-    done: queue.SimpleQueue[Outcome | BaseException] = queue.SimpleQueue()
+    done: queue.SimpleQueue[QuestionOutcome | BaseException] = queue.SimpleQueue()
     count = 0
     for question in questions:
         waiting.put(question)

@@ -45,7 +45,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeasurementPlan:
     """Which cells are measured, with which scenarios, how often each is asked.
 
     Where tools go in as words a request has no tools and can say nothing about calling. A question that no tool helps

@@ -18,7 +18,7 @@ from toolfmt.agent.call_shapes import read_arguments
 from toolfmt.agent.validation import invalid_arguments
 from toolfmt.cli.measure.plan import Question
 from toolfmt.cli.measure.scenarios import tools
-from toolfmt.cli.measure.subject import Answer
+from toolfmt.cli.measure.subject import SubjectResponse
 from toolfmt.messages.message import ToolCall
 
 _WORD = re.compile(r"\w+")
@@ -52,7 +52,7 @@ class Judgement:
     misread_result: bool | None = None
 
 
-def judge(question: Question, answer: Answer) -> Judgement:
+def judge(question: Question, answer: SubjectResponse) -> Judgement:
     """What an answer to this question shows. Raises `ToolfmtError` where jsonschema is not installed."""
     scenario, calls = question.scenario, answer.message.tool_calls
     if question.returned:

@@ -30,7 +30,7 @@ class NotReached(NotAnswered):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SubjectResponse:
     """What came back.
 
     `message` holds the calls that a client would execute, and those that toolfmt rejected. `rejections_known` says
@@ -62,5 +62,5 @@ class Subject(Protocol):
     tool_choices: Collection[ToolChoice]
     """What a request to it can say about calling."""
 
-    def ask(self, question: Question, seed: int) -> Answer:
+    def ask(self, question: Question, seed: int) -> SubjectResponse:
         """The answer to a question. Raises `NotAnswered`, and nothing that depends on the answer."""

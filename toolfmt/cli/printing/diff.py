@@ -12,7 +12,7 @@ from rich.text import Text
 
 from toolfmt.cli.printing.control_characters import LONGEST, shortened, visible
 from toolfmt.cli.printing.layout import grid, printed, spaced
-from toolfmt.inspect.comparison import Change, Comparison, Differences, PromptChange
+from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.report import Finding
 from toolfmt.templates import cached_name
@@ -86,7 +86,7 @@ def _counted(told: Differences) -> str:
     return f"{answers}, {went} {'finding' if went == 1 else 'findings'} went, {len(told.came)} came"
 
 
-def _changes(changes: Iterable[Change]) -> Group:
+def _changes(changes: Iterable[ReportChange]) -> Group:
     """A change a line where both sides are short, else a line for each side."""
     parts: list[Text | Table] = []
     for change in changes:

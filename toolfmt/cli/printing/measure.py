@@ -124,7 +124,7 @@ def _legend(measurement: Measurement) -> Text:
     return Text("\n".join(lines))
 
 
-class Asking(Bar):
+class MeasurementProgress(Bar):
     """How far the asking has come."""
 
     def __init__(self, total: int, shown: bool) -> None:

@@ -25,10 +25,10 @@ from toolfmt.cli.printing.settings import invented_result, leaving_out, special_
 from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import CHECKS, code, page
-from toolfmt.inspect.report.report import Piece, PieceKind, Report, token_mark
+from toolfmt.inspect.report.report import Report, SampleSpan, SampleSpanKind, token_mark
 from toolfmt.templates import place_name
 
-_KINDS: dict[PieceKind, tuple[str, str]] = {
+_KINDS: dict[SampleSpanKind, tuple[str, str]] = {
     "system": ("system", "the system message"),
     "tools": ("tools", "what appears when tools are given; each definition by its name"),
     "user": ("user", "what the user says"),
@@ -40,7 +40,7 @@ _KINDS: dict[PieceKind, tuple[str, str]] = {
     "frame": ("frame", "what the template writes around it all"),
 }
 """The kinds of pieces in the order of the legend: the label in the margin, and what it means."""
-_TEMPLATE_WRITES: tuple[PieceKind, ...] = ("frame", "tools", "call", "generation")
+_TEMPLATE_WRITES: tuple[SampleSpanKind, ...] = ("frame", "tools", "call", "generation")
 """Kinds of pieces with words of the template in them: only there something that looks like a marker is one."""
 _ATTRIBUTE = r'(?: [\w.-]{1,40}="[^"<>\n]{0,80}")'
 _MARKER = rf"<[^<>\s]{{1,60}}{_ATTRIBUTE}{{0,4}}>|\[/?[A-Z][A-Z_]{{1,40}}\]"
@@ -140,7 +140,7 @@ def markers_seen(report: Report) -> re.Pattern[str]:
     return re.compile("|".join([*map(re.escape, longest_first), _MARKER]))
 
 
-def marked(piece: Piece, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
+def marked(piece: SampleSpan, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
     """The text of a piece in parts, each with whether it is a marker."""
     at = 0
     for marker in markers.finditer(piece.text) if piece.kind in _TEMPLATE_WRITES else ():
@@ -150,7 +150,7 @@ def marked(piece: Piece, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]
     yield piece.text[at:], False
 
 
-def _text(piece: Piece, markers: re.Pattern[str]) -> Markup:
+def _text(piece: SampleSpan, markers: re.Pattern[str]) -> Markup:
     """The text, with its markers, line ends and control characters in elements of their own."""
     parts: list[Markup] = []
     for text, is_marker in marked(piece, markers):
@@ -188,7 +188,7 @@ def _unknown_tokens(report: Report) -> list[str]:
     return [mark for mark in map(token_mark, named) if any(mark in text for text in written)]
 
 
-def _legend(pieces: Sequence[Piece]) -> dict[str, str]:
+def _legend(pieces: Sequence[SampleSpan]) -> dict[str, str]:
     there = {piece.kind for piece in pieces}
     return {kind: meaning for kind, (_, meaning) in _KINDS.items() if kind in there}
 

@@ -21,7 +21,7 @@ _REASONING = "They want to know the weather, so the tool is called."
 
 
 @dataclass(frozen=True)
-class Asked:
+class CaseRequest:
     """A case in the making: its topic and title, the tools by their name in corpus/tools.json, and the turn."""
 
     topic: str
@@ -76,36 +76,36 @@ def _text(text: str) -> tuple[str, dict[str, Any]]:
 _CODE = "def f(x):\n    if x:\n        return [x, {'k': \"v\"}]\n\nprint(f(1))"
 
 ASKED = (
-    Asked("single", "one call with one argument", "weather", (_city(),)),
-    Asked("single", "one call with three arguments", "weather", (_city(unit="celsius", days=3),)),
-    Asked("single", "without tool definitions any name is a call", "weather", (_city(),), declared=False),
-    Asked("several", "two calls of one tool", "weather", (_city(), ("get_weather", {"city": "Rome", "days": 2}))),
-    Asked("several", "two calls of two tools", "weather", (_city(), ("get_time", {}))),
-    Asked("several", "three calls, the one in the middle without arguments", "weather",
+    CaseRequest("single", "one call with one argument", "weather", (_city(),)),
+    CaseRequest("single", "one call with three arguments", "weather", (_city(unit="celsius", days=3),)),
+    CaseRequest("single", "without tool definitions any name is a call", "weather", (_city(),), declared=False),
+    CaseRequest("several", "two calls of one tool", "weather", (_city(), ("get_weather", {"city": "Rome", "days": 2}))),
+    CaseRequest("several", "two calls of two tools", "weather", (_city(), ("get_time", {}))),
+    CaseRequest("several", "three calls, the one in the middle without arguments", "weather",
           (_city(), ("get_time", {}), ("get_weather", {"city": "Lima"}))),
-    Asked("text-around", "a sentence before the call", "weather", (_city(),), content=_CONTENT),
-    Asked("text-around", "a sentence before two calls", "weather", (_city(), ("get_time", {})), content=_CONTENT),
-    Asked("values", "a value of every type", "typed",
+    CaseRequest("text-around", "a sentence before the call", "weather", (_city(),), content=_CONTENT),
+    CaseRequest("text-around", "a sentence before two calls", "weather", (_city(), ("get_time", {})), content=_CONTENT),
+    CaseRequest("values", "a value of every type", "typed",
           (("set_values", {"text": "plain", "count": 3, "ratio": 0.5, "flag": True, "items": ["a", 1],
                            "options": {"k": None, "deep": {"on": False}}}),)),
-    Asked("values", "null where the schema allows it", "typed", (("set_values", {"text": "x", "note": None}),)),
-    Asked("values", "strings that look like other values stay strings", "typed",
+    CaseRequest("values", "null where the schema allows it", "typed", (("set_values", {"text": "x", "note": None}),)),
+    CaseRequest("values", "strings that look like other values stay strings", "typed",
           (("set_values", {"text": "123", "note": "true"}),)),
-    Asked("values", "quotes, a backslash and braces in a string", "files",
+    CaseRequest("values", "quotes, a backslash and braces in a string", "files",
           (_text('a "double" and a \'single\' quote, C:\\new, }} {"a": [1]} ]'),)),
-    Asked("values", "other scripts in a string", "weather", (("get_weather", {"city": "Osnabrück, 東京"}),)),
-    Asked("values", "a string that holds another tag and an entity", "files", (_text("<b>&amp; more</b>"),)),
-    Asked("whitespace", "line ends and indentation in a string", "code", (("run_python", {"code": _CODE}),)),
-    Asked("whitespace", "blanks at both ends of a string", "files", (_text("  two before and one behind "),)),
-    Asked("names", "names with a hyphen, a full stop and underscores", "named",
+    CaseRequest("values", "other scripts in a string", "weather", (("get_weather", {"city": "Osnabrück, 東京"}),)),
+    CaseRequest("values", "a string that holds another tag and an entity", "files", (_text("<b>&amp; more</b>"),)),
+    CaseRequest("whitespace", "line ends and indentation in a string", "code", (("run_python", {"code": _CODE}),)),
+    CaseRequest("whitespace", "blanks at both ends of a string", "files", (_text("  two before and one behind "),)),
+    CaseRequest("names", "names with a hyphen, a full stop and underscores", "named",
           (("set-style", {"class": "wide", "data-id": 7}), ("Calendar.create_event", {"title": "Lunch"}),
            ("mcp__files__read", {"path": "a.txt"}))),
-    Asked("names", "one name with a full stop", "named", (("Calendar.create_event", {"title": "Lunch"}),)),
-    Asked("names", "keys that are words of the notation elsewhere", "keys",
+    CaseRequest("names", "one name with a full stop", "named", (("Calendar.create_event", {"title": "Lunch"}),)),
+    CaseRequest("names", "keys that are words of the notation elsewhere", "keys",
           (("submit", {"name": "n", "id": "7", "text": "t"}),)),
-    Asked("no-arguments", "a call without arguments", "weather", (("get_time", {}),)),
-    Asked("no-arguments", "two calls without arguments", "weather", (("get_time", {}), ("get_time", {}))),
-    Asked("reasoning", "reasoning, then the call", "weather", (_city(),), reasoning=_REASONING),
+    CaseRequest("no-arguments", "a call without arguments", "weather", (("get_time", {}),)),
+    CaseRequest("no-arguments", "two calls without arguments", "weather", (("get_time", {}), ("get_time", {}))),
+    CaseRequest("reasoning", "reasoning, then the call", "weather", (_city(),), reasoning=_REASONING),
 )  # fmt: skip
 """What the template is asked to render."""
 
@@ -144,7 +144,7 @@ def case_files(texts: Sequence[str | None], sibling: str) -> dict[str, str]:
     return {f"{topic}.txt": "\n".join(cases[topic]) or _to_find_out(topic, sibling) for topic in TOPICS}
 
 
-def calls_alone(asked: Asked, texts: Sequence[str | None]) -> str | None:
+def calls_alone(asked: CaseRequest, texts: Sequence[str | None]) -> str | None:
     """How the template has rendered the calls of this turn with nothing beside them."""
     plain = (
         text

@@ -1,7 +1,7 @@
 """A clone of toolfmt's repository: where it is found, what is written into it, and that nothing there is overwritten.
 
-What a command writes is first gathered as a `Plan`; `Clone.check` and `Clone.write` refuse it as a whole, or carry it
-out. Every refusal is a `ToolfmtError`.
+A command first gathers what it writes as a `FilePlan`. `Clone.check` and `Clone.write` reject the plan as a whole or
+execute it. Every rejection is a `ToolfmtError`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LIST = "_MODULES"
 
 
 @dataclass(frozen=True)
-class Plan:
+class FilePlan:
     """Files to make, by their path from the root of the clone, and one list of modules to add a module to."""
 
     new: Mapping[str, str]
@@ -63,7 +63,7 @@ class Clone:
             why = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise ToolfmtError(f"{self.root / path}: cannot be read ({why}); look at the clone") from None
 
-    def changed(self, plan: Plan) -> str:
+    def changed(self, plan: FilePlan) -> str:
         """The text of the file with the list, with the module in it."""
         text = self.read(plan.list_in)
         items = _listed(text, plan.list_in)
@@ -73,7 +73,7 @@ class Clone:
         place = before.line - 1 if before is not None else items[-1].line
         return "".join([*lines[:place], f'    "{plan.module}",{end}', *lines[place:]])
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: FilePlan) -> None:
         """Raises `ToolfmtError` for a plan that would overwrite something."""
         there = [path for path in plan.new if os.path.lexists(self.root / path)]
         if there:
@@ -88,7 +88,7 @@ class Clone:
         if plan.module in self.modules(plan.list_in):
             raise ToolfmtError(f"{plan.list_in} lists {plan.module} already; choose another name, or take it out there")
 
-    def write(self, plan: Plan) -> None:
+    def write(self, plan: FilePlan) -> None:
         """Carry out a plan; the list comes last, so that it never names what is not there."""
         self.check(plan)
         changed = self.changed(plan)
@@ -117,7 +117,7 @@ class Clone:
                 beside.unlink()
             raise ToolfmtError(_unwritten(path, error)) from None
 
-    def patch(self, plan: Plan) -> str:
+    def patch(self, plan: FilePlan) -> str:
         """A plan as a patch: what would be written."""
         before, after = self.read(plan.list_in), self.changed(plan)
         parts = [_diff("", text, "/dev/null", f"b/{path}") for path, text in plan.new.items()]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from toolfmt.cli.scaffolding.clone import CHECKS, Clone, Plan
+from toolfmt.cli.scaffolding.clone import CHECKS, Clone, FilePlan
 from toolfmt.cli.scaffolding.names import check_finding_name
 from toolfmt.errors import ToolfmtError
 
@@ -90,7 +90,7 @@ def test_a_template_without_it_does_not_have_it() -> None:
 '''
 
 
-def prepare(name: str, clone: Clone) -> tuple[str, Plan]:
+def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
     """The code that a finding of this name gets, and what is written. Raises `ToolfmtError` for a name that cannot be a
     finding's, or where something is there already."""
     listed = [found for module in clone.modules(_LIST) if (found := _MODULE.fullmatch(module))]
@@ -102,6 +102,6 @@ def prepare(name: str, clone: Clone) -> tuple[str, Plan]:
         )
     code, module = f"TF{number:03}", f"tf{number:03}_{name.replace('-', '_')}"
     new = {f"{CHECKS}/{module}.py": _CHECK, f"tests/test_{module}.py": _TEST.format(code=code, name=name)}
-    plan = Plan(new, _LIST, module)
+    plan = FilePlan(new, _LIST, module)
     clone.check(plan)
     return code, plan

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.cli.scaffolding.case_files import ASKED, Asked, calls_alone, case_files
-from toolfmt.cli.scaffolding.clone import FORMATS, Clone, Plan
+from toolfmt.cli.scaffolding.case_files import ASKED, CaseRequest, calls_alone, case_files
+from toolfmt.cli.scaffolding.clone import FORMATS, Clone, FilePlan
 from toolfmt.cli.scaffolding.format_module import Knowledge, module_text
 from toolfmt.cli.scaffolding.names import check_format_name
 from toolfmt.errors import LimitHit, ToolfmtError
@@ -33,7 +33,7 @@ _LIST = f"{FORMATS}/__init__.py"
 class Prepared:
     """What is to be written, and what a person should know of it, each a sentence without a full stop."""
 
-    plan: Plan
+    plan: FilePlan
     told: tuple[str, ...]
 
 
@@ -52,7 +52,7 @@ def prepare(name: str, place: str, clone: Clone, *, trusted: bool = False) -> Pr
     """
     modules = clone.modules(_LIST)
     check_format_name(name, modules)
-    clone.check(Plan(_files(name, "", {}), _LIST, name))  # before the template is looked at
+    clone.check(FilePlan(_files(name, "", {}), _LIST, name))  # before the template is looked at
     files = load_files(place)
     shown = _shown(files, place, trusted)
     if shown.derivation.known:
@@ -110,7 +110,7 @@ def _prepared(
     )
     new = _files(name, module_text(knowledge), case_files(texts, sibling.name))
     told = [_made(derived, shown), f"nearest known format: {sibling.name} (corpus/{sibling.name})", *unread]
-    return Prepared(Plan(new, _LIST, name), tuple(told))
+    return Prepared(FilePlan(new, _LIST, name), tuple(told))
 
 
 def _made(derived: DerivedFormat | None, shown: ShownTurns) -> str:
@@ -139,7 +139,7 @@ def _read_back(format: ToolCallFormat, texts: Sequence[str | None]) -> tuple[lis
     return kept, told
 
 
-def _reads(format: ToolCallFormat, asked: Asked, text: str, alone: str | None) -> bool:
+def _reads(format: ToolCallFormat, asked: CaseRequest, text: str, alone: str | None) -> bool:
     message = parse(text, format, tools=list(asked.turn.tools) if asked.declared else None, strict=True)
     calls = [(call.name, _exact(json.loads(call.arguments))) for call in message.tool_calls]
     went_in = [(name, _exact(dict(arguments))) for name, arguments in asked.calls]

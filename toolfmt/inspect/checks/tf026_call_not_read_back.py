@@ -25,7 +25,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import ReadBack
 from toolfmt.inspect.format.near_miss import difference
-from toolfmt.inspect.format.read_back import SINGLE_CALL, Trial, render_calls
+from toolfmt.inspect.format.read_back import SINGLE_CALL, RoundTrip, render_calls
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report.report import Severity
@@ -47,7 +47,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     """The kinds of calls that are refused, or read back as others; those with the same fault together."""
-    alike: dict[tuple[str, str, str], list[Trial]] = {}
+    alike: dict[tuple[str, str, str], list[RoundTrip]] = {}
     for trial in best.trials:
         if not trial.exact:
             alike.setdefault((trial.outcome, trial.detail, trial.beyond), []).append(trial)

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Cause, Severity, Turn
+from toolfmt.inspect.report.report import Cause, PrefixStep, Severity
 
 SEVERITY: Severity = "note"
 
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     changed = [turn for turn in told.turns if turn.cause in _WHAT]
     if not changed:
         return
-    worst: dict[Cause, Turn] = {}
+    worst: dict[Cause, PrefixStep] = {}
     for turn in changed:
         if turn.cause not in worst or _lost(turn) > _lost(worst[turn.cause]):
             worst[turn.cause] = turn
@@ -65,7 +65,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     )
 
 
-def _lost(turn: Turn) -> int:
+def _lost(turn: PrefixStep) -> int:
     return turn.length - turn.kept
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from toolfmt.inspect.fix.json_text import Member, members, strings, with_string
+from toolfmt.inspect.fix.json_text import JsonMember, members, strings, with_string
 from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import CHAT_TEMPLATE_FILE, ModelFiles, TemplateSource
 
@@ -45,7 +45,7 @@ def replaced_template(data: bytes, source: TemplateSource, text: str) -> bytes:
     return _bytes(whole)
 
 
-def _string(text: str, member: Member) -> str:
+def _string(text: str, member: JsonMember) -> str:
     return str(json.loads(text[member.value : member.end], strict=False))
 
 

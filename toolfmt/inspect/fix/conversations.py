@@ -41,7 +41,7 @@ Variant: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Asked:
+class PromptRequest:
     """One prompt that is asked for; `typed` says that a call in it has an argument that is no string."""
 
     name: str
@@ -71,58 +71,62 @@ _EMPTY = {"role": "user", "content": ""}
 _IMAGE = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What is this?"}]}
 
 
-def conversations(shape: TurnShape) -> Iterator[Asked]:
+def conversations(shape: TurnShape) -> Iterator[PromptRequest]:
     """Every prompt that is compared; turns with calls are written in the shape that the template takes."""
     for system in ((), (_SYSTEM,)):
         told = "with a system message" if system else "alone"
         for tools in (None, TOOLS):
             beside = f"{told}{', tools' if tools else ''}"
-            yield Asked(f"a question {beside}", (*system, _USER), tools)
-            yield Asked(f"a question to be answered {beside}", (*system, _USER), tools, True)
-            yield Asked(f"an answer and another question {beside}", (*system, _LINES, _ANSWER, _AGAIN), tools, True)
+            yield PromptRequest(f"a question {beside}", (*system, _USER), tools)
+            yield PromptRequest(f"a question to be answered {beside}", (*system, _USER), tools, True)
+            yield PromptRequest(
+                f"an answer and another question {beside}", (*system, _LINES, _ANSWER, _AGAIN), tools, True
+            )
     for thinking in (False, True):
-        yield Asked(f"enable_thinking {thinking}", (_SYSTEM, _USER, _THOUGHT, _AGAIN), TOOLS, True, thinking=thinking)
-    yield Asked("reasoning", (_USER, _THOUGHT, _AGAIN, _THOUGHT), None)
-    yield Asked("reasoning in the text", (_USER, _WRITTEN, _AGAIN, _WRITTEN), None)
-    yield Asked("an empty question", (_EMPTY, _ANSWER, _AGAIN), None, True)
-    yield Asked("an image", (_IMAGE,), None, True)
-    yield Asked("two questions in a row", (_USER, _AGAIN), None, True)
-    yield Asked("an answer that goes on", (_USER, _ANSWER), TOOLS)
-    yield Asked("a later system message", (_USER, _ANSWER, _SYSTEM, _AGAIN), None, True)
+        yield PromptRequest(
+            f"enable_thinking {thinking}", (_SYSTEM, _USER, _THOUGHT, _AGAIN), TOOLS, True, thinking=thinking
+        )
+    yield PromptRequest("reasoning", (_USER, _THOUGHT, _AGAIN, _THOUGHT), None)
+    yield PromptRequest("reasoning in the text", (_USER, _WRITTEN, _AGAIN, _WRITTEN), None)
+    yield PromptRequest("an empty question", (_EMPTY, _ANSWER, _AGAIN), None, True)
+    yield PromptRequest("an image", (_IMAGE,), None, True)
+    yield PromptRequest("two questions in a row", (_USER, _AGAIN), None, True)
+    yield PromptRequest("an answer that goes on", (_USER, _ANSWER), TOOLS)
+    yield PromptRequest("a later system message", (_USER, _ANSWER, _SYSTEM, _AGAIN), None, True)
     yield from _with_calls(shape)
 
 
-def _with_calls(shape: TurnShape) -> Iterator[Asked]:
+def _with_calls(shape: TurnShape) -> Iterator[PromptRequest]:
     tools = ALL_TOOLS if shape.tools else None
     for name, written in (("a call", shape), ("a call with text", replace(shape, content="text"))):
         for system in ((), (_SYSTEM,)):
             begun = (*system, _USER, calling(written, SINGLE))
             done = (*begun, *answering(written, SINGLE, [RESULT]))
             beside = ", system" if system else ""
-            yield Asked(f"{name}{beside}", begun, tools)
-            yield Asked(f"{name} and its result{beside}", done, tools, True)
-            yield Asked(f"{name}, an answer and a question{beside}", (*done, _ANSWER, _AGAIN), tools, True)
+            yield PromptRequest(f"{name}{beside}", begun, tools)
+            yield PromptRequest(f"{name} and its result{beside}", done, tools, True)
+            yield PromptRequest(f"{name}, an answer and a question{beside}", (*done, _ANSWER, _AGAIN), tools, True)
     both = (_USER, calling(shape, PARALLEL), *answering(shape, PARALLEL, [RESULT, '{"degrees": 7}\n']))
-    yield Asked("two calls and their results", both, tools, True)
-    yield Asked("two calls, an answer and a question", (*both, _ANSWER, _AGAIN), tools, True)
+    yield PromptRequest("two calls and their results", both, tools, True)
+    yield PromptRequest("two calls, an answer and a question", (*both, _ANSWER, _AGAIN), tools, True)
     second = (calling(shape, SINGLE, first=2), *answering(shape, SINGLE, [RESULT], first=2))
-    yield Asked("calls in two turns", (*both, *second, _ANSWER), tools)
+    yield PromptRequest("calls in two turns", (*both, *second, _ANSWER), tools)
     reasoned = calling(shape, SINGLE) | {"reasoning_content": "I have to look."}
-    yield Asked("a call with reasoning", (_USER, reasoned, *answering(shape, SINGLE, [RESULT])), tools, True)
+    yield PromptRequest("a call with reasoning", (_USER, reasoned, *answering(shape, SINGLE, [RESULT])), tools, True)
     parts = {"content": [{"type": "text", "text": RESULT}, {"type": "text", "text": "More."}]}
     told = (_USER, calling(shape, SINGLE), *(one | parts for one in answering(shape, SINGLE, [RESULT])))
-    yield Asked("a result in parts", told, tools, True)
+    yield PromptRequest("a result in parts", told, tools, True)
     bare: list[Call] = [(BARE_TOOL, {})]
-    yield Asked("a call without arguments", (_USER, calling(shape, bare)), tools)
-    yield Asked("a call with values of every type", (_USER, calling(shape, EVERY_TYPE)), tools, typed=True)
+    yield PromptRequest("a call without arguments", (_USER, calling(shape, bare)), tools)
+    yield PromptRequest("a call with values of every type", (_USER, calling(shape, EVERY_TYPE)), tools, typed=True)
     if shape.tools:
-        yield Asked("a call without tools", both, None, True)
+        yield PromptRequest("a call without tools", both, None, True)
 
 
 # --- other ways of writing
 
 
-def written_otherwise(asked: Asked, variant: Variant) -> Asked | None:
+def written_otherwise(asked: PromptRequest, variant: Variant) -> PromptRequest | None:
     """The same request written in this way; None where that is no other."""
     if variant == "tools-empty":
         return replace(asked, tools=[]) if asked.tools is None else None
@@ -168,7 +172,7 @@ def _developer(message: Message) -> Message:
     return message | {"role": "developer"} if message["role"] == "system" else message
 
 
-def in_parts(asked: Asked, places: Collection[int], *, several: bool = True) -> Asked:
+def in_parts(asked: PromptRequest, places: Collection[int], *, several: bool = True) -> PromptRequest:
     """The same request with the content of the messages at these places in parts, or each in a single one."""
     written = (_parts(one, several=several) if at in places else one for at, one in enumerate(asked.messages))
     return replace(asked, messages=tuple(written))

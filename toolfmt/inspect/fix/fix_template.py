@@ -20,7 +20,7 @@ from toolfmt.inspect.fix.reinspection import what_is_worse
 from toolfmt.inspect.fix.remedies import Remedy
 from toolfmt.inspect.fix.sites import Sites
 from toolfmt.inspect.fix.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
-from toolfmt.inspect.fix.verification import NOT_SHOWN, Verdict
+from toolfmt.inspect.fix.verification import NOT_SHOWN, FixCheck
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.runtimes.template_choice import same_text
@@ -41,11 +41,11 @@ class Prove(Protocol):
         shape: TurnShape,
         wanted: Sequence[Variant],
         typed: bool,
-    ) -> Verdict: ...
+    ) -> FixCheck: ...
 
 
 @dataclass(frozen=True)
-class Step:
+class FixStep:
     """One change of a text: the findings that it heals, and the text before and after."""
 
     codes: tuple[str, ...]
@@ -61,7 +61,7 @@ class Mended:
     text: str
     report: Report
     """The inspection of the text as it is now."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[FixStep, ...] = ()
     why_not: dict[str, str] = field(default_factory=dict)
     """By code of a finding for which something was tried."""
 
@@ -108,7 +108,7 @@ class _Mending:
         self._clauses: tuple[str, ...] = ()
         self.report = report
         self.text = source.text
-        self.steps: list[Step] = []
+        self.steps: list[FixStep] = []
         self.why_not: dict[str, str] = {}
 
     def attempt(self, remedy: Remedy) -> None:
@@ -123,7 +123,7 @@ class _Mending:
             report, why = self._inspected(text, remedy, codes)
             if report is not None:
                 gone = tuple(code for code in codes if code not in {one.code for one in remedies.everything(report)})
-                self.steps.append(Step(gone or codes, self.text, text))
+                self.steps.append(FixStep(gone or codes, self.text, text))
                 self._body, self._clauses, self.text, self.report = body, clauses, text, report
                 return
         why = why or self._last_why or "the template does it in no way that is known here"
@@ -195,7 +195,7 @@ class _Mending:
             self._last_why = verdict.why
         return verdict.holds
 
-    def _judged(self, text: str, wanted: Sequence[Variant], typed: bool) -> Verdict:
+    def _judged(self, text: str, wanted: Sequence[Variant], typed: bool) -> FixCheck:
         before = with_prelude(self._clauses, self._body or "")
         shape = self.report.profile.shape or TurnShape()
         try:
@@ -203,7 +203,7 @@ class _Mending:
         except WorkerUnavailable:
             raise
         except ToolfmtError as error:
-            return Verdict(False, str(error))
+            return FixCheck(False, str(error))
 
 
 def _apart(edits: Iterator[Edit]) -> list[Edit]:

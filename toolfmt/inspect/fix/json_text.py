@@ -17,7 +17,7 @@ _SIGN = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|
 
 
 @dataclass(frozen=True)
-class Member:
+class JsonMember:
     """A member of an object: its key, where the key begins, where its value begins and ends. An item of a list has its
     number for a key, and begins with its value.
     """
@@ -28,13 +28,13 @@ class Member:
     end: int
 
 
-def members(text: str, at: int = 0) -> list[Member]:
+def members(text: str, at: int = 0) -> list[JsonMember]:
     """The members of the object, or the items of the list, that begins here; none for any other value."""
     at = _next(text, at)
     return list(_members(text, at)) if text[at : at + 1] in ("{", "[") else []
 
 
-def strings(text: str, member: Member) -> Iterator[Member]:
+def strings(text: str, member: JsonMember) -> Iterator[JsonMember]:
     """The strings of a value: itself, or those inside its lists and objects."""
     if text[member.value] == '"':
         yield member
@@ -72,7 +72,7 @@ def without_member(text: str, key: str) -> str:
     return text[:begin] + text[present[at].end :]
 
 
-def with_string(text: str, member: Member, new: str) -> str:
+def with_string(text: str, member: JsonMember, new: str) -> str:
     """The text with another string for a value; what both strings have in common stays written as it is."""
     written = _SIGN.findall(text[member.value + 1 : member.end - 1])
     old = [json.loads(f'"{sign}"', strict=False) for sign in written]
@@ -87,7 +87,7 @@ def with_string(text: str, member: Member, new: str) -> str:
     return text[: member.value + 1] + kept[0] + middle + kept[1] + text[member.end - 1 :]
 
 
-def _members(text: str, at: int) -> Iterator[Member]:
+def _members(text: str, at: int) -> Iterator[JsonMember]:
     decoder, in_object, number = json.JSONDecoder(strict=False), text[at] == "{", 0
     at = _next(text, at + 1)
     while text[at] not in "}]":
@@ -98,7 +98,7 @@ def _members(text: str, at: int) -> Iterator[Member]:
             at = _next(text, _next(text, at) + 1)
         value = at
         _, end = decoder.raw_decode(text, at)
-        yield Member(told, start, value, end)
+        yield JsonMember(told, start, value, end)
         at, number = _next(text, end), number + 1
         if text[at] == ",":
             at = _next(text, at + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from toolfmt.inspect.comparison import Change, Comparison, compare, is_below
+from toolfmt.inspect.comparison import Comparison, ReportChange, compare, is_below
 from toolfmt.inspect.fix.remedies import everything
 from toolfmt.inspect.report.report import Report
 
@@ -36,7 +36,7 @@ def what_is_worse(before: Report, after: Report, codes: Collection[str], may_cha
     return _changed_prompt(before, comparison, may_change)
 
 
-def _is_better(change: Change) -> bool:
+def _is_better(change: ReportChange) -> bool:
     """Whether an answer that was no yes is one now, or is yes for another reason where that is all that is asked."""
     if not change.what.startswith(("capabilities.", "details.", "safety.")) or change.a is None or change.b is None:
         return False

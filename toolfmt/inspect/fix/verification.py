@@ -17,7 +17,7 @@ from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.fix.conversations import (
     IN_WORDS,
     VARIANTS,
-    Asked,
+    PromptRequest,
     Variant,
     conversations,
     in_parts,
@@ -34,7 +34,7 @@ NOT_SHOWN = "none of the conversations that a change is proven on shows it, so t
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FixCheck:
     """Whether the law holds; else `why` not, in a few words. `healed` counts the prompts that came right by it."""
 
     holds: bool
@@ -44,7 +44,7 @@ class Verdict:
 
 def judged(
     before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool = False
-) -> Verdict:
+) -> FixCheck:
     """The law of a template's text `before` and `after` a mend, of these ways of writing.
 
     `tokens` are the model's special tokens. Where `typed`, it is calls with values that are no strings that are to
@@ -62,23 +62,23 @@ def judged(
                 if other is None or isinstance(right, TemplateError):
                     continue
                 if is_now(other) != right:
-                    return Verdict(False, _not_right(one, variant))
+                    return FixCheck(False, _not_right(one, variant))
                 healed += was(other) != right
                 if (beside := _wrong_beside(one, variant, was, is_now)) is not None:
-                    return Verdict(False, beside)
+                    return FixCheck(False, beside)
         for one in asked:
             if typed and one.typed:
                 if isinstance(is_now(one), TemplateError):
-                    return Verdict(False, f"with what was tried the template fails on {one.name}")
+                    return FixCheck(False, f"with what was tried the template fails on {one.name}")
                 healed += is_now(one) != was(one)
             elif (why := _changed(one, was, is_now, wanted)) is not None:
-                return Verdict(False, why)
+                return FixCheck(False, why)
     except TemplateError as error:  # the changed template does not compile
-        return Verdict(False, str(error))
-    return Verdict(healed > 0, "" if healed else NOT_SHOWN, healed)
+        return FixCheck(False, str(error))
+    return FixCheck(healed > 0, "" if healed else NOT_SHOWN, healed)
 
 
-def _wrong_beside(one: Asked, wanted: Variant, was: _Renders, is_now: _Renders) -> str | None:
+def _wrong_beside(one: PromptRequest, wanted: Variant, was: _Renders, is_now: _Renders) -> str | None:
     """In which other way of writing what is wanted does not come out as it should; None where it does."""
     for beside in _BESIDE:
         plain = None if beside == wanted else written_otherwise(one, beside)
@@ -90,7 +90,7 @@ def _wrong_beside(one: Asked, wanted: Variant, was: _Renders, is_now: _Renders) 
     return None
 
 
-def _right(one: Asked, written: Variant, was: _Renders) -> str | TemplateError:
+def _right(one: PromptRequest, written: Variant, was: _Renders) -> str | TemplateError:
     """What a conversation has to become written in this way: the prompt that it has as it stands. Parts that came out
     already stay as they did, joined to each other however the template joins them.
     """
@@ -98,7 +98,7 @@ def _right(one: Asked, written: Variant, was: _Renders) -> str | TemplateError:
     return was(in_parts(one, taken))
 
 
-def _takes_parts(one: Asked, at: int, was: _Renders) -> bool:
+def _takes_parts(one: PromptRequest, at: int, was: _Renders) -> bool:
     """Whether the content of this message comes out as a list of parts: as one, and two where it has two lines."""
     if was(in_parts(one, [at], several=False)) != was(one):
         return False
@@ -107,12 +107,12 @@ def _takes_parts(one: Asked, at: int, was: _Renders) -> bool:
     return isinstance(prompt, str) and all(line in prompt for line in _LINES.split("\n"))
 
 
-def _not_right(one: Asked, *written: Variant) -> str:
+def _not_right(one: PromptRequest, *written: Variant) -> str:
     how = " and ".join(IN_WORDS[variant] for variant in written)
     return f"with what was tried {one.name} with {how} does not come out as it should"
 
 
-def _changed(one: Asked, was: _Renders, is_now: _Renders, wanted: Sequence[Variant]) -> str | None:
+def _changed(one: PromptRequest, was: _Renders, is_now: _Renders, wanted: Sequence[Variant]) -> str | None:
     """What of a conversation changed that should not; None where nothing did."""
     right = was(one)
     if not isinstance(right, TemplateError) and is_now(one) != right:
@@ -133,13 +133,13 @@ class _Renders:
         self._template = template
         self._made: dict[str, str | TemplateError] = {}
 
-    def __call__(self, asked: Asked) -> str | TemplateError:
+    def __call__(self, asked: PromptRequest) -> str | TemplateError:
         key = repr(asked)
         if key not in self._made:
             self._made[key] = self._render(asked)
         return self._made[key]
 
-    def _render(self, asked: Asked) -> str | TemplateError:
+    def _render(self, asked: PromptRequest) -> str | TemplateError:
         given: dict[str, Any] = {**STAND_INS, **self._template.special_tokens, **asked.variables}
         try:
             return self._template.render(

@@ -24,7 +24,7 @@ from toolfmt.inspect.format.read_back import (
     NASTY,
     SINGLE_CALL,
     TYPED_CALL,
-    Trial,
+    RoundTrip,
     rendered_variant,
     trials,
     try_calls,
@@ -71,7 +71,7 @@ class ReadBack:
 
     format: ToolCallFormat
     shape: TurnShape
-    trials: tuple[Trial, ...]
+    trials: tuple[RoundTrip, ...]
     variant: str | None = None
     """The variant of the format in which it writes what the template renders; None where it writes it otherwise, or
     where that was not asked."""

@@ -72,7 +72,7 @@ _LONGEST_QUOTE = 60
 
 
 @dataclass(frozen=True)
-class Trial:
+class RoundTrip:
     """How one set of calls fared: read back exactly, read as something else, or not to be had from the template.
 
     `detail` is what went wrong, `beyond` what of the set the format itself cannot carry.
@@ -140,17 +140,17 @@ def reading_of(events: Sequence[Event]) -> Reading:
 
 def try_calls(
     renders: Renders, format: ToolCallFormat, shape: TurnShape, kind: Kind, calls: Sequence[Call], signed: bool
-) -> Trial:
+) -> RoundTrip:
     """Render the calls and read them back. `signed`: the template's source bears the format's signature."""
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
-        return Trial(kind, "refused", thrown(region).sentence, line=region.line)
+        return RoundTrip(kind, "refused", thrown(region).sentence, line=region.line)
     reading = read(format, region, tools)
     expected = [(name, dict(arguments)) for name, arguments in calls]
     wrong = _difference(expected, reading)
     if not wrong and not signed and not _framed(format, region):
         wrong = "the calls stand without the format's frame"
-    return Trial(kind, "inexact" if wrong else "exact", wrong, reading.tolerated)
+    return RoundTrip(kind, "inexact" if wrong else "exact", wrong, reading.tolerated)
 
 
 def render_calls(
@@ -175,13 +175,15 @@ def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
     ]
 
 
-def trials(renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool, signed: bool) -> list[Trial]:
+def trials(
+    renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool, signed: bool
+) -> list[RoundTrip]:
     """How every set of calls fares in the format."""
     made = [try_calls(renders, format, shape, kind, calls, signed) for kind, calls in call_sets(parallel=parallel)]
     return [*made, _try_nasty(renders, format, shape, signed)]
 
 
-def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signed: bool) -> Trial:
+def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signed: bool) -> RoundTrip:
     """One call for each nasty string; those that the format's own writer refuses are told apart, not counted."""
     failed: list[str] = []
     impossible: list[str] = []
@@ -192,7 +194,7 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signe
         if not trial.exact:
             (failed if can_carry(format, value) else impossible).append(_quote(value))
     beyond = f"{format.name} itself cannot carry {', '.join(impossible)}" if impossible else ""
-    return Trial(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
+    return RoundTrip(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
 
 
 def rendered_variant(renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool) -> str | None:

@@ -77,7 +77,7 @@ class Probed:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _CallRender:
     """How a call of one string argument came out."""
 
     how: str
@@ -123,10 +123,10 @@ def needs_parts(renders: Renders) -> bool:
     return any(USER in prompt and not re.search(rf"""['"]{USER}""", prompt) for prompt in shown)
 
 
-def find_shape(renders: Renders) -> tuple[TurnShape | None, _Seen]:
+def find_shape(renders: Renders) -> tuple[TurnShape | None, _CallRender]:
     """The first shape in which a call comes out right; else the first in which its name and value appear at all."""
-    second: tuple[TurnShape, _Seen] | None = None
-    first: _Seen | None = None
+    second: tuple[TurnShape, _CallRender] | None = None
+    first: _CallRender | None = None
     for shape in shapes():
         seen = _see(renders, shape)
         if seen.how == "right":
@@ -135,21 +135,21 @@ def find_shape(renders: Renders) -> tuple[TurnShape | None, _Seen]:
             second = shape, seen
         if first is None or (first.how in ("absent", "error") and seen.how == "double"):
             first = seen
-    return second or (None, first or _Seen("absent"))
+    return second or (None, first or _CallRender("absent"))
 
 
-def _see(renders: Renders, shape: TurnShape) -> _Seen:
+def _see(renders: Renders, shape: TurnShape) -> _CallRender:
     region = renders.calls(shape, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
-        return _Seen("error", error=region)
+        return _CallRender("error", error=region)
     text, value = region.text, VALUES[0]
     if value not in text or TOOL not in text or _DUMPED.search(text):
-        return _Seen("absent")
+        return _CallRender("absent")
     if f'\\"{value}' in text:
-        return _Seen("double", quote(text))
+        return _CallRender("double", quote(text))
     if f"'{PARAMETER}': '{value}'" in text:
-        return _Seen("python", quote(text))
-    return _Seen("right", quote(text))
+        return _CallRender("python", quote(text))
+    return _CallRender("right", quote(text))
 
 
 # --- one capability each
@@ -174,7 +174,7 @@ def _tools(renders: Renders) -> Answer:
     return Answer("no", same, None if plain == with_tools else line)
 
 
-def _tool_calls(renders: Renders, shape: TurnShape | None, seen: _Seen) -> Answer:
+def _tool_calls(renders: Renders, shape: TurnShape | None, seen: _CallRender) -> Answer:
     if shape is not None:
         needed = shape.describe()
         with_what = f" with {needed}" if needed else ""

@@ -35,7 +35,7 @@ def common_ends(one: str, other: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class Change:
+class TextChange:
     """`removed` stands in the first text only, `added` in the second only; `at_end` where nothing shared follows."""
 
     removed: str
@@ -43,15 +43,15 @@ class Change:
     at_end: bool
 
 
-def change(one: str, other: str) -> Change:
+def change(one: str, other: str) -> TextChange:
     """What of one text became what in the other, widened to whole words where both sides have something there."""
     begin, end = common_ends(one, other)
     if begin + end < min(len(one), len(other)):
         begin, end = _to_words(one, begin, end)
-    return Change(one[begin : len(one) - end], other[begin : len(other) - end], end == 0)
+    return TextChange(one[begin : len(one) - end], other[begin : len(other) - end], end == 0)
 
 
-def first_change(one: str, other: str) -> Change:
+def first_change(one: str, other: str) -> TextChange:
     """As `change`, but where the two differ in several places only the first of them."""
     whole = change(one, other)
     if min(len(whole.removed), len(whole.added)) < _SHORT:
@@ -62,7 +62,7 @@ def first_change(one: str, other: str) -> Change:
         if kind != "equal":
             shared = one[: common_prefix(one, other)][-_LONGEST_MARKER:] + "".join(was[:begin])
             removed, added = "".join(was[begin:end]), "".join(becomes[first:last])
-            return Change(removed, added if removed else _from_marker(shared, added), at_end=False)
+            return TextChange(removed, added if removed else _from_marker(shared, added), at_end=False)
     return whole
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolfmt.inspect.probe.differences import common_ends
-from toolfmt.inspect.report.report import PieceKind
+from toolfmt.inspect.report.report import SampleSpanKind
 
 _FURTHEST = 2_000
 """How many characters a cut is moved at most."""
@@ -26,18 +26,18 @@ _LONGEST_TOKEN = 60
 
 
 @dataclass(frozen=True)
-class Stretch:
+class PromptSegment:
     """A part of a prompt that is something; `name` is the tool that it is about."""
 
     begin: int
     end: int
-    kind: PieceKind
+    kind: SampleSpanKind
     name: str = ""
 
 
-def occurrences(prompt: str, texts: Mapping[str, PieceKind]) -> list[Stretch]:
+def occurrences(prompt: str, texts: Mapping[str, SampleSpanKind]) -> list[PromptSegment]:
     """Every place where one of the texts stands, in order."""
-    return [Stretch(offset, offset + len(text), texts[text]) for offset, text in _offsets(prompt, texts)]
+    return [PromptSegment(offset, offset + len(text), texts[text]) for offset, text in _offsets(prompt, texts)]
 
 
 def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, int]]:
@@ -56,9 +56,9 @@ def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, in
     return [(begin, end) for begin, end in found if begin < end]
 
 
-def overlaid(below: Sequence[Stretch], above: Sequence[Stretch]) -> list[Stretch]:
+def overlaid(below: Sequence[PromptSegment], above: Sequence[PromptSegment]) -> list[PromptSegment]:
     """Both together; of those below only what none above covers is left. Each is in order and overlaps in nothing."""
-    left: list[Stretch] = []
+    left: list[PromptSegment] = []
     at = 0
     for stretch in below:
         begin = stretch.begin
@@ -67,11 +67,11 @@ def overlaid(below: Sequence[Stretch], above: Sequence[Stretch]) -> list[Stretch
         cover = at
         while cover < len(above) and above[cover].begin < stretch.end:
             if begin < above[cover].begin:
-                left.append(Stretch(begin, above[cover].begin, stretch.kind, stretch.name))
+                left.append(PromptSegment(begin, above[cover].begin, stretch.kind, stretch.name))
             begin = above[cover].end
             cover += 1
         if begin < stretch.end:
-            left.append(Stretch(begin, stretch.end, stretch.kind, stretch.name))
+            left.append(PromptSegment(begin, stretch.end, stretch.kind, stretch.name))
         at = max(at, cover - 1)
     return sorted([*left, *above], key=lambda stretch: stretch.begin)
 

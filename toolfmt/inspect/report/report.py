@@ -383,7 +383,7 @@ Cause: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Turn(JsonRecord):
+class PrefixStep(JsonRecord):
     """One step of a growing conversation: of the `length` characters of the prompt before it, the first `kept` are
     those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on, `cause` says what
     the template did, and `line` is the statement that did it.
@@ -402,7 +402,7 @@ class Turn(JsonRecord):
 class Stability:
     """Whether the prompt of a turn is a prefix of the next one's; `share` is what a prefix cache can keep, 0 to 1."""
 
-    turns: tuple[Turn, ...]
+    turns: tuple[PrefixStep, ...]
     share: float
     tick: Literal["", "second", "minute"] = ""
     """After what the prompt of the same messages is another one, by the clock; no part of the JSON, as TF004 tells
@@ -531,16 +531,16 @@ def token_mark(name: str) -> str:
     return f"{{{{ {name} }}}}"
 
 
-PieceKind: TypeAlias = Literal[
+SampleSpanKind: TypeAlias = Literal[
     "frame", "system", "tools", "user", "reasoning", "call", "answer", "result", "generation"
 ]
 
 
 @dataclass(frozen=True)
-class Piece(JsonRecord):
+class SampleSpan(JsonRecord):
     """A stretch of the sample prompt and what it is; `frame` is what the template writes around everything else."""
 
-    kind: PieceKind
+    kind: SampleSpanKind
     text: str
     name: str = ""
     """The tool that is defined or called here; empty where it is about none or about several."""
@@ -599,7 +599,7 @@ class Sections:
     portability: Portability | None = None
     runtime_support: tuple[RuntimeSupport, ...] = ()
     advice: tuple[Advice, ...] = ()
-    sample: tuple[Piece, ...] = ()
+    sample: tuple[SampleSpan, ...] = ()
     branches: tuple[Branch, ...] = ()
     """What the findings on branches tell; no part of the JSON by itself."""
 

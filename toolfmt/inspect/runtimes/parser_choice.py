@@ -78,7 +78,7 @@ MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class ParserChoice:
     """The parser to name, or why there is none, as the end of a sentence; and what is to be known of the parser."""
 
     name: str = ""
@@ -86,16 +86,16 @@ class Choice:
     remark: str = ""
 
 
-def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Sequence[str] = ()) -> Choice:
+def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Sequence[str] = ()) -> ParserChoice:
     """The runtime's parser for this call of the format; without one, for the call as the format writes it.
 
     A parser that is made for the model's type comes first, then the format's usual one.
     """
     known = format.runtime_parser(runtime)
     if known is None:
-        return Choice(why_not="no parser for it")
+        return ParserChoice(why_not="no parser for it")
     if known.only_in:
-        return Choice(why_not=f"{known.name} is only in {known.only_in}")
+        return ParserChoice(why_not=f"{known.name} is only in {known.only_in}")
     if (runtime, known.name) in SERVES:
         return _serves(SERVES[runtime, known.name], known.name, model_types)
     shown = call or _written(format)
@@ -104,21 +104,21 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
     general = [known.name, *(name for name, types in known.others.items() if not types)]
     for name in dict.fromkeys((*made_for, *general)):
         if reads(runtime, name, shown):
-            return Choice(name)
+            return ParserChoice(name)
     lacking = " and ".join(general)
     for name in general:
         calls, how = MISREADS.get((runtime, name), ("", ""))
         if how and re.search(calls, shown):
-            return Choice(why_not=f"{name} misreads these calls: it {how}")
-    return Choice(why_not=f"{lacking} read{'' if len(general) > 1 else 's'} none of these calls")
+            return ParserChoice(why_not=f"{name} misreads these calls: it {how}")
+    return ParserChoice(why_not=f"{lacking} read{'' if len(general) > 1 else 's'} none of these calls")
 
 
-def chosen(facts: Facts, runtime: str) -> Choice:
+def chosen(facts: Facts, runtime: str) -> ParserChoice:
     """The runtime's parser for the calls of this model's template."""
     best = facts.decided.read_back
     format = facts.decided.format if best is None else best.format
     if format is None:
-        return Choice(why_not="no format is known")
+        return ParserChoice(why_not="no format is known")
     return choose(format, runtime, "" if best is None else facts.decided.rendered, facts.files.model_types)
 
 
@@ -127,12 +127,12 @@ def reads(runtime: str, parser: str, call: str) -> bool:
     return re.search(NEEDS.get((runtime, parser), ""), call) is not None
 
 
-def _serves(served: str, name: str, model_types: Sequence[str]) -> Choice:
+def _serves(served: str, name: str, model_types: Sequence[str]) -> ParserChoice:
     """A parser for models of one type, which is that of the configuration itself, not of a part of it."""
     alone = f"for models of type {served} alone"
     if not model_types:
-        return Choice(name, remark=alone)
-    return Choice(name) if model_types[0] == served else Choice(why_not=f"{name} is {alone}")
+        return ParserChoice(name, remark=alone)
+    return ParserChoice(name) if model_types[0] == served else ParserChoice(why_not=f"{name} is {alone}")
 
 
 def _written(format: ToolCallFormat) -> str:

@@ -28,8 +28,8 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.probe.segments import Stretch, added, occurrences, overlaid, token_begin
-from toolfmt.inspect.report.report import Piece, PieceKind
+from toolfmt.inspect.probe.segments import PromptSegment, added, occurrences, overlaid, token_begin
+from toolfmt.inspect.report.report import SampleSpan, SampleSpanKind
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 LONGEST = 200_000
@@ -46,7 +46,7 @@ _SAYING = "One moment, I will look it up."
 _RESULTS = ("Light rain from the west, 18 degrees", "Five past two in the afternoon")
 _ANSWER = "It rains a little in Lisbon: take an umbrella along."
 
-_TEXTS: dict[str, PieceKind] = {
+_TEXTS: dict[str, SampleSpanKind] = {
     _QUESTION: "user",
     _ANOTHER: "user",
     _SYSTEM: "system",
@@ -110,7 +110,7 @@ class _Conversation:
         return _in_plain_words(turns)
 
 
-def sample(facts: Facts) -> tuple[Piece, ...]:
+def sample(facts: Facts) -> tuple[SampleSpan, ...]:
     """The pieces, which join to exactly the prompt; none where the template renders no conversation. Never raises."""
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None:
@@ -181,49 +181,51 @@ def _worded(value: Any, words: dict[str, str]) -> Any:
 # --- what each stretch is
 
 
-def _cut(renders: Renders, talk: _Conversation, prompt: str) -> tuple[Piece, ...]:
+def _cut(renders: Renders, talk: _Conversation, prompt: str) -> tuple[SampleSpan, ...]:
     texts = occurrences(prompt, _TEXTS)
     calls = _calls(renders, talk, prompt)
     layers = [_generation(renders, talk, prompt, texts), *_tools(renders, talk, prompt, calls), calls, texts]
-    stretches: list[Stretch] = []
+    stretches: list[PromptSegment] = []
     for layer in layers:
         stretches = overlaid(stretches, layer)
-    pieces: list[Piece] = []
+    pieces: list[SampleSpan] = []
     at = 0
-    for stretch in [*stretches, Stretch(len(prompt), len(prompt), "frame")]:
+    for stretch in [*stretches, PromptSegment(len(prompt), len(prompt), "frame")]:
         if at < stretch.begin:
-            pieces.append(Piece("frame", prompt[at : stretch.begin]))
+            pieces.append(SampleSpan("frame", prompt[at : stretch.begin]))
         if stretch.begin < stretch.end:
-            pieces.append(Piece(stretch.kind, prompt[stretch.begin : stretch.end], stretch.name))
+            pieces.append(SampleSpan(stretch.kind, prompt[stretch.begin : stretch.end], stretch.name))
         at = stretch.end
     return tuple(pieces)
 
 
-def _generation(renders: Renders, talk: _Conversation, prompt: str, texts: Sequence[Stretch]) -> list[Stretch]:
+def _generation(
+    renders: Renders, talk: _Conversation, prompt: str, texts: Sequence[PromptSegment]
+) -> list[PromptSegment]:
     """What `add_generation_prompt` adds behind the last text of the conversation."""
     without = renders.render(talk.messages(), talk.given)
     if isinstance(without, TemplateError) or without == prompt:
         return []
     begin = max(token_begin(prompt, 0, common_prefix(prompt, without)), texts[-1].end if texts else 0)
-    return [Stretch(begin, len(prompt), "generation")] if begin < len(prompt) else []
+    return [PromptSegment(begin, len(prompt), "generation")] if begin < len(prompt) else []
 
 
 def _tools(
-    renders: Renders, talk: _Conversation, prompt: str, calls: Sequence[Stretch]
-) -> tuple[list[Stretch], list[Stretch]]:
+    renders: Renders, talk: _Conversation, prompt: str, calls: Sequence[PromptSegment]
+) -> tuple[list[PromptSegment], list[PromptSegment]]:
     """What appears when tools are given, and in it what appears when one of them is given."""
     if not talk.tools:
         return [], []
     shown = _shown_with(renders, talk, prompt, (None, []), calls, ())
     definitions = [
-        Stretch(begin, end, "tools", name)
+        PromptSegment(begin, end, "tools", name)
         for name, tool in zip(_NAMES, SAMPLE_TOOLS, strict=True)
         for begin, end in _shown_with(
             renders, talk, prompt, ([other for other in SAMPLE_TOOLS if other != tool],), calls, set(_NAMES) - {name}
         )
         if _is_about(prompt[begin:end], name)
     ]
-    return [Stretch(begin, end, "tools") for begin, end in shown], _trimmed(prompt, definitions)
+    return [PromptSegment(begin, end, "tools") for begin, end in shown], _trimmed(prompt, definitions)
 
 
 def _shown_with(
@@ -231,7 +233,7 @@ def _shown_with(
     talk: _Conversation,
     prompt: str,
     fewer: Sequence[Sequence[Message] | None],
-    calls: Sequence[Stretch],
+    calls: Sequence[PromptSegment],
     shared: Collection[str],
 ) -> list[tuple[int, int]]:
     """What the prompt has beyond one with fewer tools (the first choice that is not refused), but for turns with calls
@@ -245,7 +247,7 @@ def _shown_with(
     return []
 
 
-def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[Stretch]) -> bool:
+def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[PromptSegment]) -> bool:
     """Whether a stretch is told to the model: it holds no call, and names a tool or does not begin the model's turn."""
     begin, end = span
     first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
@@ -259,9 +261,9 @@ def _is_about(text: str, name: str) -> bool:
     return name in text and not any(other in text for other in _NAMES if other != name)
 
 
-def _trimmed(prompt: str, stretches: Sequence[Stretch]) -> list[Stretch]:
+def _trimmed(prompt: str, stretches: Sequence[PromptSegment]) -> list[PromptSegment]:
     """The stretches in order, without the blanks and commas between them, each beginning where the last one ends."""
-    trimmed: list[Stretch] = []
+    trimmed: list[PromptSegment] = []
     at = 0
     for stretch in sorted(stretches, key=lambda stretch: stretch.begin):
         text = prompt[max(at, stretch.begin) : stretch.end]
@@ -273,7 +275,7 @@ def _trimmed(prompt: str, stretches: Sequence[Stretch]) -> list[Stretch]:
     return trimmed
 
 
-def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[Stretch]:
+def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[PromptSegment]:
     """The calls, each by its name where a turn with two of them can be told apart."""
     if talk.shape is None or not talk.calls:
         return []
@@ -283,13 +285,13 @@ def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[Stretch]:
     if begin < 0:
         return []
     if talk.calls == 1:
-        return [Stretch(begin, end, "call", _NAMES[0])]
+        return [PromptSegment(begin, end, "call", _NAMES[0])]
     second = _second_call(renders, talk)
     offset = prompt.find(second, begin, end) if second else -1
     if offset < 0:
-        return [Stretch(begin, end, "call")]
+        return [PromptSegment(begin, end, "call")]
     first = begin + len(prompt[begin:offset].rstrip(", \n"))
-    return [Stretch(begin, first, "call", _NAMES[0]), Stretch(offset, end, "call", _NAMES[1])]
+    return [PromptSegment(begin, first, "call", _NAMES[0]), PromptSegment(offset, end, "call", _NAMES[1])]
 
 
 def _again(prompt: str, text: str) -> tuple[int, int]:

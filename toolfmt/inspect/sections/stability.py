@@ -19,7 +19,7 @@ from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report.report import Cause, Stability, Turn
+from toolfmt.inspect.report.report import Cause, PrefixStep, Stability
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.sections.stability_turns import (
     ANSWERS,
@@ -28,7 +28,7 @@ from toolfmt.inspect.sections.stability_turns import (
     REASONS,
     RESULTS,
     SYSTEM_TEXT,
-    Step,
+    ConversationStep,
     opening,
     plain_steps,
     tool_steps,
@@ -43,7 +43,7 @@ _BORDER = re.compile(r"(?<=[\n>\]])|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
 class _Conversation:
     tools: Sequence[Message] | None
     opening: list[Message]
-    steps: tuple[Step, ...]
+    steps: tuple[ConversationStep, ...]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def stability(facts: Facts) -> Stability | None:
     conversation = _conversation(facts, facts.renders)
     if conversation is None:
         return None
-    turns: list[Turn] = []
+    turns: list[PrefixStep] = []
     messages = conversation.opening
     for step in conversation.steps:
         turn = _turn(facts.renders, messages, step, conversation.tools)
@@ -105,7 +105,7 @@ def _closed(prefill: str) -> bool:
     return any(opener.strip() in prefill and closer.strip() in prefill for opener, closer in known_reasoning())
 
 
-def _taken(renders: Renders, conversation: _Conversation, steps: Sequence[Step]) -> bool:
+def _taken(renders: Renders, conversation: _Conversation, steps: Sequence[ConversationStep]) -> bool:
     added = [message for step in steps for message in (step.answer, *step.follows)]
     return isinstance(renders.render([*conversation.opening, *added], conversation.tools, generation=True), str)
 
@@ -130,13 +130,15 @@ def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
         ]
 
 
-def _steps(shape: TurnShape | None, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
+def _steps(shape: TurnShape | None, parallel: bool, reasoning: bool) -> tuple[ConversationStep, ...]:
     if shape is None:
         return plain_steps(reasoning=reasoning)
     return tool_steps(shape, parallel=parallel, reasoning=reasoning)
 
 
-def _turn(renders: Renders, messages: list[Message], step: Step, tools: Sequence[Message] | None) -> Turn | None:
+def _turn(
+    renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None
+) -> PrefixStep | None:
     """The step as it shows in the prompts; None where the template refuses one of them."""
     prompt = renders.render(messages, tools, generation=True)
     after = renders.render([*messages, step.answer, *step.follows], tools, generation=True)
@@ -145,16 +147,16 @@ def _turn(renders: Renders, messages: list[Message], step: Step, tools: Sequence
     before = _Moment(messages, prompt, _written(renders, messages, step, tools, prompt))
     kept = common_prefix(before.written, after)
     if kept == len(before.written):
-        return Turn(step.name, kept, kept)
+        return PrefixStep(step.name, kept, kept)
     cause = _cause(renders, before, after, kept, tools)
     line = _line(renders, before, step.answer, kept, tools)
     begin = _border(after, kept)
     was, becomes = (_stretch(text, begin) for text in (before.written, after))
-    return Turn(step.name, kept, len(before.written), was, becomes, line, cause)
+    return PrefixStep(step.name, kept, len(before.written), was, becomes, line, cause)
 
 
 def _written(
-    renders: Renders, messages: list[Message], step: Step, tools: Sequence[Message] | None, prompt: str
+    renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None, prompt: str
 ) -> str:
     """The prompt and the model's answer up to the end of its last text.
 

@@ -39,7 +39,7 @@ SYSTEM_TEXT = "Sq61 You answer in short sentences."
 
 
 @dataclass(frozen=True)
-class Step:
+class ConversationStep:
     """What is added to the conversation at one go: the model's turn, and what the program sends behind it."""
 
     name: str
@@ -56,7 +56,7 @@ def opening(*, system: bool) -> list[Message]:
     return [*first, _question(0)]
 
 
-def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[Step, ...]:
+def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[ConversationStep, ...]:
     """Two questions that are answered with the help of a tool; the second by two calls, where a turn may hold two."""
     asked = replace(shape, reasoning=False)
     several: tuple[int, ...] = (1, 2) if parallel else (1,)
@@ -69,7 +69,7 @@ def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[St
     )
 
 
-def plain_steps(*, reasoning: bool) -> tuple[Step, ...]:
+def plain_steps(*, reasoning: bool) -> tuple[ConversationStep, ...]:
     """Three questions and their answers."""
     names = ("the second question follows", "the third question follows", "the fourth question follows")
     return tuple(
@@ -77,16 +77,16 @@ def plain_steps(*, reasoning: bool) -> tuple[Step, ...]:
     )
 
 
-def _called(name: str, shape: TurnShape, numbers: Sequence[int], reasoning: str) -> Step:
+def _called(name: str, shape: TurnShape, numbers: Sequence[int], reasoning: str) -> ConversationStep:
     calls: list[Call] = [(TOOL, {PARAMETER: PLACES[number]}) for number in numbers]
     answer = calling(shape, calls, first=numbers[0])
     results = answering(shape, calls, [RESULTS[number] for number in numbers], first=numbers[0])
-    return Step(name, _thought(answer, reasoning), PLACES[numbers[-1]], tuple(results))
+    return ConversationStep(name, _thought(answer, reasoning), PLACES[numbers[-1]], tuple(results))
 
 
-def _answered(name: str, answer: int, question: int, reasoning: str) -> Step:
+def _answered(name: str, answer: int, question: int, reasoning: str) -> ConversationStep:
     said: Message = {"role": "assistant", "content": ANSWERS[answer]}
-    return Step(name, _thought(said, reasoning), ANSWERS[answer], (_question(question),))
+    return ConversationStep(name, _thought(said, reasoning), ANSWERS[answer], (_question(question),))
 
 
 def _thought(turn: Message, reasoning: str) -> Message:

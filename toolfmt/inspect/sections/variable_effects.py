@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
-from toolfmt.inspect.probe.differences import Change, change, first_change
+from toolfmt.inspect.probe.differences import TextChange, change, first_change
 from toolfmt.inspect.probe.needed_variables import GIVEN
 from toolfmt.inspect.probe.segments import added
 from toolfmt.inspect.probe.turn_markers import known_reasoning
@@ -43,25 +43,25 @@ def described(was: str, becomes: str) -> Effect:
     return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
 
 
-def _whole(was: str, becomes: str) -> Change:
+def _whole(was: str, becomes: str) -> TextChange:
     """What changed; where something is added or left out, from where a person would say that it begins."""
     made = change(was, becomes)
     if made.added and not made.removed:
         begin, end = added(becomes, was, ())[0]
-        return Change("", becomes[begin:end], made.at_end)
+        return TextChange("", becomes[begin:end], made.at_end)
     if made.removed and not made.added:
         begin, end = added(was, becomes, ())[0]
-        return Change(was[begin:end], "", made.at_end)
+        return TextChange(was[begin:end], "", made.at_end)
     return made
 
 
-def _telling(whole: Change, first: Change) -> Change:
+def _telling(whole: TextChange, first: TextChange) -> TextChange:
     """The first of several changes, unless it is a word of a text that is another one altogether."""
     small, large = (max(len(made.removed), len(made.added)) for made in (first, whole))
     return whole if small < _TELLING and large > 10 * _TELLING else first
 
 
-def _plain(made: Change) -> Effect:
+def _plain(made: TextChange) -> Effect:
     if not made.removed.strip():
         return Effect("adds", 'adds "{}"', (quote(made.added, 80),))
     if not made.added.strip():
@@ -107,7 +107,7 @@ def _block_begin(text: str) -> int:
     return len(text) if opened is None else opened.start()
 
 
-def _tools(made: Change) -> Effect | None:
+def _tools(made: TextChange) -> Effect | None:
     before, after = (any(word in text for word in (TOOL, DESCRIPTION)) for text in (made.removed, made.added))
     if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
         return Effect("calls", "leaves out the calls: {}", (quote(made.removed, 80),))

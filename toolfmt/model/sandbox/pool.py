@@ -37,7 +37,7 @@ from weakref import WeakSet
 
 from toolfmt import errors
 from toolfmt._util.cpu_time import cpu_seconds, ends_in_time
-from toolfmt._util.typed_json import Unreadable, unpacked
+from toolfmt._util.typed_json import UnreadableJson, unpacked
 from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError, ToolfmtError, WorkerUnavailable
 
 _T = TypeVar("_T")
@@ -95,7 +95,7 @@ class Limits:
 @dataclass(frozen=True)
 class Job(Generic[_T]):
     """Something to run within limits: a function at the top level of a module, the data class that it returns, and a
-    check that raises `Unreadable` for one that it never makes.
+    check that raises `UnreadableJson` for one that it never makes.
     """
 
     function: Callable[..., _T]
@@ -103,7 +103,7 @@ class Job(Generic[_T]):
     check: Callable[[_T], None]
 
 
-class TooLong(Exception):
+class MessageTooLong(Exception):
     """A message longer than it may be."""
 
 
@@ -300,7 +300,7 @@ class _Exchange(threading.Thread):
             nonce = os.urandom(_NONCE)
             send(self._process.stdin, nonce, self._request)
             _, self.answer = receive(self._process.stdout, nonce, self._longest)
-        except TooLong:
+        except MessageTooLong:
             self.too_long = True
         except NotAsked:
             self.not_asked = True
@@ -426,14 +426,14 @@ def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
 def receive(stream: IO[bytes], expected: bytes | None = None, longest: int | None = None) -> tuple[bytes, bytes]:
     """Read one message: its number and what it says.
 
-    Raises `EOFError` where there is none, `NotAsked` where it has not the number that is `expected`, `TooLong` where it
-    is longer than `longest` bytes; of both nothing more is read.
+    Raises `EOFError` if there is none, `NotAsked` if it does not have the `expected` number, and `MessageTooLong` if it
+    is longer than `longest` bytes; after the last two nothing more is read.
     """
     nonce, length = _HEADER.unpack(_exactly(stream, _HEADER.size))
     if expected is not None and nonce != expected:
         raise NotAsked
     if longest is not None and length > longest:
-        raise TooLong
+        raise MessageTooLong
     return nonce, _exactly(stream, length)
 
 
@@ -461,8 +461,8 @@ def _told(job: Job[_T], answer: bytes) -> _T:
             raise _error(*unpacked(message, tuple[str, str, int | None, FailureKind, str]))
         if kind == FAULT:
             raise _failed(*unpacked(message, tuple[str, tuple[str, ...]]))
-        raise Unreadable("no kind of answer")
-    except Unreadable as unreadable:
+        raise UnreadableJson("no kind of answer")
+    except UnreadableJson as unreadable:
         raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from toolfmt._util.typed_json import Unreadable, packed, unpacked
+from toolfmt._util.typed_json import UnreadableJson, packed, unpacked
 from toolfmt._util.version import __version__
 from toolfmt.errors import BadProfile
 from toolfmt.inspect.probe.stop_tokens import eos_tokens
@@ -53,10 +53,10 @@ def restored(files: ModelFiles, text: str) -> TemplateProfile:
     try:
         found = unpacked(text.encode("utf-8", "surrogatepass"), SavedProfile)
         if found.schema != SCHEMA:
-            raise Unreadable(f"its schema is {found.schema[:40]!r}")
+            raise UnreadableJson(f"its schema is {found.schema[:40]!r}")
         if not found.profile.has_known_format:
-            raise Unreadable("it names a format that is not there")
-    except Unreadable as unreadable:
+            raise UnreadableJson("it names a format that is not there")
+    except UnreadableJson as unreadable:
         raise BadProfile(f"{where} is none that toolfmt saved ({unreadable}); {_AGAIN}") from None
     if found.toolfmt != __version__:
         raise BadProfile(f"{where} was made by toolfmt {found.toolfmt[:40]!r}, this is {__version__}; {_AGAIN}")

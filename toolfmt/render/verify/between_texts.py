@@ -17,7 +17,7 @@ from typing import Any
 
 from toolfmt.errors import BadMessages
 from toolfmt.render.request.messages import Message, arguments_of, calls_of, function_of
-from toolfmt.render.verify.sentinel_request import WORD, Piece, SentinelRequest, spellings, spellings_of, words_in
+from toolfmt.render.verify.sentinel_request import WORD, RequestSpan, SentinelRequest, spellings, spellings_of, words_in
 from toolfmt.render.verify.tool_coverage import in_lines
 
 _NEAR = 12
@@ -28,15 +28,15 @@ _WORDS = re.compile(r"\w+")
 _LETTER = re.compile("[A-Za-z0-9_]")
 _TWIN_ENDS = re.compile("[0-9]z")
 
-Place = tuple[int, int, Piece]
+Place = tuple[int, int, RequestSpan]
 
 
 @dataclass(frozen=True)
 class Gap:
     """What stands between two texts, or at an edge, in the twin's prompt and in the prompt."""
 
-    before: Piece | None
-    behind: Piece | None
+    before: RequestSpan | None
+    behind: RequestSpan | None
     expected: str
     shown: str
 
@@ -51,7 +51,7 @@ class Around:
     """What was found: the `places` of the texts, those of the messages that are `missing`, `gaps` between the rest."""
 
     places: list[Place]
-    missing: list[Piece]
+    missing: list[RequestSpan]
     gaps: list[Gap]
 
 
@@ -77,9 +77,9 @@ def _walked(
     words: Sequence[tuple[int, int, int]],
     near: int,
 ) -> Around:
-    places, missing, gaps = list[Place](), list[Piece](), list[Gap]()
+    places, missing, gaps = list[Place](), list[RequestSpan](), list[Gap]()
     offset, told, reached = 0, 0, 0
-    before: Piece | None = None
+    before: RequestSpan | None = None
     seen: set[int] = set()
     for at, (begin, end, number) in enumerate(words):
         piece = twin.pieces[number]
@@ -98,7 +98,7 @@ def _walked(
     return Around(places, missing, gaps)
 
 
-def _place(prompt: str, offset: int, piece: Piece, before: str, behind: str) -> tuple[int, int] | None:
+def _place(prompt: str, offset: int, piece: RequestSpan, before: str, behind: str) -> tuple[int, int] | None:
     """Where the text stands: the first place with the same on both sides, else on one side, else the first."""
     best, places = -1, None
     for found in itertools.islice(_pattern(piece).finditer(prompt, offset), _MOST_PLACES):
@@ -110,7 +110,7 @@ def _place(prompt: str, offset: int, piece: Piece, before: str, behind: str) -> 
     return places
 
 
-def _pattern(piece: Piece) -> re.Pattern[str]:
+def _pattern(piece: RequestSpan) -> re.Pattern[str]:
     """The piece in any spelling: a number is no part of a longer one, a name none of a longer word."""
     if piece.kind == "definition":
         return re.compile(in_lines(piece.text))
@@ -129,7 +129,7 @@ def otherwise(gap: Gap) -> bool:
     return _WORDS.findall(WORD.sub(" ", gap.expected)) != _WORDS.findall(gap.shown)
 
 
-def said_again(gap: Gap) -> Iterator[Piece]:
+def said_again(gap: Gap) -> Iterator[RequestSpan]:
     """The texts at the edges of a gap that stand in it once more, which they do not in the twin's prompt."""
     for piece in (gap.before, gap.behind):
         if piece and stands_alone(piece.text, gap.shown) > stands_alone(piece.text, gap.expected):

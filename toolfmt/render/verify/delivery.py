@@ -23,7 +23,7 @@ from toolfmt.render.request.messages import Message, calls_of, first_turn, funct
 from toolfmt.render.verify.between_texts import around, entries_of, lost_in, otherwise, said_again, stands_alone, truths
 from toolfmt.render.verify.sentinel_request import (
     CutText,
-    Piece,
+    RequestSpan,
     SentinelRequest,
     aligned,
     in_order,
@@ -198,7 +198,9 @@ def _changed_marks(
     return [label.replace("its text", f"{mark} in its text") for mark in removed] or [f"{label} (changed inside)"]
 
 
-def _taken_out(prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]) -> tuple[list[Piece], bool]:
+def _taken_out(
+    prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]
+) -> tuple[list[RequestSpan], bool]:
     """The texts that are nothing but what the template looks for and do not stand between their neighbours; and whether
     one of switches alone is among those, which is none of them.
     """
@@ -211,13 +213,13 @@ def _taken_out(prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, in
         if any(written in window for written in spellings(text.text)):
             continue
         if _SWITCH.sub("", text.text).strip():
-            taken_out.append(Piece("text", text.message, text.text))
+            taken_out.append(RequestSpan("text", text.message, text.text))
         else:
             switched = True
     return taken_out, switched
 
 
-def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, Piece]]) -> tuple[Span, ...]:
+def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, RequestSpan]]) -> tuple[Span, ...]:
     return tuple(
         Span(begin, end, piece.message, request[piece.message]["role"] if piece.message >= 0 else "")
         for begin, end, piece in found
@@ -365,7 +367,7 @@ _WHAT = {
 }
 
 
-def _told(request: Sequence[Message], piece: Piece) -> str:
+def _told(request: Sequence[Message], piece: RequestSpan) -> str:
     """The piece in words, its message first."""
     what = _WHAT[piece.kind].format(piece.name)
     return f"messages[{piece.message}] ({request[piece.message]['role']}): {what}" if piece.message >= 0 else what

@@ -34,7 +34,7 @@ Kind = Literal["text", "reasoning", "argument", "call", "definition", "name"]
 
 
 @dataclass(frozen=True)
-class Piece:
+class RequestSpan:
     """A stretch of a request's text: the message it stands in (-1 for a tool), what it is and what it is called."""
 
     kind: Kind
@@ -81,7 +81,7 @@ class SentinelRequest:
 
     messages: list[Message]
     tools: list[Message] | None
-    pieces: Sequence[Piece]
+    pieces: Sequence[RequestSpan]
     cut_texts: Sequence[CutText] = ()
     mark_texts: Sequence[MarkText] = ()
     begin: int = 0
@@ -122,7 +122,7 @@ class _Words:
 
     def __init__(self, tested: Collection[str], begin: int, prefill: str) -> None:
         self.begin = begin
-        self.pieces: list[Piece] = []
+        self.pieces: list[RequestSpan] = []
         self.cut_texts: list[CutText] = []
         self.mark_texts: list[MarkText] = []
         self._tested, self._prefill = tested, prefill
@@ -133,7 +133,7 @@ class _Words:
         worded: dict[str, str] = {}
         for name, text in reasoning.items():
             if text not in worded:
-                worded[text] = self._run(text, Piece("reasoning", position, text))
+                worded[text] = self._run(text, RequestSpan("reasoning", position, text))
             told[name] = worded[text]
         if message.get("content"):
             told["content"] = self._content(message["content"], position, message["role"])
@@ -158,7 +158,7 @@ class _Words:
             thought = part.get("thinking")
             if isinstance(thought, str):
                 kind: Kind = "reasoning" if role == "assistant" else "text"
-                return {**part, "thinking": self._run(thought, Piece(kind, position, thought))}
+                return {**part, "thinking": self._run(thought, RequestSpan(kind, position, thought))}
             return {
                 key: self._part(value, position, role, depth + 1) if key in _OBJECT_KEYS else value
                 for key, value in part.items()
@@ -177,7 +177,7 @@ class _Words:
             if at >= after and at % 2:
                 marks.append((run, len(self.pieces)))
             kind: Kind = "reasoning" if at < after else "text"
-            told.append(run if at % 2 else self._run(run, Piece(kind, position, run)))
+            told.append(run if at % 2 else self._run(run, RequestSpan(kind, position, run)))
         rest = "".join(runs[after:])
         worded = [at for at in range(after, len(runs), 2) if runs[at].strip()]
         if worded and len(runs) > after + 1:
@@ -189,7 +189,7 @@ class _Words:
 
     def _call(self, call: Message, position: int, number: int) -> Message:
         function = dict(function_of(call))
-        argument = Piece("argument", position, "", str(function["name"]), call=number)
+        argument = RequestSpan("argument", position, "", str(function["name"]), call=number)
         given, before = function.get("arguments"), len(self.pieces)
         if isinstance(given, str) and given and not is_object(call):
             function["arguments"] = self._run(given, replace(argument, name=f"{argument.name}: {RAW_ARGUMENTS}"))
@@ -201,7 +201,7 @@ class _Words:
             function["name"] = self._word(replace(argument, kind="call", text=argument.name))
         return {**call, "function": function} if "function" in call else {**call, **function}
 
-    def _json(self, text: str, argument: Piece) -> str:
+    def _json(self, text: str, argument: RequestSpan) -> str:
         """The text of a JSON object with words for its values, in the same layout."""
 
         def worded(found: re.Match[str]) -> str:
@@ -220,7 +220,7 @@ class _Words:
 
         return _SCALAR.sub(worded, text)
 
-    def _value(self, value: Any, argument: Piece, depth: int) -> Any:
+    def _value(self, value: Any, argument: RequestSpan, depth: int) -> Any:
         if isinstance(value, str):
             return self._run(value, argument)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -237,7 +237,7 @@ class _Words:
             return [self._value(inner, argument, depth + 1) for inner in value]
         return value
 
-    def _number(self, value: float, piece: Piece) -> float:
+    def _number(self, value: float, piece: RequestSpan) -> float:
         number = int(f"97531{self.begin + len(self.pieces):05}08642")
         self.pieces.append(replace(piece, number=True))
         return number + 0.5 if isinstance(value, float) else number
@@ -253,7 +253,7 @@ class _Words:
         described: dict[str, Any] = {}
         for key, value in schema.items():
             if key == "description" and isinstance(value, str):
-                described[key] = self._run(value, Piece("definition", -1, value, name))
+                described[key] = self._run(value, RequestSpan("definition", -1, value, name))
             elif key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
                 described[key] = {one: self._described(inner, name, depth + 1) for one, inner in value.items()}
             elif key in ("enum", "const", "default", "examples", "required"):
@@ -262,16 +262,16 @@ class _Words:
                 described[key] = self._described(value, name, depth + 1)
         return described
 
-    def _run(self, text: str, piece: Piece) -> str:
+    def _run(self, text: str, piece: RequestSpan) -> str:
         """The text as a word, the blanks around it kept; blanks alone as they are."""
         bare = text.strip()
         if not bare:
             return text
         begin = text.find(bare)
-        word = self._word(Piece(piece.kind, piece.message, bare, piece.name, call=piece.call))
+        word = self._word(RequestSpan(piece.kind, piece.message, bare, piece.name, call=piece.call))
         return text[:begin] + word + text[begin + len(bare) :]
 
-    def _word(self, piece: Piece) -> str:
+    def _word(self, piece: RequestSpan) -> str:
         self.pieces.append(piece)
         return f"Zq{self.begin + len(self.pieces) - 1}z"
 
@@ -346,11 +346,13 @@ def aligned(prompt: str, twin_prompt: str, twin: SentinelRequest) -> list[tuple[
     return spans if offset == len(prompt) else None
 
 
-def in_order(prompt: str, pieces: Iterable[Piece]) -> tuple[list[tuple[int, int, Piece]], list[Piece]]:
+def in_order(
+    prompt: str, pieces: Iterable[RequestSpan]
+) -> tuple[list[tuple[int, int, RequestSpan]], list[RequestSpan]]:
     """Where the pieces stand in the prompt, each behind the one before it, and those that do not; for prompts that
     cannot be aligned.
     """
-    offset, found, missing = 0, list[tuple[int, int, Piece]](), []
+    offset, found, missing = 0, list[tuple[int, int, RequestSpan]](), []
     for piece in pieces:
         ends = [(at + len(text), at) for text in spellings_of(piece) if (at := prompt.find(text, offset)) >= 0]
         if ends:
@@ -368,7 +370,7 @@ def _literals(text: str, words: Sequence[tuple[int, int, int]]) -> list[str]:
     return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
-def _spelled(prompt: str, offset: int, piece: Piece, literal: str) -> int | None:
+def _spelled(prompt: str, offset: int, piece: RequestSpan, literal: str) -> int | None:
     """The end of the text that stands at this place, followed by the literal; None where it does not stand there."""
     for text in spellings_of(piece):
         end = offset + len(text)
@@ -377,7 +379,7 @@ def _spelled(prompt: str, offset: int, piece: Piece, literal: str) -> int | None
     return None
 
 
-def spellings_of(piece: Piece) -> Iterator[str]:
+def spellings_of(piece: RequestSpan) -> Iterator[str]:
     """The piece as templates and formats write it, the usual ways first."""
     if not piece.number:
         yield from spellings(piece.text)

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from toolfmt.render.request.messages import Message
-from toolfmt.render.verify.sentinel_request import Piece, SentinelRequest, spellings, spellings_of, words_in
+from toolfmt.render.verify.sentinel_request import RequestSpan, SentinelRequest, spellings, spellings_of, words_in
 
 BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
 """What a prompt has where a description has whitespace: a template may break its lines, and begin each as it likes."""
@@ -49,7 +49,9 @@ def unnamed_tools(twin: SentinelRequest, twin_prompt: str) -> tuple[str, ...]:
     )
 
 
-def changed_tools(twin: SentinelRequest, twin_prompt: str, prompt: str, missing: Iterable[Piece]) -> tuple[str, ...]:
+def changed_tools(
+    twin: SentinelRequest, twin_prompt: str, prompt: str, missing: Iterable[RequestSpan]
+) -> tuple[str, ...]:
     """The tools of which the prompt does not hold all that the twin's does, in its order; for prompts that cannot be
     aligned. `missing` are the texts of messages that are known not to be there.
     """
@@ -75,7 +77,7 @@ def changed_tools(twin: SentinelRequest, twin_prompt: str, prompt: str, missing:
 
 
 def _worded(
-    twin: SentinelRequest, words: Sequence[tuple[int, int, int]], missing: frozenset[Piece]
+    twin: SentinelRequest, words: Sequence[tuple[int, int, int]], missing: frozenset[RequestSpan]
 ) -> Iterator[_Expected]:
     """The texts of messages and definitions that words of the twin stand for; reasoning is not looked for."""
     for begin, _, number in words:

@@ -23,7 +23,14 @@ from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.formats.typed import type_of
 from toolfmt.render.request.messages import Message
-from toolfmt.render.verify.sentinel_request import Piece, SentinelRequest, aligned, free_number, spellings_of, words_in
+from toolfmt.render.verify.sentinel_request import (
+    RequestSpan,
+    SentinelRequest,
+    aligned,
+    free_number,
+    spellings_of,
+    words_in,
+)
 from toolfmt.render.verify.tool_coverage import BETWEEN_WORDS
 
 Render: TypeAlias = Callable[[Message], str]
@@ -244,12 +251,12 @@ def _twin(parts: Iterable[ToolPart], begin: int) -> SentinelRequest:
     return SentinelRequest([], None, [_piece(part) for part in parts], begin=begin)
 
 
-def _piece(part: ToolPart) -> Piece:
+def _piece(part: ToolPart) -> RequestSpan:
     if part.kind == "description":
-        return Piece("definition", -1, _bare(part))
+        return RequestSpan("definition", -1, _bare(part))
     # `tool_lines` prints an unusual name as a JSON string, but not the word in its place.
     quoted = json.dumps(part.text, ensure_ascii=False) if part.kind in ("tool", "parameter") else ""
-    return Piece("name", -1, _bare(part), number=part.number, written=quoted)
+    return RequestSpan("name", -1, _bare(part), number=part.number, written=quoted)
 
 
 def _with_words(tool: Message, parts: Iterable[ToolPart], begin: int) -> Message:

@@ -22,7 +22,7 @@ from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claime
 from toolfmt.testing.peers.tokens import markers_of
 
 
-class Reader:
+class MlxLmReader:
     """One answer in the hands of the server: text as it comes, calls when their end marker has come. A parser's errors
     of the kind `dropped` cost the call and nothing else."""
 
@@ -67,10 +67,10 @@ class Reader:
             self._calls += 1
 
 
-def reader(parser: str, variants: Claims, tools: Tools) -> Reader:
+def reader(parser: str, variants: Claims, tools: Tools) -> MlxLmReader:
     """A reader with a module of `mlx_lm.tool_parsers`, for a vocabulary that has the markers of these formats."""
     module = _mlx_lm(f"mlx_lm.tool_parsers.{parser}")
-    return Reader(module, wrapper(module, dict.fromkeys(markers_of(variants), 0), _response_format(parser)), tools)
+    return MlxLmReader(module, wrapper(module, dict.fromkeys(markers_of(variants), 0), _response_format(parser)), tools)
 
 
 def wrapper(module: Any, vocabulary: Any, response_format: Any = None) -> Any:

@@ -35,7 +35,7 @@ def ready() -> None:
         raise missing(__name__, "SGLang 0.5", error, way_out) from error
 
 
-class Chat:
+class SglangRequest:
     """A request with tools, and the parser that the server makes for it."""
 
     def __init__(self, name: str, tokenizer: Any, tools: Sequence[Any]) -> None:
@@ -83,10 +83,10 @@ def _pieces(items: Iterable[Any]) -> list[tuple[int, str | None, str]]:
     return [(item.tool_index, item.name, item.parameters) for item in items]
 
 
-class Reader:
+class SglangReader:
     """One answer, streamed."""
 
-    def __init__(self, chat: Chat, markers: Sequence[str]) -> None:
+    def __init__(self, chat: SglangRequest, markers: Sequence[str]) -> None:
         self._chat = chat
         self._whole_markers = WholeMarkers(markers)
         self._calls = told.StreamedCalls()
@@ -106,8 +106,8 @@ class Reader:
             yield from self._calls.piece(*piece)
 
 
-def streamed(parser: str, variants: Claims, tools: Tools) -> Reader:
-    return Reader(_made(parser, variants, tools), markers_of(variants))
+def streamed(parser: str, variants: Claims, tools: Tools) -> SglangReader:
+    return SglangReader(_made(parser, variants, tools), markers_of(variants))
 
 
 def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[str, Any]]:
@@ -115,12 +115,12 @@ def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[s
     return lambda text: told.message(*chat.whole(text))
 
 
-def _made(parser: str, variants: Claims, tools: Tools) -> Chat:
+def _made(parser: str, variants: Claims, tools: Tools) -> SglangRequest:
     if not tools:
         raise ValueError("SGLang reads calls only of requests that have tools: give the factory a list of them")
     ready()
     logging.getLogger("sglang").setLevel(logging.CRITICAL)
-    return Chat(parser, tokenizer_of(markers_of(variants)), tools)
+    return SglangRequest(parser, tokenizer_of(markers_of(variants)), tools)
 
 
 @cache

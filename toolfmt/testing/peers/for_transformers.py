@@ -21,7 +21,7 @@ from toolfmt.testing.peers import told
 from toolfmt.testing.peers.claims import Factory, Tools, by_name, found, missing, python_name
 
 
-class Reader:
+class TransformersReader:
     """One answer, streamed."""
 
     def __init__(self, template: dict[str, Any], tools: Tools) -> None:
@@ -91,7 +91,7 @@ def factories() -> dict[str, Factory]:
     made = []
     for model_type, template in served().items():
         name, variants = python_name(model_type), {from_response_template(template).name: ("",)}
-        made.append(Factory(name, model_type, variants, "transformers", partial(Reader, template)))
+        made.append(Factory(name, model_type, variants, "transformers", partial(TransformersReader, template)))
         made.append(Factory(f"{name}_whole", model_type, variants, "transformers", partial(whole, template)))
     return by_name(made)
 

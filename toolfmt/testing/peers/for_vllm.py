@@ -37,7 +37,7 @@ def ready() -> None:
         raise missing(__name__, "vLLM 0.33", error, way_out) from error
 
 
-class Chat:
+class VllmRequest:
     """A request with tools, and the parser that the server makes for it."""
 
     def __init__(self, name: str, tokenizer: Any, tools: Sequence[Any], *, reasoning_parser: str | None = None) -> None:
@@ -71,10 +71,10 @@ class Chat:
         return reasoning, content, list(calls or ())
 
 
-class Reader:
+class VllmReader:
     """One answer, streamed."""
 
-    def __init__(self, chat: Chat, tokenizer: Any, markers: Sequence[str]) -> None:
+    def __init__(self, chat: VllmRequest, tokenizer: Any, markers: Sequence[str]) -> None:
         self._chat = chat
         self._tokenizer = tokenizer
         self._whole_markers = WholeMarkers(markers)
@@ -108,9 +108,9 @@ def _ids(tokenizer: Any, text: str) -> Sequence[int]:
     return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
-def streamed(parser: str, variants: Claims, tools: Tools) -> Reader:
+def streamed(parser: str, variants: Claims, tools: Tools) -> VllmReader:
     chat, tokenizer, markers = _made(parser, variants, tools)
-    return Reader(chat, tokenizer, markers)
+    return VllmReader(chat, tokenizer, markers)
 
 
 def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[str, Any]]:
@@ -123,14 +123,14 @@ def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[s
     return read
 
 
-def _made(parser: str, variants: Claims, tools: Tools) -> tuple[Chat, Any, tuple[str, ...]]:
+def _made(parser: str, variants: Claims, tools: Tools) -> tuple[VllmRequest, Any, tuple[str, ...]]:
     if not tools:
         raise ValueError("vLLM reads calls only of requests that have tools: give the factory a list of them")
     ready()
     logging.getLogger("vllm").setLevel(logging.CRITICAL)
     markers = markers_of(variants)
     tokenizer = tokenizer_of(markers)
-    return Chat(parser, tokenizer, tools), tokenizer, markers
+    return VllmRequest(parser, tokenizer, tools), tokenizer, markers
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Every format that a template's calls could be written in, the likeliest first: `Derivation`.
+"""Every format that a template's calls could be written in, the likeliest first: `Candidates`.
 
 It is asked for by `derive.py`, which has each proven. What hits a limit of rendering ends it; nothing else is raised
 but `Refused`, whatever a template renders.
@@ -67,7 +67,7 @@ class Candidate:
     kind: str
 
 
-class Derivation:
+class Candidates:
     """What can be derived from one template. Raises `Refused` where it writes no call to derive anything from."""
 
     def __init__(self, renders: Renders, shape: TurnShape) -> None:

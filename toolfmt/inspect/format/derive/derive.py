@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.stored import check_stored
-from toolfmt.inspect.format.derive.candidates import Candidate, Derivation
+from toolfmt.inspect.format.derive.candidates import Candidate, Candidates
 from toolfmt.inspect.format.derive.reasons import Refused
 from toolfmt.inspect.format.derive.verification import Proof, Unproven, prove
 from toolfmt.inspect.format.read_back import rendered_variant
@@ -43,7 +43,7 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
     if shape is None:
         return Derived(None, why_not="the template renders no call with its name and its value as they are given")
     try:
-        derivation = Derivation(renders, shape)
+        derivation = Candidates(renders, shape)
     except Refused as why:
         return Derived(None, why_not=str(why))
     proven: list[tuple[tuple[bool, int], Derived]] = []

@@ -13,11 +13,11 @@ from toolfmt.formats.written_objects import WrittenObject
 from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, Draft, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.reasons import Refused
-from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES, Rendered, Seen
+from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES, Rendered, RenderedCalls
 from toolfmt.inspect.format.derive.surroundings import Surroundings
 from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind, markers
 from toolfmt.inspect.format.derive.turn_ends import closing, turn_ends
-from toolfmt.inspect.format.derive.value_paths import Found, Place, enclosing, place_of
+from toolfmt.inspect.format.derive.value_paths import LocatedValue, Place, enclosing, place_of
 
 _LIST_OPENS = re.compile(r"\[\s*")
 _ID_FORM = "call{number:05d}"
@@ -29,7 +29,7 @@ _BETWEEN_OBJECTS = re.compile(r"\}(\s{0,80}[,;]?\s{0,80})\{")
 class _Object:
     """Where the first call's value lies, and how name and arguments are kept in it."""
 
-    outer: Found
+    outer: LocatedValue
     shell: tuple[str, str]
     """What of the value stands before and behind a list that it holds, and that holds the calls."""
     listed: bool
@@ -73,7 +73,7 @@ def _object(rendered: Rendered) -> _Object:
     return _Object(outer, shell, listed, to_name.is_key, name_key, arguments_key, wrapper, _written(rendered))
 
 
-def _innermost_list(text: str, outer: Found, words: tuple[str, ...]) -> Found:
+def _innermost_list(text: str, outer: LocatedValue, words: tuple[str, ...]) -> LocatedValue:
     """The last list on the way to the first of the words; the value itself where none is."""
     found = outer
     while True:
@@ -89,12 +89,12 @@ def _innermost_list(text: str, outer: Found, words: tuple[str, ...]) -> Found:
         found = inner
 
 
-def _within(text: str, outer: Found, words: tuple[str, ...]) -> Found | None:
+def _within(text: str, outer: LocatedValue, words: tuple[str, ...]) -> LocatedValue | None:
     """The outermost value within another that holds the words."""
     begin = outer.begin + 1
     inside = text[begin : outer.end]
     found = enclosing(inside, words) or enclosing(inside, (*words[1:], words[0]))
-    return found and Found(found.value, found.begin + begin, found.end + begin)
+    return found and LocatedValue(found.value, found.begin + begin, found.end + begin)
 
 
 def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
@@ -126,7 +126,7 @@ def _written(rendered: Rendered) -> WrittenObject:
         raise Refused(f"how the call's JSON is spelt is not clear ({why})", near=2) from None
 
 
-def _own_object(text: str, words: tuple[str, ...]) -> Found | None:
+def _own_object(text: str, words: tuple[str, ...]) -> LocatedValue | None:
     """The object of a call, in a list or alone."""
     found = enclosing(text, words) or enclosing(text, (*words[1:], words[0]))
     found = found and _innermost_list(text, found, words)
@@ -163,7 +163,7 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
     return None, signs[-1] if signs else ", "
 
 
-def _of_call(seen: Seen, at: int) -> Found | None:
+def _of_call(seen: RenderedCalls, at: int) -> LocatedValue | None:
     """The value around one of the calls."""
     name, value = NAMES[at], VALUES[at]
     begin = 0
@@ -172,7 +172,7 @@ def _of_call(seen: Seen, at: int) -> Found | None:
         inside = before is not None and name in seen.text[before.begin : before.end]
         begin = before.begin if before is not None and inside else before.end if before is not None else 0
     found = enclosing(seen.text[begin:], (name, value)) or enclosing(seen.text[begin:], (value, name))
-    return found and Found(found.value, found.begin + begin, found.end + begin)
+    return found and LocatedValue(found.value, found.begin + begin, found.end + begin)
 
 
 def _told(rendered: Rendered) -> str | None:

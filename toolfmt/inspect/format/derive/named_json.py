@@ -15,7 +15,7 @@ from toolfmt.formats.written_objects import JsonStyle
 from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, Draft, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.reasons import Refused
-from toolfmt.inspect.format.derive.rendered_calls import NAMES, Rendered, Seen
+from toolfmt.inspect.format.derive.rendered_calls import NAMES, Rendered, RenderedCalls
 from toolfmt.inspect.format.derive.surroundings import Surroundings
 from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind, common_end, common_start, markers
 from toolfmt.inspect.format.derive.turn_ends import turn_ends
@@ -140,7 +140,7 @@ def _parts(rendered: Rendered) -> _Parts:
     return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
 
 
-def _id_behind(seen: Seen, after: str) -> tuple[str, str]:
+def _id_behind(seen: RenderedCalls, after: str) -> tuple[str, str]:
     """What stands between the arguments of the first call and its id behind them, and what stands behind that."""
     id = seen.ids[0] if seen.ids else ""
     at = after.find(id, 0, _FAR_BEHIND) if id else -1
@@ -166,14 +166,14 @@ def _between(rendered: Rendered, fence: str) -> str | None:
     return two.text[body.end : second.begin].removeprefix(fence)
 
 
-def _headers(seen: Seen) -> list[_Header]:
+def _headers(seen: RenderedCalls) -> list[_Header]:
     found: list[_Header] = []
     for at, (name, _) in enumerate(seen.calls):
         found.append(_header(seen, name, at, found[-1].end if found else 0))
     return found
 
 
-def _header(seen: Seen, name: str, number: int, begin: int) -> _Header:
+def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
     """Where the name stands, from `begin` on, and whether the id is made of it, or stands before or behind it."""
     text = seen.text
     id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""

@@ -6,7 +6,15 @@ import re
 from dataclasses import dataclass
 
 from toolfmt.inspect.format.derive.reasons import Refused
-from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, NUMBER, NUMBER_KEY, VALUES, Rendered, Seen
+from toolfmt.inspect.format.derive.rendered_calls import (
+    KEYS,
+    NAMES,
+    NUMBER,
+    NUMBER_KEY,
+    VALUES,
+    Rendered,
+    RenderedCalls,
+)
 from toolfmt.inspect.format.derive.text_cuts import cut
 
 _OF_JSON = re.compile(r"[\"']\s*:")
@@ -67,7 +75,7 @@ def _order(words: list[str]) -> str:
     return "name, keys and values do not stand in this order"
 
 
-def _of_number(seen: Seen | None, assign: str, after: str) -> tuple[str, str]:
+def _of_number(seen: RenderedCalls | None, assign: str, after: str) -> tuple[str, str]:
     if seen is None:
         return assign, after
     pieces = cut(seen.text, (NAMES[0], NUMBER_KEY, str(NUMBER)))

@@ -63,7 +63,7 @@ _CUT_BEFORE, _CUT_BEHIND = re.compile(r"[<\w|｜▁/]"), re.compile(r"[\w|｜▁
 
 
 @dataclass(frozen=True)
-class Seen:
+class RenderedCalls:
     """One rendered set of calls: what a model would have written, the prompt before that, and the ids it was given."""
 
     text: str
@@ -87,19 +87,19 @@ class Rendered:
     """A question and an answer in words."""
     thinking: tuple[str, ...]
     """Answers in words with reasoning before them, with and without text in the calls' shape."""
-    one: Seen
-    two_arguments: Seen | None
-    swapped: Seen | None
+    one: RenderedCalls
+    two_arguments: RenderedCalls | None
+    swapped: RenderedCalls | None
     """The two arguments, the second first."""
-    none: Seen | None
-    number: Seen | None
-    hard: Seen | None
-    words: Seen | None
+    none: RenderedCalls | None
+    number: RenderedCalls | None
+    hard: RenderedCalls | None
+    words: RenderedCalls | None
     """A call of true, false and null."""
-    two: Seen | None
-    told: Seen | None
+    two: RenderedCalls | None
+    told: RenderedCalls | None
     """The first call beside a text for the user."""
-    thought: Seen | None
+    thought: RenderedCalls | None
     """The first call beside reasoning."""
 
 
@@ -156,7 +156,7 @@ def _check_length(prompt: str) -> None:
         raise Refused(f"a prompt of a question and a call is longer than {_LONGEST_PROMPT:,} characters")
 
 
-def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> Seen | None:
+def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> RenderedCalls | None:
     """The calls as the template writes them; None where it throws, with all tools and with those that are called."""
     called = [tool for tool in TOOLS if tool["function"]["name"] in {name for name, _ in calls}]
     for tools in (TOOLS, called):
@@ -170,7 +170,7 @@ def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> Seen | No
         if len(prompt) - begin > _LONGEST_CALLS:
             raise Refused(f"what is written of a call is longer than {_LONGEST_CALLS:,} characters")
         ids = (call_id(shape, name, at) for at, (name, _) in enumerate(calls))
-        return Seen(prompt[begin:], prompt[:begin], tuple(calls), tuple(id for id in ids if id))
+        return RenderedCalls(prompt[begin:], prompt[:begin], tuple(calls), tuple(id for id in ids if id))
     return None
 
 
@@ -186,7 +186,7 @@ def _begin(region: Region, asked: str) -> int:
     return begin
 
 
-def _whole(seen: Seen | None) -> Seen | None:
+def _whole(seen: RenderedCalls | None) -> RenderedCalls | None:
     """The same, if every value stands in it."""
     if seen is None:
         return None

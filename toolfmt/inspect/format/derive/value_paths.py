@@ -21,7 +21,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Found:
+class LocatedValue:
     """A value, and where in its text it begins and ends."""
 
     value: Any
@@ -43,23 +43,23 @@ class Place:
         return [step for step in self.path if isinstance(step, str)]
 
 
-def decode(text: str, at: int) -> Found | None:
+def decode(text: str, at: int) -> LocatedValue | None:
     """The value that begins here; None where none does."""
     try:
         value, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         return _as_python(text, at)
-    return Found(value, at, end)
+    return LocatedValue(value, at, end)
 
 
-def _as_python(text: str, at: int) -> Found | None:
+def _as_python(text: str, at: int) -> LocatedValue | None:
     """As Python prints it: quotes of either kind, and its own words."""
     end = _bracket_end(text, at)
     if end is None:
         return None
     try:
         with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
-            return Found(ast.literal_eval(text[at:end]), at, end)
+            return LocatedValue(ast.literal_eval(text[at:end]), at, end)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
 
@@ -87,7 +87,7 @@ def _bracket_end(text: str, at: int) -> int | None:
     return None
 
 
-def enclosing(text: str, words: Sequence[str]) -> Found | None:
+def enclosing(text: str, words: Sequence[str]) -> LocatedValue | None:
     """The outermost value that begins before the first of the words and holds all of them."""
     tries, at = 0, 0
     first = text.find(words[0])
@@ -113,7 +113,7 @@ def _dumped(value: Any) -> str:
         return ""
 
 
-def object_behind(text: str, wanted: Mapping[str, Any], begin: int = 0) -> Found | None:
+def object_behind(text: str, wanted: Mapping[str, Any], begin: int = 0) -> LocatedValue | None:
     """The first place from `begin` on where exactly this object stands."""
     at = begin - 1
     for _ in range(_MOST_TRIES):

@@ -16,7 +16,7 @@ without tools."""
 
 
 @dataclass(frozen=True)
-class Made:
+class BranchRender:
     """A prompt, and how the conditions came out while it was made (as in `Watch.seen`)."""
 
     prompt: str | TemplateError
@@ -46,7 +46,7 @@ class Taking:
         made = {kind: self.make(talk(manner, kind)) for kind in kinds}
         self.usual = {kind: one for kind, one in made.items() if isinstance(one.prompt, str)}
 
-    def make(self, given: BranchConversation, now: datetime | None = None) -> Made:
+    def make(self, given: BranchConversation, now: datetime | None = None) -> BranchRender:
         """The prompt of a conversation, for an answer to it; what takes too much is told as an error, and ends
         nothing: this conversation is longer than any other probe.
         """
@@ -57,9 +57,9 @@ class Taking:
             except LimitHit as hit:
                 return TemplateError(str(hit), hit.line, "not-rendered", hit.own_words)
 
-        return Made(*self.watch.during(run))
+        return BranchRender(*self.watch.during(run))
 
-    def differing(self, one: Made, other: Made) -> list[Condition]:
+    def differing(self, one: BranchRender, other: BranchRender) -> list[Condition]:
         """The conditions that came out otherwise in one of the prompts than in the other, those first that were asked
         in both: what is asked in one only mostly follows from another.
         """

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.sections.branches import effects
-from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
+from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
 from toolfmt.inspect.sections.branches.conversations import talk
-from toolfmt.inspect.sections.branches.effects import Effect
+from toolfmt.inspect.sections.branches.effects import BranchEffect
 from toolfmt.templates import FROZEN_NOW
 from toolfmt.templates.analysis.conditions import Condition
 
@@ -50,7 +50,7 @@ def _compared(now: datetime) -> str:
     return f"{now:%A}, {now.year}-{now:%m-%d %H:%M}, compared with {FROZEN_NOW.year}-{FROZEN_NOW:%m-%d %H:%M}"
 
 
-def _effect(control: Made, made: Made, now: datetime, formats: Sequence[str]) -> Effect | None:
+def _effect(control: BranchRender, made: BranchRender, now: datetime, formats: Sequence[str]) -> BranchEffect | None:
     """What is otherwise but for the dates and the numbers."""
     prompts = ((control.text, FROZEN_NOW), (made.text, now))
     return effects.of_whole(control.text, made.prompt, lambda which: _undated(*prompts[which], formats))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.sections.branches import effects
-from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
-from toolfmt.inspect.sections.branches.conversations import ROWS, SLOTS, WITHOUT_SYSTEM, Row, row, talk
+from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
+from toolfmt.inspect.sections.branches.conversations import ROWS, SLOTS, WITHOUT_SYSTEM, GrowingConversations, row, talk
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
 _LONGEST_ROW, _LONGEST_TEXT = 200, 20_000
@@ -51,19 +51,19 @@ def _of(condition: Condition) -> list[int]:
 class _Lengths:
     """A row in all its lengths, each rendered once."""
 
-    def __init__(self, taking: Taking, what: Row) -> None:
+    def __init__(self, taking: Taking, what: GrowingConversations) -> None:
         self.taking = taking
         self.what = what
-        self._made: dict[int, Made | None] = {}
+        self._made: dict[int, BranchRender | None] = {}
 
-    def of(self, length: int) -> Made | None:
+    def of(self, length: int) -> BranchRender | None:
         """The prompt of so many; None where the template takes no such row."""
         if length not in self._made:
             given = row(self.taking.manner, self.what, length)
             self._made[length] = None if given is None else self.taking.make(given)
         return self._made[length]
 
-    def whole(self, length: int) -> Made | None:
+    def whole(self, length: int) -> BranchRender | None:
         """The same where every word of the row is in the prompt."""
         made = self.of(length)
         return made if made and made.text and all(word in made.text for word in self.what.words(length)) else None
@@ -106,7 +106,7 @@ def _exactly(exact: Sequence[Condition]) -> Iterator[tuple[int, int]]:
                     yield number, length
 
 
-def _alike(lengths: _Lengths, least: Made, length: int, exact: Sequence[Condition]) -> Made | None:
+def _alike(lengths: _Lengths, least: BranchRender, length: int, exact: Sequence[Condition]) -> BranchRender | None:
     """A row of few that ends as one of this length does, and for which what asks for one number came out as for the
     least; None where there is none.
     """
@@ -140,7 +140,7 @@ def _of_long_texts(taking: Taking, longest: int) -> Iterator[Branch]:
             yield Branch("length", line, what, "", words, effect.excerpts)
 
 
-def _line(taking: Taking, control: Made, made: Made, number: int) -> int | None:
+def _line(taking: Taking, control: BranchRender, made: BranchRender, number: int) -> int | None:
     """The line of the condition that came out otherwise because of a number; else of the cut at one."""
     if made.refused_at is not None:
         return made.refused_at

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches import effects
-from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
+from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
 from toolfmt.inspect.sections.branches.conversations import SLOTS, talk_with_role
 
 _MOST_ROLES = 8
@@ -42,5 +42,5 @@ def _of_role(taking: Taking, role: str, *, first: bool) -> Branch | None:
     return Branch("role", line, "a message of the role", quote(role, 40), effect.words, effect.excerpts)
 
 
-def _made(taking: Taking, role: str, *, first: bool) -> Made:
+def _made(taking: Taking, role: str, *, first: bool) -> BranchRender:
     return taking.make(talk_with_role(taking.manner, role, first=first))

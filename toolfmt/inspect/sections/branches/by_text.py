@@ -11,9 +11,9 @@ from toolfmt.inspect.probe import conversations
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches import effects
-from toolfmt.inspect.sections.branches.branch_renders import Made, Taking
+from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
 from toolfmt.inspect.sections.branches.conversations import SLOTS, talk
-from toolfmt.inspect.sections.branches.effects import Effect
+from toolfmt.inspect.sections.branches.effects import BranchEffect
 from toolfmt.templates.analysis.matched_texts import MatchedText
 
 _MOST_TEXTS = 40
@@ -104,7 +104,7 @@ def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
     return None
 
 
-def _matters(slot: str, effect: Effect, *, whole: bool) -> bool:
+def _matters(slot: str, effect: BranchEffect, *, whole: bool) -> bool:
     """Whether it is told nowhere else, and is no other way to write the text itself; a text that is the `whole` of a
     message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
     """
@@ -132,7 +132,7 @@ def _cutting(taking: Taking) -> Iterator[Branch]:
             yield from _cut_at(taking, slots, text, tested.line, control)
 
 
-def _cut_at(taking: Taking, slots: Sequence[str], text: str, line: int, control: Made) -> Iterator[Branch]:
+def _cut_at(taking: Taking, slots: Sequence[str], text: str, line: int, control: BranchRender) -> Iterator[Branch]:
     for slot in slots:
         word = SLOTS[slot][0]
         given = talk(taking.manner, "whole", {slot: f"{text} {word}"})
@@ -166,7 +166,7 @@ def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Bra
                 yield replace(branch, grave=branch.grave or not switch)
 
 
-def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText) -> tuple[dict[str, str], Made]:
+def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText) -> tuple[dict[str, str], BranchRender]:
     """What stands in these places then, and the prompt: a name is the text, another text has it in it where that is
     enough.
     """
@@ -175,7 +175,7 @@ def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText)
     return texts, taking.make(talk(taking.manner, kind, texts))
 
 
-def _as_expected(control: Made, texts: Mapping[str, str], made: Made) -> bool:
+def _as_expected(control: BranchRender, texts: Mapping[str, str], made: BranchRender) -> bool:
     """Whether the prompt is the usual one with these texts in the place of the usual words."""
     expected = control.text
     for slot, text in texts.items():
@@ -183,7 +183,7 @@ def _as_expected(control: Made, texts: Mapping[str, str], made: Made) -> bool:
     return made.text == expected
 
 
-def _branch(slot: str, text: str, effect: Effect, line: int, *, whole: bool = False) -> Branch:
+def _branch(slot: str, text: str, effect: BranchEffect, line: int, *, whole: bool = False) -> Branch:
     grave = bool(effect.moved) or effect.refused or slot not in _SWITCHES or says_probe_word(text)
     by: Literal["name", "text", "whole-text"] = "name" if slot in _NAMES else "whole-text" if whole else "text"
     left_out = slot == "parameter" and effect.gone and {*effect.moved} <= {"parameter", "about"}

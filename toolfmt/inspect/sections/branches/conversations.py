@@ -125,7 +125,7 @@ def _tools(said: Mapping[str, str]) -> list[Message]:
 
 
 @dataclass(frozen=True)
-class Row:
+class GrowingConversations:
     """Conversations in which there is more and more of one thing: what it is called, and what the texts in it are.
 
     Every text has a word of its own.
@@ -147,16 +147,16 @@ class Row:
 
 
 ROWS = (
-    Row("messages", "messages", "messages"),
-    Row("tools", "tools", "tools", 1),
-    Row("calls in a turn", "calls and results", "calls"),
-    Row("turns with calls", "calls and results", "rounds"),
+    GrowingConversations("messages", "messages", "messages"),
+    GrowingConversations("tools", "tools", "tools", 1),
+    GrowingConversations("calls in a turn", "calls and results", "calls"),
+    GrowingConversations("turns with calls", "calls and results", "rounds"),
 )
-WITHOUT_SYSTEM = (Row("messages", "messages", "messages", system=False),)
+WITHOUT_SYSTEM = (GrowingConversations("messages", "messages", "messages", system=False),)
 """Where a message has another place than in the rows that begin with a system message."""
 
 
-def row(manner: Manner, what: Row, length: int) -> BranchConversation | None:
+def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConversation | None:
     """A conversation with so many of them; None where the template takes none."""
     every = what.words(length)
     words, results = every[:length], every[length:]

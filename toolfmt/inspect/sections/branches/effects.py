@@ -13,7 +13,7 @@ from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.wording import quote
-from toolfmt.inspect.sections.branches.conversations import ABOUT_TOOLS, SLOTS, TOOLS, Row
+from toolfmt.inspect.sections.branches.conversations import ABOUT_TOOLS, SLOTS, TOOLS, GrowingConversations
 
 _BLANK = "□"
 # A line that is so many times as long as any on the other side is what was added, or left out.
@@ -23,7 +23,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
-class Effect:
+class BranchEffect:
     """What changed: in words of toolfmt's own with a place for each excerpt. `moved` are the slots whose text is in one
     of the prompts only (`gone`: the usual one), `refused` whether the template threw.
     """
@@ -37,7 +37,7 @@ class Effect:
 
 def of_text(
     control: str, prompt: str | TemplateError, slot: str, text: str, slots: Iterable[str], tail: str = ""
-) -> Effect | None:
+) -> BranchEffect | None:
     """What a text in a slot changed; None where it only stands where the usual word did.
 
     `tail` is a word behind it that belongs to the slot's text.
@@ -54,7 +54,7 @@ def of_text(
     if added:
         named = _called(added, slot)
         are = "is" if len(named) == 1 and named != ["the tools"] else "are"
-        return Effect(f"only then {listed(named)} {are} in the prompt", (), tuple(added))
+        return BranchEffect(f"only then {listed(named)} {are} in the prompt", (), tuple(added))
     whole = f"{text} {tail}" if tail else text
     usual, becomes = (_blanked(made, [whole, text, word]) for made in (control, prompt))
     return _differs(usual, becomes, text)
@@ -62,7 +62,7 @@ def of_text(
 
 def of_rewriting(
     control: str, prompt: str | TemplateError, slot: str, texts: tuple[str, str], slots: Iterable[str]
-) -> Effect | None:
+) -> BranchEffect | None:
     """What a text in a slot changed that the template may replace: itself, or what `of_text` tells.
 
     `texts` are that text, and all that stands in the slot now.
@@ -78,11 +78,13 @@ def of_rewriting(
     was, becomes = quote(changed.removed, 60), quote(changed.added, 60)
     moved = () if others is None else others.moved
     if not becomes.strip():
-        return Effect("'{}' is left out", (was,), moved)
-    return Effect("'{}' becomes '{}'", (was, becomes), moved)
+        return BranchEffect("'{}' is left out", (was,), moved)
+    return BranchEffect("'{}' becomes '{}'", (was, becomes), moved)
 
 
-def of_number(least: str, many: str | TemplateError, words: Sequence[str], what: Row, few: str = "") -> Effect | None:
+def of_number(
+    least: str, many: str | TemplateError, words: Sequence[str], what: GrowingConversations, few: str = ""
+) -> BranchEffect | None:
     """What so many of something changed; None where all of it stands there, and all else that the least has.
 
     `words` are those that were sent; what stands around them is compared with that of `few`, where it is given.
@@ -92,7 +94,7 @@ def of_number(least: str, many: str | TemplateError, words: Sequence[str], what:
     lost = [word for word in words if word not in many]
     if lost:
         are = "is" if len(lost) == 1 else "are"
-        return Effect(f"{len(lost)} of {len(words)} {what.parts} {are} not in the prompt", (), ("row",))
+        return BranchEffect(f"{len(lost)} of {len(words)} {what.parts} {are} not in the prompt", (), ("row",))
     gone = [slot for slot, (word, _) in SLOTS.items() if word in least and word not in many]
     if gone:
         return _gone(gone)
@@ -101,10 +103,10 @@ def of_number(least: str, many: str | TemplateError, words: Sequence[str], what:
     if not few or not new:
         return None
     how = "it then has '{}'" if new[0] in after else "it no longer has '{}'"
-    return Effect(how, (quote(new[0], 80),))
+    return BranchEffect(how, (quote(new[0], 80),))
 
 
-def of_whole(one: str, other: str | TemplateError, bare: Callable[[int], str]) -> Effect | None:
+def of_whole(one: str, other: str | TemplateError, bare: Callable[[int], str]) -> BranchEffect | None:
     """What is another in the second prompt, of the same conversation; `bare` is the first and the second one without
     what may differ.
     """
@@ -116,10 +118,10 @@ def of_whole(one: str, other: str | TemplateError, bare: Callable[[int], str]) -
     return _differs(bare(0), bare(1))
 
 
-def _gone(slots: Sequence[str], own: str = "") -> Effect:
+def _gone(slots: Sequence[str], own: str = "") -> BranchEffect:
     named = _called(slots, own)
     are = "is" if len(named) == 1 and named != ["the tools"] else "are"
-    return Effect(f"{listed(named)} {are} no longer in the prompt", (), tuple(slots), gone=True)
+    return BranchEffect(f"{listed(named)} {are} no longer in the prompt", (), tuple(slots), gone=True)
 
 
 def _called(slots: Sequence[str], own: str = "") -> list[str]:
@@ -129,31 +131,31 @@ def _called(slots: Sequence[str], own: str = "") -> list[str]:
     return [*named, "the tools"] if tools else named
 
 
-def _refused(error: TemplateError) -> Effect:
-    return Effect("{}", (quote(thrown(error).sentence, 120),), (), True)
+def _refused(error: TemplateError) -> BranchEffect:
+    return BranchEffect("{}", (quote(thrown(error).sentence, 120),), (), True)
 
 
-def _differs(one: str, other: str, text: str = "…") -> Effect | None:
+def _differs(one: str, other: str, text: str = "…") -> BranchEffect | None:
     """The first difference; None where only blanks differ. `text` is what was blanked in the other."""
     if one == other or one.split() == other.split():
         return None
     before, after = one.split("\n"), other.split("\n")
     gone, new = (_longest(set(lines) - set(others)) for lines, others in ((before, after), (after, before)))
     if len(new) > _MUCH * len(gone):
-        return Effect("'{}' is added", (quote(new, 80),))
+        return BranchEffect("'{}' is added", (quote(new, 80),))
     if len(gone) > _MUCH * len(new):
-        return Effect("'{}' is left out", (quote(gone, 80),))
+        return BranchEffect("'{}' is left out", (quote(gone, 80),))
     changed = first_change(one, other)
     if not (changed.removed + changed.added).replace(_BLANK, "").strip():
         return None
     was, becomes = quote(changed.removed.replace(_BLANK, "…"), 60), quote(changed.added.replace(_BLANK, text), 60)
     if not was:
-        return _elsewhere(Effect("'{}' is added", (becomes,)), one, other, changed.added)
-    told = Effect("'{}' becomes '{}'", (was, becomes)) if becomes else Effect("'{}' is left out", (was,))
+        return _elsewhere(BranchEffect("'{}' is added", (becomes,)), one, other, changed.added)
+    told = BranchEffect("'{}' becomes '{}'", (was, becomes)) if becomes else BranchEffect("'{}' is left out", (was,))
     return _elsewhere(told, one, other, changed.added)
 
 
-def _elsewhere(told: Effect, one: str, other: str, added: str) -> Effect:
+def _elsewhere(told: BranchEffect, one: str, other: str, added: str) -> BranchEffect:
     """The effect with the marks that stand in the other prompt only, and not in what was `added` where it tells."""
     new = [mark for mark in dict.fromkeys(MARK.findall(other)) if mark not in one and _BLANK not in mark]
     if not new or any(mark in added for mark in new):
