@@ -383,7 +383,7 @@ def _as_called(name: str) -> str:
 
 def test_the_page_tells_what_an_answer_has() -> None:
     page = (Path(__file__).parents[1] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
-    table = page[page.index("| of an `GeneratedOutput` |") :].split("\n\n")[0]
+    table = page[page.index("| of a `GeneratedOutput` |") :].split("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(GeneratedOutput)]
     kinds = re.findall(r"`(\w+)`", table.split("`kind` |")[1].split("\n")[0])
     assert kinds == list(get_args(Kind))
