@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "examples")]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the network for prices
 
 from answer_scenarios import SCENARIOS, TOOLS, USER, scenarios, serving  # noqa: E402  # its folder is named above

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "examples")]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 
 from answer_scenarios import TOOLS, call_text, model, serving  # noqa: E402  # its folder is named above
 from server import PROTOCOLS, Served  # noqa: E402  # likewise

@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 
 from grammar_calls import Faults, Subject, broken, damaged, named, plain, variants, written
 from grammar_engines import LlamaGrammars, XGrammars

@@ -24,7 +24,7 @@ from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from grammar_calls import Faults, Subject, broken, damaged, named, plain, variants, walked, written
 

@@ -31,7 +31,7 @@ from toolfmt.errors import CannotWrite
 from toolfmt.formats import FORMATS, ToolCallFormat, get
 from toolfmt.integrations.llama_cpp import ChatHandler
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 import tiny_gguf  # the tests' own
 import tiny_models  # as above
 

@@ -6,12 +6,12 @@ Of every way in which a format writes calls (its own and its variants) hypothesi
 plain Lark grammar, with markers of the format in every raw text; the strict parser must read each into calls that the
 schemas allow (but for the variants in `NOTED_SPELLINGS`). Then calls are written, and each text is changed in one place
 in so many ways, by characters and by tokens of the format; each is judged with tools and without. What the strict
-parser takes wholly as calls must be in the grammar, with blanks loosened (tests/oracle.py). A row counts, for a format:
-sentences, those that are read, those that hold a key twice where a schema leaves keys free (no grammar counts those);
-texts judged, those that strict reading takes, and of these the ones that the grammar has as they stand, without what
-says nothing, as the format writes them, as listed in tests/oracle_listed.json, and not at all. `--show` prints so many
-faults of each format. The exit status is 1 if there is a fault. All formats take some ten minutes: 2,800 sentences and
-45,000 texts.
+parser takes wholly as calls must be in the grammar, with blanks loosened (tests/support/oracle.py). A row counts, for
+a format: sentences, those that are read, those that hold a key twice where a schema leaves keys free (no grammar
+counts those); texts judged, those that strict reading takes, and of these the ones that the grammar has as they
+stand, without what says nothing, as the format writes them, as listed in tests/support/oracle_listed.json, and not at
+all. `--show` prints so many faults of each format. The exit status is 1 if there is a fault. All formats take some
+ten minutes: 2,800 sentences and 45,000 texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from oracle import (

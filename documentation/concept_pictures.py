@@ -2,7 +2,7 @@
 
 Each function gives the file of the same name in `docs/pictures`, as text. What a picture shows of calls is
 `toolfmt.write`'s, of events a parser's, of prompts `render`'s and of verdicts the inspection's, over `corpus/models`;
-`tests/test_words.py` fails where a file is not what is made now.
+`tests/repository/test_advice.py` fails where a file is not what is made now.
 """
 
 from __future__ import annotations

@@ -17,9 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 MINORS = (11, 12, 13, 14)
 TESTS = (
-    "corpus", "parser", "registry", "cli", "sandbox", "confinement", "templates", "templates_transformers", "inspect",
-    "model", "model_corpus", "prompt", "places", "gguf", "tokens", "fuzz", "message", "shapes", "grammar",
-    "python_tools", "imports", "completion", "other_systems", "packaging",
+    "formats/corpus", "formats/parser", "formats/registry", "cli/commands", "model/sandbox", "model/confinement",
+    "templates/templates", "templates/templates_transformers", "inspect/inspection", "model/model",
+    "inspect/inspection_corpus_models", "render/prompt", "templates/locate", "templates/gguf_file", "inspect/tokens",
+    "testing/fuzzing", "messages/message", "integrations/protocols", "grammars/grammar", "messages/python_tools",
+    "repository/imports", "cli/completion", "repository/other_systems", "repository/packaging",
 )  # fmt: skip
 _VERSION = re.compile(r"Python (3\.(\d+)\.\S+)")
 
@@ -37,6 +39,12 @@ def found(given: list[str]) -> dict[str, str]:
     return pythons
 
 
+def _file(name: str) -> str:
+    """The test file of `package/module`."""
+    package, _, module = name.partition("/")
+    return f"tests/{package}/test_{module}.py"
+
+
 def passes(python: str) -> bool:
     """Whether the tests pass with it; what they print is printed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +52,7 @@ def passes(python: str) -> bool:
         for words in (
             [python, "-m", "venv", folder],
             [inside, "-m", "pip", "install", "--quiet", "-e", f"{ROOT}[test]", "-c", str(ROOT / "constraints.txt")],
-            [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"tests/test_{name}.py" for name in TESTS)],
+            [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(_file, TESTS)],
         ):
             if subprocess.run(words, cwd=ROOT, check=False).returncode:
                 return False

@@ -4,7 +4,7 @@ What llguidance does not know it passes over, some of it in silence, and a gramm
 would be a wrong one. So a schema is built anew of what is known to be held; annotations stay behind, and every other
 keyword that restricts a value raises. Contract as in llguidance 1.9: docs/json_schema.md, `IMPLEMENTED` in
 parser/src/json/schema.rs, `lookup_format` in formats.rs, `is_known_keyword` in context_simple/draft.rs; and as seen in
-tests/test_llguidance_schemas.py, which walks through the values of each keyword and asks jsonschema.
+tests/grammars/test_llguidance_schemas.py, which walks through the values of each keyword and asks jsonschema.
 """
 
 from __future__ import annotations

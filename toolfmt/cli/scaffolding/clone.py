@@ -19,7 +19,7 @@ from toolfmt.errors import ToolfmtError
 
 FORMATS = "toolfmt/formats/known"
 CHECKS = "toolfmt/inspect/checks"
-_OF_A_CLONE = (f"{FORMATS}/__init__.py", f"{CHECKS}/__init__.py", "corpus/tools.json", "tests/test_registry.py")
+_OF_A_CLONE = (f"{FORMATS}/__init__.py", f"{CHECKS}/__init__.py", "corpus/tools.json", "tests/formats/test_registry.py")
 _WAY_OUT = "clone the repository and go there, or name the root of a clone with --to"
 _LIST = "_MODULES"
 

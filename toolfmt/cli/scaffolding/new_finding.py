@@ -59,7 +59,7 @@ _TEST = '''"""{code} {name}: found in a template that has it, with its line, and
 
 from __future__ import annotations
 
-from test_inspect import TEMPLATE, changed
+from test_inspection import TEMPLATE, changed
 
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Finding
@@ -101,7 +101,7 @@ def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
             f"there is no code behind TF{_LAST}; a new finding needs a longer one, which is yours to make"
         )
     code, module = f"TF{number:03}", f"tf{number:03}_{name.replace('-', '_')}"
-    new = {f"{CHECKS}/{module}.py": _CHECK, f"tests/test_{module}.py": _TEST.format(code=code, name=name)}
+    new = {f"{CHECKS}/{module}.py": _CHECK, f"tests/inspect/test_{module}.py": _TEST.format(code=code, name=name)}
     plan = FilePlan(new, _LIST, module)
     clone.check(plan)
     return code, plan

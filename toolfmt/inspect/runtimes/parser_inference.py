@@ -1,7 +1,7 @@
 """Which parser a runtime takes by itself: what mlx-lm and mlx-swift-lm look for in a template, as data.
 
 The names are theirs, not formats of toolfmt, though some are spelt alike. Nothing here renders; a test compares
-`mlx_lm` with the real one (tests/test_support.py). Other runtimes take no parser by themselves (vLLM, SGLang,
+`mlx_lm` with the real one (tests/inspect/test_runtimes.py). Other runtimes take no parser by themselves (vLLM, SGLang,
 transformers) or derive one (llama.cpp).
 """
 

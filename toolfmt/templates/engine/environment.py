@@ -1,7 +1,8 @@
 """The jinja2 environment that chat templates are written for, as Hugging Face documents it.
 
 `ChatTemplate` parses, compiles and renders in it. What a template sees here is byte for byte what it sees under
-transformers 5.23 (tests/test_templates_transformers.py), with one addition: the clock is a parameter, see `clock`.
+transformers 5.23 (tests/templates/test_templates_transformers.py), with one addition: the clock is a parameter, see
+`clock`.
 The sandbox stops a template from reaching Python's internals; it does not bound what a template costs.
 """
 

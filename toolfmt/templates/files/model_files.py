@@ -2,7 +2,7 @@
 
 Data only: the loaders beside it (`directory.py`, `gguf_file.py`, `template_file.py`, `hub.py`) make it, the inspection
 and the renderer read it. Precedence in a directory is that of transformers 5.23 tokenizers
-(tests/test_templates_transformers.py), in a GGUF file that of llama.cpp (`common_chat_templates_init` and
+(tests/templates/test_templates_transformers.py), in a GGUF file that of llama.cpp (`common_chat_templates_init` and
 `common_chat_templates_apply_jinja` in its common/chat.cpp).
 """
 

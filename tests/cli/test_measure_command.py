@@ -1,0 +1,758 @@
+"""`toolfmt measure` as it is typed: a scripted OpenAI-compatible endpoint over HTTP, and a tiny model in this process.
+
+The endpoint answers by the wording, the tools and the seed of a request alone, so that its rates are known beforehand.
+Of ten runs an answer is what the script lists for its number; 0, 3, 7 and 10 of ten have the intervals that R gives
+(`tests/cli/test_measure.py`): 0–28, 11–60, 40–89 and 72–100.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socketserver
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.cli.measure import Measurement, MeasurementPlan, Rate, SubjectResponse, named, scenarios, tools
+from toolfmt.cli.measure.subject import Sampling
+from toolfmt.cli.printing.measure import measured_text
+
+(ORDER,) = named(("order",))
+ARGUMENTS = {"order_number": "A-20417"}
+CALL = toolfmt.write("json", [("look_up_order", ARGUMENTS)])
+FACT = "It is in Kvamsdal."
+Body = dict[str, Any]
+
+
+@contextmanager
+def endpoint(answer: Callable[[Body], tuple[int, Any]]) -> Iterator[str]:
+    """An endpoint on this machine that answers with a status and a JSON value (or bytes, as they are)."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, value = answer({**body, "path": self.path, "key": self.headers["Authorization"]})
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Says nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Who has asked has gone away."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def chat(content: str | None = None, *calls: tuple[str, Any], finish: str = "stop") -> tuple[int, Any]:
+    """A chat completion; arguments that are no text are written as JSON."""
+    made = [
+        {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": as_text(arguments)}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
+    message = {"role": "assistant", "content": content, **({"tool_calls": made} if made else {})}
+    return 200, {"id": "x", "object": "chat.completion", "choices": [
+        {"index": 0, "message": message, "finish_reason": finish}
+    ]}  # fmt: skip
+
+
+def as_text(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+RIGHT = chat(None, ("look_up_order", ARGUMENTS))
+
+
+def has_results(body: Body) -> bool:
+    return len([message for message in body["messages"] if message["role"] in ("assistant", "tool")]) > 0
+
+
+def wording(body: Body) -> str:
+    (asked,) = [message["content"] for message in body["messages"][:2] if message["role"] == "user"]
+    return next(name for one in scenarios() for name, text in one.questions.items() if text == asked)
+
+
+def measure(url: str, *arguments: str, **options: Any) -> Result:
+    options = {"env": {"COLUMNS": "80", "OPENAI_API_KEY": ""}, "prog_name": "toolfmt"} | options
+    return CliRunner().invoke(main, ["measure", "--endpoint", url, "--model", "m", *arguments], **options)
+
+
+def cells(result: Result, status: int = 0) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The cells of what --json printed, by strategy, tool_choice and wording."""
+    assert (status, "") == (result.exit_code, result.stderr)
+    told = json.loads(result.stdout)["cells"]
+    return {(cell["strategy"], cell["tool_choice"], cell["wording"]): cell for cell in told}
+
+
+def counts(cell: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {name: (rate["count"], rate["of"]) for name, rate in cell["rates"].items() if rate["of"]}
+
+
+# the rates
+
+
+def scripted(body: Body) -> tuple[int, Any]:
+    """Ten runs, by their seed. Direct: all call. Neutral: 7 call. No tool: 3 call. Results are misread in 3 of 10."""
+    run, asked = body["seed"], wording(body)
+    if has_results(body):
+        return chat("It is on its way." if run in (1, 4, 8) else FACT)
+    if not body.get("tools"):
+        return chat(CALL if run < 7 else CALL[:-20])
+    if asked == "no-tool":
+        return chat(None, ("list_alarms", {})) if run < 3 else chat("42")
+    if asked == "neutral":
+        return RIGHT if run < 7 else chat(f"Let me see. {CALL}")
+    if run < 3:
+        return chat(f"Well. {CALL[:-20]}", ("look_up_order", {"order_number": 20417}))
+    if run < 6:
+        return chat(None, ("look_up_order", {"order_number": "B-1"}))
+    return RIGHT if run == 6 else chat(None, ("list_alarms", {}), ("look_up_order", ARGUMENTS))
+
+
+OF_THE_SCRIPT = ("--runs", "10", "--scenario", "order", "--scenario", "sum", "--format", "json")
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("parallel", ["1", "4"])
+def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
+    with endpoint(scripted) as url:
+        told = cells(measure(url, *OF_THE_SCRIPT, "--parallel", parallel, "--json"))
+    direct = {"called": (10, 10), "right_tool": (7, 10), "valid_arguments": (7, 10), "invented_arguments": (3, 10)}
+    direct |= {"rejected": (3, 10), "left_in_text": (0, 10), "misread_result": (3, 10)}
+    neutral = {"called": (7, 10), "right_tool": (7, 7), "valid_arguments": (7, 7), "invented_arguments": (0, 7)}
+    neutral |= {"rejected": (0, 10), "left_in_text": (3, 10), "misread_result": (3, 10)}
+    none = {"called": (3, 10), "rejected": (0, 10), "left_in_text": (0, 10)}
+    words = {"called": (7, 10), "right_tool": (7, 7), "valid_arguments": (7, 7), "invented_arguments": (0, 7)}
+    words |= {"rejected": (3, 10), "misread_result": (3, 10)}
+    required = [{name: rate for name, rate in one.items() if name != "misread_result"} for one in (direct, neutral)]
+    assert {
+        **{("template", choice, "direct"): direct for choice in ("left out", "auto")},
+        **{("template", choice, "neutral"): neutral for choice in ("left out", "auto")},
+        **{("template", choice, "no-tool"): none for choice in ("left out", "auto")},
+        ("template", "required", "direct"): required[0],
+        ("template", "required", "neutral"): required[1],
+        ("prompt", "left out", "direct"): words,
+        ("prompt", "left out", "neutral"): words,
+        ("prompt", "left out", "no-tool"): {"called": (7, 10), "rejected": (3, 10)},
+    } == {key: counts(cell) for key, cell in told.items()}
+
+
+TABLE = """\
+Tools through the template, tool_choice auto
+         called   right    valid      invented   rejected  left in  misread
+                  tool     arguments  arguments            text     results
+direct   100 %    70 %     70 %       30 %       30 %      0 %      30 %
+ of 10   72–100   40–89    40–89      11–60      11–60     0–28     11–60
+no-tool  30 %     –        –          –          0 %       0 %      –
+ of 10   11–60                                   0–28      0–28
+"""
+
+
+def test_the_table_shows_the_rates_above_their_intervals() -> None:
+    only = ("--tool-choice", "auto", "--prompt", "direct", "--prompt", "no-tool")
+    with endpoint(scripted) as url:
+        result = measure(url, *OF_THE_SCRIPT, *only)
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, table, legend = result.stdout.split("\n\n")
+    assert head == (
+        f"m at {url}\n1 scenario that needs a tool, 1 that needs none, 10 times each\n"
+        "temperature 0.7, seeds 0–9, max_tokens 512"
+    )
+    assert table + "\n" == TABLE
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "no-tool: no tool helps with the question, and a call is wrong." in " ".join(legend.split())
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "0 %"), (1, "1 %"), (5, "1 %"), (450, "50 %"), (899, "99 %"), (900, "100 %")]
+)
+def test_some_are_never_told_as_none_nor_nearly_all_as_all(count: int, told: str) -> None:
+    measurement = Measurement("it", MeasurementPlan((ORDER,), 1, ["direct"], ["prompt"]))
+    (tally,) = measurement.tallies.values()
+    tally.rates["called"] = Rate(count, 900)
+    assert told in [line.removeprefix("direct").strip() for line in measured_text(measurement, 80, False).splitlines()]
+
+
+def test_what_nobody_has_looked_for_is_not_told() -> None:
+    only = ("--tool-choice", "auto", "--prompt", "direct", "--runs", "10", "--scenario", "order")
+    with endpoint(scripted) as url:
+        result = measure(url, *only)
+        told = cells(measure(url, *only, "--json"))
+    assert "misread" in result.stdout
+    assert "rejected" not in result.stdout.split("Below")[0]
+    assert "left in" not in result.stdout
+    assert {"called", "right_tool", "valid_arguments", "invented_arguments", "misread_result"} == counts(
+        told["template", "auto", "direct"]
+    ).keys()
+
+
+# what is sent
+
+
+def asked(*arguments: str, answer: tuple[int, Any] = RIGHT, path: str = "/v1/chat/completions") -> list[Body]:
+    """The bodies of the requests that a measurement sends."""
+    bodies: list[Body] = []
+
+    def answers(body: Body) -> tuple[int, Any]:
+        bodies.append(body)
+        return answer
+
+    with endpoint(answers) as url:
+        result = measure(url, "--runs", "1", "--scenario", "order", "--prompt", "neutral", *arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert {path} == {body["path"] for body in bodies}
+    return bodies
+
+
+def test_a_chat_endpoint_is_asked_as_clients_ask_it() -> None:
+    first, returned, auto, _, required, words, _ = asked("--temperature", "0", "--seed", "5", "--max-tokens", "9")
+    question = {"role": "user", "content": ORDER.questions["neutral"]}
+    sampling = {"model": "m", "temperature": 0, "seed": 5, "max_tokens": 9}
+    about = {"path": "/v1/chat/completions", "key": "Bearer none"}
+    assert {"messages": [question], "tools": tools(), **sampling, **about} == first
+    assert {**first, "messages": ORDER.answered("neutral")} == returned
+    assert {**first, "tool_choice": "auto"} == auto
+    assert {**first, "tool_choice": "required"} == required
+    assert first.keys() - {"tools"} == words.keys()
+    assert [message["role"] for message in words["messages"]] == ["system", "user"]
+
+
+def test_what_is_left_to_the_endpoint_is_not_sent() -> None:
+    (first, *_) = asked("--temperature", "unset", "--var", "enable_thinking=false", "--api-key", "sk-1")
+    assert "temperature" not in first
+    assert first["chat_template_kwargs"] == {"enable_thinking": False}
+    assert first["key"] == "Bearer sk-1"
+
+
+def test_a_model_directory_prepares_the_prose_and_tells_the_format() -> None:
+    directory = str(MODELS / "no-tools-no-system")
+    words, returned = asked(directory, "--strategy", "prompt")
+    model = toolfmt.load(directory)
+    for body, messages in ((words, ORDER.asked("neutral")), (returned, ORDER.answered("neutral"))):
+        expected = model.render(messages, tools(), "prompt").request(arguments_as_text=True)
+        assert expected["messages"] == body["messages"]
+        assert "tools" not in body
+
+
+IN_WORDS = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--strategy", "prompt", "--json")
+
+
+@pytest.mark.parametrize("directory", [[], [str(MODELS / "no-tools-no-system")]])
+def test_in_words_an_answer_ends_where_the_model_invents_a_result(directory: list[str]) -> None:
+    invented = toolfmt.write("json", [("list_alarms", {})])
+    with endpoint(lambda body: chat(f"{CALL}\n\nResult of look_up_order:\n{{}}\n\n{invented}")) as url:
+        (cell,) = cells(measure(url, *directory, *IN_WORDS)).values()
+    assert (counts(cell)["called"], counts(cell)["right_tool"]) == ((1, 1), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("finish", "called", "rejected"),
+    [
+        *[(finish, (1, 1), (0, 1)) for finish in ("stop", "tool_calls", None)],
+        *[(finish, (0, 1), (1, 1)) for finish in ("length", "abort", "error", "content_filter")],
+    ],
+)
+def test_a_call_without_its_end_is_one_only_where_the_model_ended_it(finish: Any, called: Any, rejected: Any) -> None:
+    open_call = CALL.removesuffix("\n</tool_call>")
+    with endpoint(lambda body: chat(open_call, finish=finish)) as url:
+        (cell,) = cells(measure(url, *IN_WORDS)).values()
+    assert open_call != CALL
+    assert (called, rejected) == (counts(cell)["called"], counts(cell)["rejected"])
+
+
+def test_calls_in_the_format_of_the_directory_are_found_in_the_text() -> None:
+    text = toolfmt.write("glm4", [("look_up_order", ARGUMENTS)])
+    only = ("--runs", "3", "--scenario", "order", "--prompt", "direct", "--tool-choice", "auto", "--json")
+    with endpoint(lambda body: chat(text)) as url:
+        (cell,) = cells(measure(url, str(MODELS / "glm4-key-value"), *only)).values()
+        (other,) = cells(measure(url, "--format", "mistral", *only)).values()
+    assert (counts(cell)["called"], counts(cell)["left_in_text"]) == ((0, 3), (3, 3))
+    assert counts(other)["left_in_text"] == (0, 3)
+
+
+def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_it() -> None:
+    directory = str(MODELS / "glm4-key-value")
+    model = toolfmt.load(directory)
+    only = ("--runs", "2", "--scenario", "order", "--prompt", "direct", "--strategy", "template", "--json")
+    bodies: list[Body] = []
+
+    def answers(body: Body) -> tuple[int, Any]:
+        bodies.append(body)
+        text = toolfmt.write("glm4", [("look_up_order", ARGUMENTS)])
+        return 200, {"choices": [{"index": 0, "text": text if body["seed"] else text[:-20], "finish_reason": "length"}]}
+
+    with endpoint(answers) as url:
+        told = cells(measure(url, directory, "--completions", *only))
+    cell = told["template", "left out", "direct"]
+    expected = {"called": (1, 2), "right_tool": (1, 1), "valid_arguments": (1, 1), "invented_arguments": (0, 1)}
+    assert {**expected, "rejected": (1, 2), "misread_result": (2, 2)} == counts(cell)
+    assert (cell["answers"], cell["cut"]) == (4, 4)
+    prompt = model.render(ORDER.asked("direct"), tools(), "template")
+    assert prompt.text == bodies[0]["prompt"]
+    assert tuple(bodies[0][key] for key in ("path", "skip_special_tokens", "add_special_tokens")) == (
+        "/v1/completions",
+        False,
+        False,
+    )
+    assert prompt.ending_answers()[:4] == bodies[0].get("stop", [])
+
+
+def test_every_prompt_is_the_one_that_its_cell_and_its_variables_make(tmp_path: Path) -> None:
+    template = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    (tmp_path / "chat_template.jinja").write_text(template + "{{ 'deep' if deep else '' }}", "utf-8")
+    bodies: list[Body] = []
+
+    def answers(body: Body) -> tuple[int, Any]:
+        bodies.append(body)
+        return 200, {"choices": [{"text": "Well."}]}
+
+    only = ("--runs", "1", "--scenario", "order", "--completions", "--var", "deep=true")
+    with endpoint(answers) as url:
+        assert measure(url, str(tmp_path), *only).exit_code == 0
+    model = toolfmt.load(tmp_path)
+    told = [
+        model.render(messages, tools(), strategy, deep=True)
+        for strategy in ("template", "prompt")
+        for wording in ("direct", "neutral")
+        for messages in (ORDER.asked(wording), ORDER.answered(wording))
+    ]
+    assert [prompt.text for prompt in told] == [body["prompt"] for body in bodies]
+    assert len({body["prompt"] for body in bodies}) == 8
+    assert [prompt.ending_answers()[:4] for prompt in told] == [body.get("stop", []) for body in bodies]
+    assert max(len(prompt.ending_answers()) for prompt in told) > 4
+
+
+def test_tools_that_the_template_drops_are_told_of_its_cells() -> None:
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--completions", "--json")
+    with endpoint(lambda body: (200, {"choices": [{"text": CALL}]})) as url:
+        told = cells(measure(url, str(MODELS / "no-tools-no-system"), *only), status=1)
+    (why,) = told["template", "left out", "direct"]["failures"]
+    assert "tools" in why
+    assert counts(told["prompt", "left out", "direct"])["called"] == (1, 1)
+
+
+@pytest.mark.parametrize(("strategy", "format"), [("template", "glm4"), ("prompt", "json")])
+def test_completions_are_read_in_the_format_that_is_named_but_in_words_in_the_one_that_was_taught(
+    strategy: str, format: str
+) -> None:
+    text = toolfmt.write(format, [("look_up_order", ARGUMENTS)])
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--strategy", strategy, "--json")
+    with endpoint(lambda body: (200, {"choices": [{"text": text}]})) as url:
+        named = measure(url, str(MODELS / "json-frames"), "--completions", "--format", "glm4", *only)
+    (cell,) = cells(named).values()
+    assert counts(cell)["called"] == (1, 1)
+
+
+# what goes wrong
+
+
+def test_an_endpoint_that_refuses_is_told_per_cell_and_the_others_are_measured() -> None:
+    def answers(body: Body) -> tuple[int, Any]:
+        if body.get("tool_choice") == "required":
+            return 400, {"error": {"message": "no tool_choice\nhere", "type": "x"}}
+        return scripted(body)
+
+    only = ("--runs", "10", "--scenario", "order", "--strategy", "template", "--prompt", "direct")
+    with endpoint(answers) as url:
+        result = measure(url, *only)
+        told = cells(measure(url, *only, "--json"), status=1)
+    assert (result.exit_code, result.stderr) == (1, "")
+    lines = result.stdout.splitlines()
+    assert "direct: 3 without an answer: 400 no tool_choice here" in lines
+    assert "direct: 7 more not asked, since none before was answered" in lines
+    refused = told["template", "required", "direct"]
+    assert tuple(refused[key] for key in ("answers", "failures", "not_asked")) == (0, {"400 no tool_choice here": 3}, 7)
+    assert counts(told["template", "auto", "direct"])["called"] == (10, 10)
+
+
+def complaint(result: Result) -> str:
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("toolfmt: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((404, {"detail": "No such page"}), "404 No such page;"),
+        ((404, {"error": "No model m"}), "404 No model m;"),
+        ((404, {"error": {"message": "No model m"}}), "404 No model m;"),
+        ((404, {"message": "No model m", "detail": "?"}), "404 No model m;"),
+        ((404, b"Nothing\nhere"), "404 Nothing here;"),
+        ((404, b""), "404 Error code: 404;"),
+        ((404, {"detail": [1], "message": ""}), "404 Error code: 404"),
+        ((401, {"error": {"message": "Wrong key"}}), "401 Wrong key"),
+        ((400, {"error": {"message": "x" * 1000}}), "400 " + "x" * 195 + "…"),
+        ((200, b"<html>"), "no answer that can be read (JSONDecodeError"),
+        ((200, []), "no answer that can be read: it has no choices"),
+        ((200, {"choices": []}), "no answer that can be read: it has no choices"),
+        ((200, {"choices": [None]}), "no answer that can be read: it has no choices"),
+    ],
+)
+def test_where_nothing_is_answered_one_line_says_why(answer: tuple[int, Any], told: str) -> None:
+    with endpoint(lambda body: answer) as url:
+        line = complaint(measure(url, "--runs", "1", "--scenario", "poem", "--tool-choice", "auto"))
+    assert line.startswith(f"{url}: no request was answered: {told}")
+    assert line.endswith("; look at --endpoint (most end in /v1) and --model")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, {}, {"content": 7}, {"content": "x", "tool_calls": "y"}, {"tool_calls": [None, {}, {"function": None}]}],
+)
+def test_whatever_stands_in_a_message_is_an_answer(message: Any) -> None:
+    only = ("--runs", "1", "--scenario", "poem", "--json")
+    with endpoint(lambda body: (200, {"choices": [{"message": message}]})) as url:
+        told = cells(measure(url, *only, "--tool-choice", "auto"))
+    assert counts(told["template", "auto", "no-tool"])["called"] == (0, 1)
+
+
+def test_arguments_that_a_server_sends_as_an_object_are_read() -> None:
+    calls = [{"function": {"name": "look_up_order", "arguments": ARGUMENTS}}]
+    only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--tool-choice", "required", "--json")
+    with endpoint(lambda body: (200, {"choices": [{"message": {"tool_calls": calls}}]})) as url:
+        (cell,) = cells(measure(url, *only)).values()
+    assert counts(cell)["valid_arguments"] == (1, 1)
+
+
+def test_nobody_at_the_address_is_one_line() -> None:
+    with endpoint(scripted) as url:
+        pass
+    line = complaint(measure(url))
+    assert line.startswith(f"{url}: cannot be reached (")
+    assert line.endswith("; look at --endpoint, and whether the server runs")
+
+
+def test_an_answer_that_does_not_come_in_time_is_told() -> None:
+    def answers(body: Body) -> tuple[int, Any]:
+        if body["seed"] == 0:
+            time.sleep(1)
+        return RIGHT
+
+    only = ("--runs", "2", "--scenario", "poem", "--tool-choice", "auto", "--timeout", "0.2", "--json")
+    with endpoint(answers) as url:
+        (cell,) = cells(measure(url, *only), status=1).values()
+    assert (cell["failures"], cell["answers"]) == ({"no answer within 0.2 seconds": 1}, 1)
+
+
+# what a server does that is none of OpenAI's
+
+
+@contextmanager
+def sending(*pieces: bytes, wait: float = 0.0) -> Iterator[str]:
+    """An endpoint that sends everybody these bytes, whatever they are, and closes the connection."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1_000_000)
+            with suppress(OSError):  # who has asked has gone away
+                for piece in pieces:
+                    self.request.sendall(piece)
+                    time.sleep(wait)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        server.shutdown()
+        thread.join()
+
+
+def head(*lines: str, status: str = "200 OK") -> bytes:
+    return "\r\n".join([f"HTTP/1.1 {status}", "Connection: close", *lines, "", ""]).encode()
+
+
+ONE = ("--runs", "1", "--scenario", "poem", "--tool-choice", "auto")
+JSON = "Content-Type: application/json"
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ((head(JSON, "Content-Encoding: gzip"), b"no gzip"), "no answer that can be read (DecodingError: "),
+        ((head(JSON, "Content-Length: 1000"), b'{"cho'), "no answer that can be read (RemoteProtocolError: "),
+        ((b"",), "no answer that can be read (RemoteProtocolError: "),
+        ((head("Content-Type: text/html; charset=base64", status="400 Bad"), b"x"), "no answer that can be read ("),
+    ],
+    ids=["no gzip", "broken off", "closed at once", "an error in base64"],
+)
+def test_a_server_that_answers_anything_has_been_reached(sent: tuple[bytes, ...], told: str) -> None:
+    """A single answer like that once ended the whole run, and told that nobody was there."""
+    with sending(*sent) as url:
+        line = complaint(measure(url, *ONE))
+    assert line.startswith(f"{url}: no request was answered: {told}")
+
+
+@pytest.mark.parametrize("charset", ["base64", "idna", "none-such", "utf-16"])
+def test_the_charset_that_a_server_names_is_passed_over(charset: str) -> None:
+    """JSON has none: RFC 8259, 8.1."""
+    with sending(head(f"{JSON}; charset={charset}"), json.dumps(chat("A poem, yes, of the sea")[1]).encode()) as url:
+        (cell,) = cells(measure(url, *ONE, "--json")).values()
+    assert cell["answers"] == 1
+
+
+@pytest.mark.parametrize("wait", [0.1, 2], ids=["drips", "stands still"])
+def test_an_answer_that_drips_is_not_waited_for(wait: float) -> None:
+    begun = time.monotonic()
+    with sending(head(JSON, "Content-Length: 1000"), *[b" "] * 100, wait=wait) as url:
+        line = complaint(measure(url, *ONE, "--timeout", "0.5"))
+    assert line.startswith(f"{url}: no request was answered: no answer within 0.5 seconds")
+    assert time.monotonic() - begun < 8
+
+
+def test_an_answer_without_an_end_is_not_read_to_its_end() -> None:
+    with sending(head(JSON), *[b"[" * 2**20] * 200) as url:
+        line = complaint(measure(url, *ONE))
+    assert line.startswith(f"{url}: no request was answered: no answer that can be read: it is longer than 33,554,432")
+
+
+@pytest.mark.parametrize("calls", [5, True, {}, [{"function": {}}], [{"function": {"name": None, "arguments": "{}"}}]])
+def test_what_no_client_can_execute_is_no_call(calls: Any) -> None:
+    message = {"content": "x", "tool_calls": calls}
+    with endpoint(lambda body: (200, {"choices": [{"message": message}]})) as url:
+        (cell,) = cells(measure(url, *ONE, "--json")).values()
+    assert counts(cell)["called"] == (0, 1)
+
+
+def test_answers_that_were_cut_are_told() -> None:
+    with endpoint(lambda body: chat("So", finish="length")) as url:
+        result = measure(url, "--runs", "2", "--scenario", "poem", "--temperature", "0", "--tool-choice", "auto")
+    told = " ".join(result.stdout.split())
+    assert "2 of 2 answers ran out of tokens: --max-tokens N gives them more." in told
+    assert "At temperature 0 every run of a scenario is likely to be the same" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "give a MODEL directory, or --endpoint URL --model NAME"),
+        (["--endpoint", "http://x"], "--endpoint needs --model NAME"),
+        (["--endpoint", "localhost:8000", "--model", "m"], "--endpoint takes a URL such as"),
+        (["--endpoint", "http://x\ny", "--model", "m"], "--endpoint takes a URL such as"),
+        (["--endpoint", "http://x\x01", "--model", "m"], "--endpoint takes a URL such as"),
+        (["--model", "m"], "--model goes with --endpoint URL"),
+        (["DIR", "--parallel", "2"], "--parallel goes with --endpoint URL"),
+        (["DIR", "--completions"], "--completions goes with --endpoint URL"),
+        (["DIR", "--format", "glm4"], "--format goes with --endpoint URL"),
+        (["--endpoint", "http://x", "--model", "m", "--completions"], "give the MODEL directory, too"),
+        (["--endpoint", "http://x", "--model", "m", "--runtime", "mlx-lm"], "leave it or --endpoint out"),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--scenario", "x"],
+            "no scenario is called 'x'; scenarios: forecast",
+        ),
+        (["--endpoint", "http://x", "--model", "m", "--format", "x"], "'x'"),
+        (["--endpoint", "http://x", "--model", "m", "--temperature", "hot"], "'hot' is neither a number"),
+        (["--endpoint", "http://x", "--model", "m", "--temperature", "inf"], "'inf' is neither a number"),
+        (["--endpoint", "http://x", "--model", "m", "--temperature", "-1"], "'-1' is neither a number"),
+        (["--endpoint", "http://x", "--model", "m", "--runs", "0"], "'0' is not a whole number of at least 1"),
+        (["--endpoint", "http://x", "--model", "m", "--timeout", "0"], "--timeout"),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--timeout", "nan"],
+            "--timeout takes at most 86400 seconds, a day",
+        ),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--timeout", "inf"],
+            "--timeout takes at most 86400 seconds, a day",
+        ),
+        (["--endpoint", "http://[::1", "--model", "m"], "http://[::1: no address to ask ("),
+        (["--endpoint", "http://x:port", "--model", "m"], "http://x:port: no address to ask ("),
+        (
+            ["--endpoint", "http://x", "--model", "m", "--strategy", "prompt", "--tool-choice", "auto"],
+            "nothing is left",
+        ),
+        (["--endpoint", "http://x", "--model", "m", "--scenario", "sum", "--prompt", "direct"], "nothing is left"),
+        (["no-such-directory"], "no-such-directory"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) -> None:
+    result = CliRunner().invoke(main, ["measure", *arguments], prog_name="toolfmt", env={"OPENAI_API_KEY": "sk"})
+    assert told in complaint(result)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(
+    ("library", "told"),
+    [
+        ("openai", "querying an endpoint requires openai: pip install openai"),
+        (
+            "jsonschema",
+            "checking arguments against the schema of their tool requires jsonschema: pip install jsonschema",
+        ),
+    ],
+)
+def test_without_a_library_the_extra_is_named(library: str, told: str) -> None:
+    code = f"import sys; sys.modules[{library!r}] = None\nfrom toolfmt.cli.commands import main; main()"
+    typed = [sys.executable, "-c", code, "measure", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
+    done = subprocess.run(typed, capture_output=True, text=True, check=False, timeout=300)
+    assert (2, "", f"toolfmt: {told}\n") == (done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
+    waits = threading.Event()
+    stuck = threading.Semaphore(0)
+
+    def answers(body: Body) -> tuple[int, Any]:
+        if body["seed"] >= 2:
+            stuck.release()
+            waits.wait(60)
+        return scripted(body)
+
+    only = ["--runs", "50", "--scenario", "sum", "--strategy", "template", "--tool-choice", "auto", "--json"]
+    with endpoint(answers) as url:
+        typed = ["measure", "--endpoint", url, "--model", "m", "--parallel", str(parallel), *only]
+        code = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
+        command = subprocess.Popen(
+            [sys.executable, "-c", code, *typed], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(parallel):  # then whoever asks is stuck, and has handed on what was answered before
+            assert stuck.acquire(timeout=60)
+        time.sleep(1)  # until that is counted
+        command.send_signal(signal.SIGINT)
+        out, err = command.communicate(timeout=150)
+        waits.set()
+    assert (command.returncode, err) == (130, "")
+    told = json.loads(out)
+    assert told["questions"] == {"all": 50, "asked": 2}
+    assert counts(told["cells"][0]) == {"called": (2, 2)}
+
+
+def test_a_key_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = set()
+
+    def answers(body: Body) -> tuple[int, Any]:
+        keys.add(body["key"])
+        return chat("42")
+
+    with endpoint(answers) as url:
+        measure(url, "--runs", "1", "--scenario", "sum", env={"OPENAI_API_KEY": "sk-env"})
+    assert {"Bearer sk-env"} == keys
+
+
+# a model in this process
+
+
+def here(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["measure", *arguments], prog_name="toolfmt", env={"COLUMNS": "80"})
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model that calls look_up_order when it is asked to by name, and was taught nothing else."""
+    pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
+    import tiny_models
+
+    directory = tmp_path_factory.mktemp("tiny")
+    asked = ORDER.asked("direct")
+    special = ["<|im_start|>"]
+    tiny_models.build(
+        directory, template=tiny_models.TEMPLATE, messages=asked, tools=tools(), answer=CALL, special=special
+    )
+    return str(directory)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("runtime", ["mlx-lm", "transformers"])
+def test_a_directory_is_measured_in_this_process(tiny: str, runtime: str) -> None:
+    if runtime == "transformers":
+        pytest.importorskip("torch", reason="transformers generates with torch, which is heavy")
+    only = ("--runs", "2", "--scenario", "order", "--prompt", "direct", "--strategy", "template", "--max-tokens", "50")
+    result = here(tiny, *only, "--runtime", runtime, "--temperature", "0", "--json")
+    assert result.exit_code == 0  # transformers draws a bar on standard error while it loads weights
+    (cell,) = json.loads(result.stdout)["cells"]
+    right = dict.fromkeys(("called", "right_tool", "valid_arguments", "misread_result"), (2, 2))
+    expected = right | dict.fromkeys(("invented_arguments", "rejected"), (0, 2))
+    assert expected == counts(cell)
+
+
+def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> SubjectResponse:
+    from toolfmt.cli.measure.in_process import InProcessSubject
+
+    (asked, *_) = MeasurementPlan((ORDER,), 1, [wording], ["template"]).questions()
+    return InProcessSubject(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(asked, seed)
+
+
+def test_an_answer_that_runs_out_of_tokens_is_told_as_cut(tiny: str) -> None:
+    whole, cut, text = ask(tiny, "direct", 0, 50), ask(tiny, "direct", 0, 8), ask(tiny, "neutral", 0, 1)
+    assert (whole.cut, len(whole.message.tool_calls), len(whole.message.rejected)) == (False, 1, 0)
+    assert (cut.cut, [one.reason for one in cut.message.rejected]) == (True, ["incomplete_output"])
+    assert (text.cut, text.message.rejected) == (True, [])
+
+
+def test_the_seed_and_the_temperature_decide_what_is_drawn(tiny: str) -> None:
+    warm = [str(ask(tiny, "neutral", 1.5, 20, seed).message) for seed in (1, 1, 2, 3)]
+    cold = [str(ask(tiny, "neutral", 0, 20, seed).message) for seed in (1, 2, 3)]
+    assert warm[0] == warm[1]
+    assert len(set(warm)) > 1
+    assert len(set(cold)) == 1
+
+
+def test_a_runtime_that_fails_while_it_generates_is_told(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no memory\nleft")
+
+    monkeypatch.setattr("toolfmt.integrations.mlx.stream", fails)
+    line = complaint(here(tiny, "--scenario", "sum", "--runs", "1"))
+    assert line == "no request was answered: RuntimeError: no memory left"
+
+
+def test_what_a_runtime_does_not_load_is_one_line() -> None:
+    pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
+    line = complaint(here(str(MODELS / "json-frames"), "--runtime", "mlx-lm"))
+    assert line.startswith(f"{MODELS / 'json-frames'}: mlx-lm does not load it (")
+
+
+def test_a_template_alone_is_not_run() -> None:
+    pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
+    line = complaint(here(str(MODELS / "json-frames" / "chat_template.jinja")))
+    assert "does not load it" in line or "only a model directory with weights" in line
+
+
+@pytest.mark.parametrize(
+    ("runtime", "told"),
+    [
+        ([], "needs mlx-lm or transformers: pip install 'mlx-lm[cpu]' or pip install transformers torch;"),
+        (["--runtime", "mlx-lm"], "needs mlx-lm: pip install 'mlx-lm[cpu]'; or give --endpoint"),
+        (["--runtime", "transformers"], "needs transformers: pip install transformers torch; or give"),
+    ],
+)
+def test_without_a_runtime_the_extras_are_named(runtime: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("mlx_lm", "torch"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert f"toolfmt: to run a model here {told}" in "toolfmt: " + complaint(
+        here(str(MODELS / "json-frames"), *runtime)
+    )
+
+
+def test_only_a_chat_endpoint_is_told_about_calling(tiny: str) -> None:
+    line = complaint(here(tiny, "--tool-choice", "required"))
+    assert line == "tool_choice required: only a chat endpoint can be told so; leave --tool-choice out"

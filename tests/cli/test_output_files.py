@@ -1,0 +1,232 @@
+"""What is written into files beside what is printed: the pages of several models with their index, the summary of a CI
+run."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+import depth
+import pytest
+from browser import browser
+from click.testing import CliRunner, Result
+from model_cases import MODELS
+from test_inspect_command import REPORTS, finding
+from test_page import BAD, FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, Page
+
+from toolfmt.cli.commands import main
+from toolfmt.cli.output_files import Pages
+from toolfmt.cli.printing.index_page import index_page
+from toolfmt.cli.printing.summary import Summary
+from toolfmt.inspect.report.report import Report, Verdict
+from toolfmt.model.batch import InspectionOutcome
+
+CORPUS = sorted(path.name for path in MODELS.iterdir())
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["inspect", *arguments], prog_name="toolfmt")
+
+
+def judged(
+    report: Report, tools: Literal["native", "adapted", "prompt-only", "broken"], sentence: str = "So."
+) -> Report:
+    return replace(report, verdict=Verdict(tools, sentence))
+
+
+LOOKED = [
+    InspectionOutcome("models/good", judged(REPORTS["clean"], "native")),
+    InspectionOutcome("models/bad", judged(REPORTS["bad"], "broken")),
+    InspectionOutcome("models/gone", None, "models/gone: no such directory; give one that is there"),
+    InspectionOutcome("models/fair", judged(REPORTS["fair"], "adapted")),
+    InspectionOutcome("models/words", judged(REPORTS["noted"], "prompt-only")),
+]
+HOSTILE = [InspectionOutcome(BAD, judged(FULL, "broken", BAD)), InspectionOutcome(BAD, None, BAD)]
+
+
+# --- the pages of several models
+
+
+@pytest.mark.deeper
+def test_several_places_get_a_page_each_and_one_that_lists_them(tmp_path: Path) -> None:
+    file = tmp_path / "all of them.html"
+    names = depth.some(CORPUS, 5)
+    places = [*(str(MODELS / name) for name in names), str(tmp_path / "gone")]
+    plain = run(*places)
+    result = run(*places, "--html", str(file))
+    assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
+    folder = tmp_path / "all of them.html.d"
+    assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html" for name in names]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, folder.name]
+    index = Page(file.read_text("utf-8"))
+    links = [unquote(value) for name, value in index.attributes if name == "href" and not value.startswith("#")]
+    assert (index.unclosed, sorted(links)) == ([], [f"{folder.name}/{name}.html" for name in names])
+    for link in links:
+        page = Page((tmp_path / link).read_text("utf-8"))
+        assert (page.unclosed, page.headings[0][1]) == ([], Path(link).stem)
+        assert ("href", "../all of them.html") in page.attributes
+
+
+def test_the_index_tells_verdicts_worst_first_and_each_model_once() -> None:
+    page = index_page(LOOKED, ["d/good.html", "d/bad.html", "", "d/fair #1.html", "d/words.html"])
+    told = Page(page)
+    assert [text for tag, text in told.headings if tag == "h2"] == [
+        *("Not inspected: 1", "Broken: 1", "Prompt only: 1", "Adapted: 1", "Native: 1")
+    ]
+    assert told.headings[0] == ("h1", "5 models: tool calling")
+    hrefs = [value for name, value in told.attributes if name == "href" and not value.startswith("#")]
+    assert hrefs == ["d/bad.html", "d/words.html", "d/fair%20%231.html", "d/good.html"]
+    assert re.findall(r'<span class="(\w+)"><span class="badge">(\w+)<', page) == [
+        *(("error", "TF012"), ("warning", "TF004"), ("warning", "TF004"), ("warning", "TF014"))
+    ]
+    assert "no such directory; give one that is there</td>" in page
+    ids = [value for name, value in told.attributes if name == "id"]
+    assert [value[1:] for name, value in told.attributes if name == "href" and value.startswith("#")] == ids
+
+
+def test_nothing_that_a_model_says_acts_on_the_index() -> None:
+    text = index_page(HOSTILE, ["a.html", ""])
+    page = Page(text)
+    assert set(page.tags) & {"script", "img", "iframe", "link", "object", "form", "base"} == set()
+    assert [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "style", "action")] == []
+    assert [char for char in dict.fromkeys(text) if char != "\n" and not char.isprintable()] == []
+    assert re.findall(r"url\(|@import|https?:", text) == []
+    assert "default-src 'none'; style-src 'sha256-" in text
+
+
+def test_pages_have_names_that_no_file_system_mistakes(tmp_path: Path) -> None:
+    pages = Pages(str(tmp_path / "x.html"))
+    names = ["Model", "model", "MODEL", "a/../..", "c/model.", "é<b>", "z" * 300]
+    for name in names:
+        pages.add(InspectionOutcome(name, replace(GOOD, path=name)))
+    pages.finish()
+    made = sorted(path.name for path in (tmp_path / "x.html.d").iterdir())
+    assert len({name.lower() for name in made}) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,90}\.html", name) and name[0] not in ".-" for name in made)
+
+
+def test_a_folder_that_cannot_be_made_and_a_file_that_is_no_page_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "x.html.d").write_text("mine")
+    result = run(str(MODELS / "json-frames"), str(MODELS / "xml-functions"), "--html", str(tmp_path / "x.html"))
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith(f"toolfmt: {tmp_path / 'x.html.d'}: cannot be made (")
+    (tmp_path / "y.html.d").mkdir()
+    (tmp_path / "y.html.d" / "json-frames.html").write_text("mine")
+    assert run(str(MODELS / "json-frames"), str(MODELS / "broken"), "--html", str(tmp_path / "y.html")).exit_code == 2
+    assert (tmp_path / "y.html.d" / "json-frames.html").read_text() == "mine"
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize(("width", "height"), [(400, 800), (1280, 900)])
+def test_the_index_in_a_browser(width: int, height: int, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(index_page([*LOOKED, *HOSTILE], ["d/x.html"] * 5 + ["y.html", ""]), "utf-8")
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    with browser() as chromium:
+        for scheme in schemes:
+            chromium.open(file, width, height, scheme)
+            assert (chromium.complaints(), max(0, chromium.evaluate(OVERFLOW))) == ([], 0)
+            assert chromium.evaluate(LOWEST_CONTRAST) >= 4.5
+
+
+# --- the summary
+
+
+def summary(*looked: InspectionOutcome) -> str:
+    made = Summary()
+    for one in looked:
+        made.add(one)
+    return made.text()
+
+
+def test_the_summary_has_a_row_a_model_and_what_was_found() -> None:
+    assert summary(*LOOKED[:4]) == (
+        "### toolfmt: 1 not inspected, 1 broken, 1 adapted, 1 native\n"
+        "\n"
+        "| model | verdict | errors | warnings | notes |\n"
+        "|---|---|---|---|---|\n"
+        "| models/gone | **not inspected**: no such directory; give one that is there | | | |\n"
+        "| models/bad | **broken**: So. | 1 | 1 | 1 |\n"
+        "| models/fair | **adapted**: So. | 0 | 2 | 0 |\n"
+        "| models/good | **native**: So. | 0 | 0 | 0 |\n"
+        "\n"
+        "**models/bad**\n"
+        "\n"
+        "- error TF012: What TF012 says. (line 7)\n"
+        "- warning TF004: What TF004 says.\n"
+        "\n"
+        "**models/fair**\n"
+        "\n"
+        "- warning TF004: What TF004 says.\n"
+        "- warning TF014: What TF014 says.\n"
+    )
+
+
+def test_with_a_baseline_the_summary_tells_what_is_new() -> None:
+    notes = (replace(finding("TF028", "note"), new=True),)
+    findings = (replace(finding("TF012", "error"), new=False), replace(finding("TF004"), new=True))
+    report = judged(replace(REPORTS["clean"], findings=findings, notes=notes), "broken")
+    text = summary(InspectionOutcome("m", report))
+    assert "| m | **broken**: So. | 1 | 1 (1 new) | 1 (1 new) |\n" in text
+    assert text.endswith("\n**m**: new\n\n- warning TF004: What TF004 says.\n- note TF028: What TF028 says.\n")
+
+
+def test_nothing_that_a_model_says_is_markdown() -> None:
+    said = "a | <b>`x`</b> [l](https://e.example) www.e.example @someone #12 **b** _i_ $m$ ~~s~~ \x1b\u202e\n# h &lt;"
+    found = replace(finding("TF012", "error"), message=said)
+    text = summary(InspectionOutcome("m", judged(replace(REPORTS["clean"], findings=(found,)), "broken", said)))
+    for line in (line for line in text.splitlines() if "someone" in line):
+        rest = line.removeprefix("| m | **broken**: ").removesuffix(" | 1 | 0 | 0 |")
+        assert set(re.sub(r"&#\d+;|<!-- -->", "", rest)) & set("|<>`[]@#*_$~&\x1b\u202e") == set()
+        assert "https:" not in rest.replace("https&", "") and "www." not in rest
+        shown = html.unescape(rest.replace("<!-- -->", "")).removeprefix("- error TF012: ")
+        assert shown == said.replace("\x1b\u202e\n", "\\x1b\\u202e\\n")
+
+
+def test_the_summary_of_thousands_fits_into_a_comment() -> None:
+    worst = replace(
+        REPORTS["clean"], findings=tuple(replace(finding("TF012", "error"), message="@" * 999) for _ in "123")
+    )
+    looked = InspectionOutcome("@" * 999, judged(worst, "broken", "#" * 999))
+    text = summary(*[looked] * 3000, *[InspectionOutcome("m" * 99, None, "@" * 999)] * 50)
+    listed = text.count("**broken**") + text.count("**not inspected**")
+    assert (len(text) <= 60_000, listed > 5, f"\n{3050 - listed:,} more are not listed.\n" in text) == (
+        True,
+        True,
+        True,
+    )
+    text = summary(*LOOKED[:1] * 41)
+    assert (text.count("| models/good |"), "\n1 more is not listed.\n" in text) == (40, True)
+    many = replace(REPORTS["clean"], findings=tuple(finding("TF012", "error") for _ in range(8)))
+    assert summary(InspectionOutcome("m", judged(many, "broken"))).endswith("TF012 says.\n- and 3 more\n")
+
+
+def test_a_place_of_this_machine_is_called_by_its_last_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "up" / "here"
+    (here / "model").mkdir(parents=True)
+    monkeypatch.chdir(here)
+    places = (str(here / "model"), str(here.parent), "model")
+    text = summary(*(replace(LOOKED[0], place=one) for one in places))
+    assert re.findall(r"^\| (\w+) \| \*", text, re.MULTILINE) == ["model", "up", "model"]
+
+
+def test_the_summary_is_added_to_a_file_or_printed(tmp_path: Path) -> None:
+    file = tmp_path / "summary.md"
+    file.write_text("before\n")
+    one, two = str(MODELS / "json-frames"), str(MODELS / "in-conflict")
+    for places, status in (([one], 0), ([one, two], 1)):
+        plain, printed = run(*places), run(*places, "--summary", "-")
+        written = run(*places, "--summary", str(file), "--output-format", "sarif")
+        assert (plain.exit_code, printed.exit_code, written.exit_code) == (status,) * 3
+        assert printed.stdout.startswith("### toolfmt: ")
+        assert file.read_text("utf-8") == "before\n" + printed.stdout
+        file.write_text("before\n")
+        assert '"version": "2.1.0"' in written.stdout
+    result = run(one, "--summary", str(tmp_path / "no" / "x"))
+    assert (result.exit_code, result.stdout, "cannot be written" in result.stderr) == (2, "", True)
+    for wrong in (["--json"], ["--html", "-"]):
+        assert (run(one, "--summary", "-", *wrong).exit_code, run(one, two, "--html", "-").exit_code) == (2, 2)

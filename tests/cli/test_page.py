@@ -1,0 +1,485 @@
+"""The HTML page: what it says, that a hostile template cannot act on it, and how it looks in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+import depth
+import pytest
+from browser import Browser, browser
+from click.testing import CliRunner
+
+from toolfmt.cli.commands import main
+from toolfmt.cli.output import write_page
+from toolfmt.cli.printing.page import report_page
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import (
+    Advice,
+    Answer,
+    Difference,
+    Effect,
+    Finding,
+    MarkerTokens,
+    Portability,
+    PrefixStep,
+    Report,
+    RuntimeSupport,
+    SampleSpan,
+    Stability,
+    Tokens,
+    ToolCost,
+    Variable,
+    Verdict,
+)
+
+MODELS = Path(__file__).parents[2] / "corpus" / "models"
+TEMPLATE = (
+    "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>{% endif %}\n"
+    "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content or '' }}"
+    "{% for call in message.tool_calls or [] %}"
+    '<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n'
+    "</tool_call>\n{% endfor %}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+HOSTILE = '</style></code><script>alert(1)</script><img src=x onerror=alert(2)>" onload="alert(3)'
+UNSEEN = "\x00\x1b[31m\u202e\u2066\u200b\r\ud800"
+BAD = HOSTILE + UNSEEN
+
+
+def filled(report: Report) -> Report:
+    """The report with something in every chapter, all of it as a hostile model directory could have it."""
+    answers = {"one_thing": Answer("yes", BAD, 3), "another": Answer("error", BAD), "third": Answer("no", "n" * 500)}
+    sections = replace(
+        report.sections,
+        details=answers,
+        definitions=answers,
+        safety=answers,
+        variables=(Variable(BAD, None, (), 3), Variable("enable_thinking", BAD, (Effect("adds", "{}", (BAD,)),))),
+        stability=Stability(
+            (PrefixStep("answer", 10, 10), PrefixStep("tool result", 5, 20, BAD, BAD, 7), PrefixStep("none", 0, 0)),
+            0.83,
+        ),
+        tokens=Tokens((MarkerTokens(BAD, (BAD, "x"), True),), 10, (ToolCost(BAD, 96),), 284, True, 4096, 1024, (BAD,)),
+        portability=Portability("minijinja", 24, 21, (Difference(BAD, 54, BAD),)),
+        runtime_support=(
+            RuntimeSupport("transformers", BAD, BAD, True, BAD),
+            RuntimeSupport("llama.cpp", "", None, None, BAD),
+        ),
+        advice=(Advice("vLLM", BAD, remark=BAD), Advice("Ollama", BAD, supported=False, remark=BAD)),
+        sample=(
+            *report.sections.sample,
+            SampleSpan("frame", BAD),
+            SampleSpan("tools", f"\n{BAD}\n" + "x" * 2_000, BAD),
+        ),
+    )
+    error = Finding("TF012", BAD, BAD, 3, BAD, "error")
+    return replace(
+        report,
+        path=f"/models/{BAD}",
+        model_type=BAD,
+        sections=sections,
+        findings=(Finding("TF014", "a-warning", BAD, None, BAD), error),
+        notes=(Finding("TF004", "clock-used", BAD, 7, BAD, "note"),),
+        profile=replace(report.profile, stop=(BAD, "<|end|>"), prefill=BAD),
+    )
+
+
+GOOD = inspect_template(TEMPLATE, model_type="qwen3")
+FULL = filled(GOOD)
+
+
+class Page(HTMLParser):
+    """The elements of a page, their text by the names of the classes around it, and its attributes."""
+
+    VOID = frozenset({"meta", "rect"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.headings: list[tuple[str, str]] = []
+        self.unclosed: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attributes]
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append((tag, ""))
+        if tag not in self.VOID:
+            self.unclosed.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert (tag, self.unclosed.pop()) == (tag, tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.unclosed and re.fullmatch(r"h\d", self.unclosed[-1]):
+            tag, text = self.headings[-1]
+            self.headings[-1] = tag, text + data
+
+
+# --- what it says
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    again = filled(inspect_template(TEMPLATE, model_type="qwen3"))
+    assert report_page(FULL) == report_page(again)
+
+
+def test_chapters_stand_in_order_and_empty_ones_are_left_out() -> None:
+    full = [text for tag, text in Page(report_page(FULL)).headings if tag == "h2"]
+    assert full == [
+        "Findings",
+        "How to run it",
+        "A prompt in pieces",
+        "What it can do",
+        "Format of the calls",
+        "In detail",
+        "Tool definitions",
+        "Safety",
+        "What runtimes take",
+        "Variables",
+        "Prefix stability",
+        "Tokens",
+        "Other template engines",
+        "Worth knowing",
+        "The template",
+    ]
+    empty = replace(GOOD, sections=replace(GOOD.sections, sample=()), findings=(), runtimes={}, template=None)
+    bare = replace(empty, profile=replace(empty.profile, stop=()))
+    page = report_page(replace(bare, sections=type(bare.sections)(), notes=()))
+    assert [text for tag, text in Page(page).headings if tag == "h2"] == ["What it can do", "Format of the calls"]
+
+
+def test_of_a_template_that_does_not_compile_only_that_is_told() -> None:
+    page = report_page(inspect_template("{% for message in messages %}"))
+    assert [text for tag, text in Page(page).headings if tag == "h2"] == [
+        "Findings",
+        "Format of the calls",
+        "What runtimes take",
+        "The template",
+    ]
+
+
+def test_markers_are_told_from_words() -> None:
+    page = report_page(GOOD)
+    assert '<span class="marker">&lt;|assistant|&gt;</span><span class="eol">' in page
+    pieces = (SampleSpan("call", '<invoke name="f">[INST]a < b[1]'), SampleSpan("user", "<b>"))
+    page = report_page(replace(GOOD, sections=replace(GOOD.sections, sample=pieces)))
+    assert re.findall(r'class="marker">(.*?)</span>', page) == ["&lt;invoke name=&#34;f&#34;&gt;", "[INST]"]
+
+
+def test_what_else_to_know_of_each_runtime_stands_below_its_line() -> None:
+    report = inspect_template(TEMPLATE)
+    advice = (
+        Advice("vLLM", "--x", remark="which <a> of them"),
+        Advice("Ollama", "none", False, "y"),
+        Advice("z", "--z"),
+    )
+    page = report_page(replace(report, sections=replace(report.sections, advice=advice)))
+    assert '<code class="copy">--x</code><p class="quiet">which &lt;a&gt; of them</p></dd>' in page
+    assert '<span class="quiet">none</span><p class="quiet">y</p></dd>' in page
+    assert '<code class="copy">--z</code></dd>' in page
+
+
+def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
+    told = "or Result of (where tools are described in words)"
+    assert FULL.profile.stop
+    assert told in report_page(replace(FULL, strategy="prompt"))
+    assert told not in report_page(replace(FULL, strategy="template"))
+
+
+def test_findings_come_worst_first_with_fix_and_page() -> None:
+    page = report_page(FULL)
+    told = page.partition('id="findings"')[2]
+    assert told.index("TF012") < told.index("TF014") < told.index("TF004")
+    assert "The template drops the tools without a word." in page
+    assert "<code>render</code> does so (strategy <code>prompt</code>)" in page
+    assert "<strong>What to do:</strong> describe the tools" in page
+
+
+def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> None:
+    notes = (Finding("TF028", "a-note", "A note.", None, "Nothing to do.", "note"),)
+    for report in (replace(GOOD, findings=(), notes=notes), replace(GOOD, findings=notes, notes=())):
+        assert '<p class="counts">1 note</p>' in report_page(report)
+
+
+@pytest.mark.parametrize(
+    ("report", "level", "word", "part"),
+    [
+        (replace(GOOD, verdict=Verdict("native", "As it is.")), "good", "native", "As it is."),
+        (replace(GOOD, verdict=Verdict("adapted", "With <b>.")), "good", "adapted", "With &lt;b&gt;."),
+        (
+            inspect_template("{% for m in messages %}{{ m.content }}{% endfor %}"),
+            "care",
+            "prompt-only",
+            "shows the model no",
+        ),
+        (inspect_template("{% for %}"), "bad", "broken", "Nothing turns messages and tools into a prompt"),
+    ],
+)
+def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: str) -> None:
+    page = report_page(report)
+    assert f'<div class="verdict {level}">\n  <p><strong>{word}:</strong> ' in page
+    assert part in page.partition("<strong>")[2].partition("</p>")[0]
+
+
+@pytest.mark.deeper
+def test_the_page_of_every_directory_of_the_corpus_is_whole() -> None:
+    directories = sorted(path for path in MODELS.iterdir() if path.is_dir() and path.name != "broken")
+    for directory in depth.some(directories, 3):
+        result = CliRunner().invoke(main, ["inspect", str(directory), "--html", "-"])
+        page = Page(result.stdout)
+        assert (result.exit_code < 2, page.unclosed, page.headings[0][1]) == (True, [], directory.name)
+
+
+# --- that nothing on it can act
+
+
+def test_what_a_template_says_is_text_and_nothing_else() -> None:
+    text = report_page(FULL)
+    page = Page(text)
+    assert set(page.tags) & {"script", "img", "iframe", "link", "object", "form", "base"} == set()
+    assert [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "style", "action")] == []
+    assert [value for name, value in page.attributes if name == "href" and not value.startswith("#")] == []
+    assert re.findall(r"url\(|@import|https?:", text) == []
+    assert page.tags.count("style") == 1
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_code_in_a_finding_is_marked_up_and_what_stands_in_it_is_escaped() -> None:
+    told = Finding("TF018", "content-null-printed", "It prints `<b>`\x1b.", 3, "Write `message.content or ''`.")
+    shown = report_page(replace(GOOD, findings=(told,)))
+    assert "<p>It prints <code>&lt;b&gt;</code>\\x1b.</p>" in shown
+    assert "Write <code>message.content or &#39;&#39;</code>." in shown
+
+
+def test_control_and_bidi_characters_are_visible_escapes() -> None:
+    text = report_page(FULL)
+    assert [char for char in dict.fromkeys(text) if char != "\n" and not char.isprintable() and char != "\u00a0"] == []
+    for escape in (r"\x00", r"\x1b[31m", r"\u202e", r"\u2066", r"\u200b", r"\r", r"\ud800"):
+        assert escape in text
+    text.encode("utf-8")
+
+
+def test_the_policy_allows_the_style_of_the_page_alone() -> None:
+    text = report_page(GOOD)
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    allowed = "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src '{allowed}'; base-uri 'none'; form-action 'none'"
+    assert f'http-equiv="Content-Security-Policy" content="{policy}"' in text
+
+
+# --- that everybody can read it
+
+
+def test_the_structure_is_told_to_those_who_do_not_see_it() -> None:
+    text = report_page(FULL)
+    page = Page(text)
+    levels = [int(tag[1]) for tag, _ in page.headings]
+    assert levels.count(1) == 1
+    assert [(one, other) for one, other in itertools.pairwise(levels) if other > one + 1] == []
+    assert ("lang", "en") in page.attributes
+    assert page.tags.count("table") == page.tags.count("thead") > 5
+    assert len(re.findall(r"<th(?! scope=)[ >]", text)) == 0
+    ids = [value for name, value in page.attributes if name == "id"]
+    assert (len(ids), {value[1:] for name, value in page.attributes if name == "href"}) == (len(set(ids)), set(ids))
+
+
+def colours(scheme: Literal["light", "dark"]) -> dict[str, str]:
+    """The custom properties of the style in this scheme."""
+    light, dark = (
+        files("toolfmt.cli.printing")
+        .joinpath("page.css")
+        .read_text("utf-8")
+        .split("@media (prefers-color-scheme: dark)")
+    )
+    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
+    return found if scheme == "light" else found | dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2.2 defines it."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_colour_stands_out_from_every_ground_it_is_on(scheme: Literal["light", "dark"]) -> None:
+    named = colours(scheme)
+    tints = [name for name in named if name.endswith("-tint")]
+    grounds = ["page", "panel", *tints]
+    pairs = [(text, ground) for text in ("ink", "muted") for ground in grounds]
+    pairs += [("link", ground) for ground in ("page", "panel")]
+    pairs += [(tint.removesuffix("-tint"), ground) for tint in tints for ground in (tint, "page")]
+    pairs += [("bad", ground) for ground in tints]  # an escape in any piece
+    assert [(pair, round(contrast(named[pair[0]], named[pair[1]]), 2)) for pair in pairs if _weak(named, pair)] == []
+
+
+def _weak(named: dict[str, str], pair: tuple[str, str]) -> bool:
+    return contrast(named[pair[0]], named[pair[1]]) < 4.5
+
+
+def test_dark_has_a_colour_of_its_own_for_everything() -> None:
+    light, dark = colours("light"), colours("dark")
+    assert [name for name, colour in light.items() if dark[name] == colour] == []
+
+
+# --- the command line
+
+
+def test_the_option_writes_the_page_and_still_prints_the_report(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    plain = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded")])
+    result = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded"), "--html", str(file)])
+    printed = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded"), "--html", "-"])
+    assert (result.exit_code, result.stdout) == (plain.exit_code, plain.stdout) == (0, plain.stdout)
+    assert (printed.exit_code, printed.stdout) == (0, file.read_text("utf-8"))
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_option_goes_with_json_unless_both_are_printed(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    result = CliRunner().invoke(main, ["inspect", str(MODELS / "json-frames"), "--json", "--html", str(file)])
+    assert (json.loads(result.stdout)["model_type"], file.exists()) == ("qwen3", True)
+    both = CliRunner().invoke(main, ["inspect", str(MODELS / "json-frames"), "--json", "--html", "-"])
+    assert (both.exit_code, both.stdout, both.stderr.count("\n")) == (2, "", 1)
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    for file in (tmp_path / "none" / "report.html", tmp_path):
+        result = CliRunner().invoke(main, ["inspect", str(MODELS / "json-frames"), "--html", str(file)])
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+        assert result.stderr.startswith(f"toolfmt: {file}: cannot be written (")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_is_written_whole_and_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
+    file, link = tmp_path / "kept.html", tmp_path / "link.html"
+    file.write_text("<!DOCTYPE html>before", "utf-8")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    write_page(str(link), "after\ud800")
+    assert (file.read_text("utf-8"), stat.S_IMODE(file.stat().st_mode)) == ("after\\ud800", 0o640)
+    assert (link.is_symlink(), sorted(path.name for path in tmp_path.iterdir())) == (True, ["kept.html", "link.html"])
+
+
+def test_the_package_brings_the_files_of_the_page() -> None:
+    assert [files("toolfmt.cli.printing").joinpath(name).is_file() for name in ("page.html.jinja", "page.css")] == [
+        True,
+        True,
+    ]
+
+
+# --- in a browser
+
+WIDTHS = {"phone": (400, 800), "desktop": (1280, 900)}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+# The lowest contrast of any text to the nearest ground that is painted behind it.
+LOWEST_CONTRAST = """
+(() => {
+  const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b].map(c => c / 255)
+    .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
+  const ground = element => {
+    for (; element; element = element.parentElement) {
+      const colour = channels(getComputedStyle(element).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let lowest = 21;
+  while (walker.nextNode()) {
+    if (!walker.currentNode.data.trim()) continue;
+    const element = walker.currentNode.parentElement;
+    const both = [channels(getComputedStyle(element).color), ground(element)];
+    const [dark, light] = both.map(luminance).sort((a, b) => a - b);
+    lowest = Math.min(lowest, (light + 0.05) / (dark + 0.05));
+  }
+  return lowest;
+})()
+"""
+PROMPT = "[...document.querySelectorAll('.prompt code')].map(code => code.textContent).join('')"
+OVERFLOW = "document.scrollingElement.scrollWidth - innerWidth"
+CUT_OFF = "[...document.querySelectorAll('.prompt code')].filter(code => code.scrollWidth > code.clientWidth).length"
+PAINTED = (
+    "[...new Set([...document.querySelectorAll('*')].map(e => getComputedStyle(e).backgroundColor))].sort().join(' ')"
+)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("report", [GOOD, FULL], ids=["good", "hostile"])
+def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    write_page(str(file), report_page(report))
+    painted = {}
+    for width, height in WIDTHS.values():
+        for scheme in SCHEMES:
+            chromium.open(file, width, height, scheme)
+            chromium.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+            said = {
+                "complaints": chromium.complaints(),
+                "overflow": max(0, chromium.evaluate(OVERFLOW)),
+                "cut off": chromium.evaluate(CUT_OFF),
+                "alert": chromium.evaluate("document.scripts.length"),
+                "readable": chromium.evaluate(LOWEST_CONTRAST) >= 4.5,
+            }
+            assert said == {"complaints": [], "overflow": 0, "cut off": 0, "alert": 0, "readable": True}
+            painted[width, scheme] = chromium.evaluate(PAINTED)
+    assert painted[400, "light"] != painted[400, "dark"]
+    assert painted[1280, "light"] != painted[1280, "dark"]
+
+
+def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    tabs = SampleSpan("frame", "\n\n\ttabs,  blanks & <b>\n ")
+    report = replace(GOOD, sections=replace(GOOD.sections, sample=(*GOOD.sections.sample, tabs)))
+    write_page(str(file), report_page(report))
+    chromium.open(file, 1280, 900, "light")
+    assert chromium.evaluate(PROMPT) == "".join(piece.text for piece in report.sections.sample)
+
+
+def test_a_browser_that_finds_something_says_so(chromium: Browser, tmp_path: Path) -> None:
+    """What the tests above ask can be answered with no."""
+    file = tmp_path / "bad.html"
+    bad = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\"><script>alert(1)</script>"
+    file.write_text(f"{bad}<p style='width: 2000px; color: #888; background: #999'>x", "utf-8")
+    chromium.open(file, 400, 800, "light")
+    found = (bool(chromium.complaints()), chromium.evaluate(OVERFLOW) > 0, chromium.evaluate(LOWEST_CONTRAST) < 4.5)
+    assert found == (True, True, True)
+
+
+def test_what_is_new_since_an_earlier_report_has_a_badge() -> None:
+    found = Finding("TF014", "arguments-double-encoded", "It is so.", 3, "Do this.")
+    for new in (None, False, True):
+        assert (
+            '<span class="badge new">new</span>' in report_page(replace(GOOD, findings=(replace(found, new=new),)))
+        ) == (new is True)

@@ -1,0 +1,442 @@
+"""The reports as text: what stands where, at a glance and in full, on any width; model text that cannot do harm."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, replace
+from html import unescape
+
+import pytest
+from test_inspect_command import finding, report
+
+from toolfmt.cli.printing.findings import page_text
+from toolfmt.cli.printing.formats import format_text
+from toolfmt.cli.printing.models import models_text
+from toolfmt.cli.printing.page import report_page
+from toolfmt.cli.printing.phrases import phrased, phrases
+from toolfmt.cli.printing.report import report_text
+from toolfmt.formats import FORMATS
+from toolfmt.formats.prose import RESULT_HEADING
+from toolfmt.inspect.report.report import (
+    Advice,
+    Answer,
+    Branch,
+    Difference,
+    Effect,
+    MarkerTokens,
+    Portability,
+    PrefixStep,
+    Report,
+    RuntimeSupport,
+    Sections,
+    Stability,
+    Tokens,
+    ToolCost,
+    Variable,
+    Verdict,
+)
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.sections.turns import DETAILS
+from toolfmt.model.batch import InspectionOutcome
+
+YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
+REFUSED = Answer("error", "it throws", 3, "threw")
+SECTIONS = Sections(
+    details={"ids_ordinary": NO, "ids_nine": YES, "text_beside_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
+    definitions={"name": YES, "enum": NO, "default": Answer("error", "it throws"), "no_parameters": NO},
+    variables=(
+        Variable("enable_thinking", "true", (Effect("adds", "the answer begins with {}", ("an empty block",)),), 3),
+        Variable("documents", None),
+    ),
+    stability=Stability(
+        (PrefixStep("a result follows", 50, 100, "<think>", "<call>", 30), PrefixStep("an answer", 9, 9)),
+        0.619,
+    ),
+    safety={"escaping": NO, "imports": YES},
+    tokens=Tokens(
+        (MarkerTokens("<call>", ("<call>",), True), MarkerTokens("</call>", ("</", "call>"), False)),
+        90, (ToolCost("dear", 200), ToolCost("cheap", 22)), 1412, True, 4096, 1024, ("dear",),
+    ),
+    portability=Portability("minijinja", 14, 12, (Difference("x.y()", 3, "is unknown"),)),
+    runtime_support=(
+        RuntimeSupport("mlx-lm", "a", "json", False, "", "it takes json"),
+        RuntimeSupport("vLLM", "a", None, None, "nothing"),
+    ),
+    advice=(Advice("vLLM", "--parser x"), Advice("TGI", "no parser", False), Advice("Ollama", "no parser", False)),
+)  # fmt: skip
+FULL: Report = replace(
+    report(
+        "some/model",
+        finding("TF014", line=6),
+        finding("TF012", "error", 7),
+        finding("TF028", "note"),
+    ),
+    sections=SECTIONS,
+    profile=TemplateProfile(stop=("<end>", "</s>"), prefill="<think>\n"),
+)
+
+
+def shown(made: Report, width: int = 80, *, full: bool = False) -> list[str]:
+    return report_text(made, width, False, full=full).splitlines()
+
+
+def said(made: Report, chapter: str) -> str:
+    """What stands beside the name of a chapter, on one line."""
+    lines = shown(made, 140)
+    begin = next(position for position, line in enumerate(lines) if line.startswith(f"  {chapter}"))
+    rest = lines[begin + 1 :]
+    end = next((position for position, line in enumerate(rest) if not line.startswith(" " * 10)), len(rest))
+    return " ".join(" ".join([lines[begin].removeprefix(f"  {chapter}"), *rest[:end]]).split())
+
+
+def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
+    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
+        "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again, "
+        "first when a result follows (line 30)",
+        "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
+        "with 200 leave out dear to stay within 1,024",
+        "variables": "enable_thinking (default true): the answer begins with an empty block "
+        "nothing seen to change with documents",
+    }
+    assert said(FULL, "definitions").endswith("lost of a schema: enum, default; not taken: tools without parameters")
+    assert said(FULL, "calls").endswith("ids of nine letters and digits only; no text beside a call")
+    assert said(FULL, "reasoning").endswith("dropped from earlier turns")
+    assert said(FULL, "details") == "not unheard of; see --full"
+
+
+@pytest.mark.parametrize(
+    ("ability", "details", "parallel", "expected"),
+    [
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_function": YES}, YES, ["ids functions.NAME:N only"]),
+        ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
+        ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
+        ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
+         ["only with the name of the tool"]),
+        ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
+        ("system", {"users_in_a_row": REFUSED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
+        ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
+    ],
+)  # fmt: skip
+def test_details_come_to_a_few_words(
+    ability: str, details: dict[str, Answer], parallel: Answer, expected: list[str]
+) -> None:
+    capabilities = {**FULL.capabilities, "parallel_tool_calls": parallel}
+    made = replace(FULL, capabilities=capabilities, sections=Sections(details=details))
+    assert phrases(made, ability) == expected
+
+
+def test_every_detail_has_words_at_a_glance_or_needs_none() -> None:
+    assert set(DETAILS) - phrased() == set()
+    assert phrased() - set(DETAILS) == set()
+
+
+def test_what_is_fine_is_not_told_twice() -> None:
+    fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
+    assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
+    keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
+    assert said(keeps, "prefix") == "each prompt begins with the one before it: a prefix cache keeps all of it"
+
+
+TIME = "the prompt holds the time and is another one a second later"
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [
+        (1.0, f"{TIME} (TF004); at one time each prompt begins with the one before it"),
+        (0.5, f"50 % of the prompt stays from turn to turn, the rest is computed again; {TIME} (TF004)"),
+    ],
+)
+def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
+    ticking = Sections(stability=Stability((), share, "second"))
+    assert said(replace(FULL, sections=ticking), "prefix") == told
+
+
+def test_findings_stand_by_severity_which_is_a_word() -> None:
+    lines = [line.split() for line in shown(FULL)]
+    assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [
+        ["error", "TF012"],
+        ["warning", "TF014"],
+    ]
+    assert ["→", "Do", "this."] in lines
+
+
+def test_notes_are_counted_by_code_and_told_where_they_are_asked_for() -> None:
+    found = [*(finding(f"TF03{digit}", "note") for digit in range(5)), finding("TF033", "note")]
+    many = replace(FULL, notes=tuple(found))
+    line = next(" ".join(line.split()) for line in shown(many, 140) if line.startswith("  notes"))
+    assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034: worth knowing, --full tells them"
+    for text in (shown(many, full=True), report_text(many, 80, False, notes=True).splitlines()):
+        told = [line.split()[:2] for line in text if line.startswith("  note")]
+        assert told == [["note", one.code] for one in found]
+    assert not any(line.startswith("  note") for line in shown(replace(FULL, notes=())))
+
+
+def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance_on_a_terminal() -> None:
+    long = replace(finding("TF014", line=6), message="Refused: " + "word " * 60 + "end.")
+    made = replace(FULL, findings=(long,))
+    cut, whole, full = (
+        " ".join(report_text(made, 140, False, full=full, whole=whole).split())
+        for full, whole in ((False, False), (False, True), (True, False))
+    )
+    assert "word … (line 6)" in cut
+    assert "end." not in cut
+    assert "word end. (line 6)" in whole
+    assert "word end. (line 6)" in full
+
+
+def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
+    new, known = replace(finding("TF014", line=6), new=True), replace(finding("TF016"), new=False)
+    notes = (replace(finding("TF028", "note"), new=True), replace(finding("TF033", "note"), new=False))
+    made = replace(FULL, findings=(new, known), notes=notes)
+    text = " ".join(" ".join(shown(made)).split())
+    assert "2 warnings, 2 notes, 2 of them new" in text
+    assert "warning TF014 new: What TF014 says. (line 6)" in text
+    assert "warning TF016 What TF016 says." in text
+    assert "TF028 TF033, 1 of them new: worth knowing" in text
+    table = models_text([InspectionOutcome("a", made), InspectionOutcome("b", FULL)], None, False)
+    assert "TF014* TF016 TF028*\n" in table
+    assert "1 with something new. E/W/N: errors, warnings, notes. *: new." in table
+
+
+def test_in_full_nothing_more_is_named_where_nothing_was_found() -> None:
+    clean = replace(FULL, findings=(), notes=())
+    assert [line for line in shown(clean, full=True) if line.startswith("  more")] == []
+    assert [line.split()[0] for line in shown(clean) if line.startswith("  more")] == ["more"]
+    assert "  more         toolfmt explain TF012" in shown(FULL, full=True)
+
+
+@pytest.mark.parametrize("width", [50, 100])
+def test_what_a_page_shows_of_a_call_is_not_wrapped_and_its_sentences_are(width: int) -> None:
+    for format in FORMATS:
+        example = [line for line in format.page.splitlines() if line.startswith("    ")]
+        lines = format_text(format, width, False).splitlines()
+        assert [line for line in lines if line in example][: len(example)] == example
+        # the last example is made of the format's writer
+        assert max(len(line) for line in lines if not line.startswith("    ")) <= width
+    page = page_text("title\n\nword " + "word " * 40 + "\n\n    " + "code " * 40 + "\n", width, False)
+    assert "\n\n    " + "code " * 39 + "code\n" in page
+    assert page.startswith("title\n\nword word")
+    assert max(len(line) for line in page.splitlines() if "code" not in line) <= width
+
+
+def test_what_to_do_next_is_a_line_each() -> None:
+    lines = shown(FULL)
+    begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
+    assert lines[begin : begin + 7] == [
+        "  next  first        TF012: Do this.",
+        "        vLLM         --parser x",
+        "        TGI, Ollama  no parser",
+        "        stop at      <end> or </s>",
+        "        the prompt   ends with <think>\\n: the answer goes on behind that",
+        "        decode       with skip_special_tokens=False: <call> is a special token",
+        "",
+    ]
+    assert said(FULL, "more") == "toolfmt explain TF012; --full: every answer with its evidence; --html FILE: a page"
+
+
+def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
+    lines = shown(replace(FULL, strategy="prompt"), 140)
+    (line,) = [line for line in lines if "stop at" in line]
+    assert line.strip() == f"stop at      <end> or </s> or {RESULT_HEADING} (where tools are described in words)"
+    assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
+
+
+def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
+    errors = (finding("TF014"), finding("TF026", "error", 7), finding("TF003", "error"))
+    made = replace(FULL, findings=errors, verdict=Verdict("broken", "Not to be relied on."))
+    lines = shown(made)
+    begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
+    assert lines[begin : begin + 2] == ["  next  first        TF026: Do this.", "        vLLM         --parser x"]
+    assert "First TF026: Do this." in report_page(made)
+    for other in (
+        replace(made, findings=errors[:1]),
+        replace(made, verdict=Verdict("adapted", "They work.")),
+        *(replace(made, findings=(finding(code, "error"), *errors)) for code in ("TF001", "TF002", "TF007")),
+    ):
+        assert not any(line.startswith("  next  first") for line in shown(other))
+        assert "First " not in report_page(other)
+
+
+def test_where_no_prompt_can_be_made_no_stop_is_told() -> None:
+    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED))
+    for text in ("stop at", "the prompt", "decode"):
+        assert any(line[8:].startswith(text) for line in shown(FULL))
+        assert not any(line[8:].startswith(text) for line in shown(failing))
+
+
+@pytest.mark.parametrize(
+    ("stop", "of_calls", "told"),
+    [
+        (("<end>", "</s>"), (), "<end> or </s>"),
+        (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> or </s> behind an answer, <call/> behind a call"),
+        (("<a>", "<b>"), ("<a>", "<b>"), "<a> or <b> behind a call; what ends an answer is not known"),
+    ],
+)
+def test_where_an_answer_stops_and_where_a_call_does_stand_in_one_line(
+    stop: tuple[str, ...], of_calls: tuple[str, ...], told: str
+) -> None:
+    made = replace(FULL, profile=replace(FULL.profile, stop=stop, stop_of_calls=of_calls))
+    (line,) = [line for line in shown(made, 140) if "stop at" in line]
+    assert line.strip() == f"stop at      {told}"
+    page = report_page(made)
+    listed = re.sub(r"<[^>]+>", " ", page.partition("<dt>Stop at</dt>")[2].partition("</dd>")[0])
+    plain = " ".join(unescape(listed).split())
+    assert plain == told.replace(" or ", " ")
+
+
+def test_in_full_every_answer_of_every_chapter_is_there() -> None:
+    text = " ".join(" ".join(shown(FULL, 140, full=True)).split())
+    for answers in (FULL.capabilities, SECTIONS.details, SECTIONS.definitions, SECTIONS.safety):
+        for name, answer in answers.items():
+            assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
+    for words in (
+        "enable_thinking default true; the answer begins with an empty block (line 3)",
+        "documents no default; nothing seen to change",
+        "a result follows 50 of 100 characters stay: <think> becomes <call> (line 30)",
+        "an answer 9 of 9 characters stay",
+        "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
+        "<call> 1 token: <call>; a special token, dropped unless skip_special_tokens=False",
+        "</call> 2 tokens: </ call>",
+        "minijinja renders 12 of 14 conversations alike x.y() is unknown (line 3)",
+        "mlx-lm it takes json vLLM nothing",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_text_fits_its_width_is_plain_and_the_same_every_time(width: int) -> None:
+    for full in (False, True):
+        lines = shown(FULL, width, full=full)
+        assert lines == shown(FULL, width, full=full)
+        assert max(map(len, lines)) <= width
+        assert [line for line in lines if line != line.rstrip() or "\x1b" in line] == []
+    assert "\x1b[" in report_text(FULL, width, True)
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+def test_a_table_fits_its_width_and_keeps_one_line_a_model(width: int) -> None:
+    looked = [
+        InspectionOutcome("a/" + "long-" * 20 + "7B", FULL),
+        InspectionOutcome(
+            "b", replace(FULL, model_type="m" * 90, findings=tuple(finding(f"TF0{n}") for n in range(10, 30)))
+        ),
+        InspectionOutcome("c", None, "c: no such directory; " + "word " * 30),
+    ]
+    *lines, typed = models_text(looked, width, False).splitlines()
+    assert typed == f"What to do about one: toolfmt inspect a/{'long-' * 20}7B"
+    assert max(map(len, lines)) <= width
+    assert lines[4] == ""
+    assert [line.split()[0][-2:] for line in lines[1:4]] == ["7B", "b", "c"]
+    uncut = models_text(looked, width, False, cut=False).removesuffix(f"{typed}\n")
+    assert max(map(len, uncut.splitlines())) <= width
+    names = [line.split("  ")[0] for line in uncut.splitlines()[1:] if line.startswith(("a/", "long-", "7B"))]
+    assert ("".join(names), {name[-1] for name in names}) == (looked[0].place, {"-", "B"})
+    assert ("…" in uncut, [f"TF0{n}" in uncut for n in range(10, 30)]) == (False, [True] * 20)
+    unbroken = models_text([InspectionOutcome("x" * 150, FULL)], width, False, cut=False).splitlines()[:-1]
+    assert max(map(len, unbroken)) <= width
+    assert sum(line.split(" ")[0].count("x") for line in unbroken if line.startswith("x")) == 150
+    assert models_text([InspectionOutcome("a; b", FULL)], width, False).endswith(" toolfmt inspect 'a; b'\n")
+    whole = models_text(looked, None, False).splitlines()
+    assert whole[0].split() == ["model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings"]
+    assert ("TF029" in whole[2], whole[3].split()[-1]) == (True, "word")
+
+
+def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
+    hostile = "\x1b[2J\u202e\r\n\x07[red]\u2028"
+    bad = Answer("no", hostile, 3)
+    sections = Sections(
+        details={hostile: bad},
+        definitions={hostile: bad},
+        variables=(
+            Variable(hostile, hostile, (Effect("adds", "{}", (hostile,), (hostile,)),), 1),
+            Variable(hostile + "2", None),
+        ),
+        stability=Stability((PrefixStep(hostile, 0, 1, hostile, hostile),), 0.1),
+        safety={hostile: bad},
+        tokens=Tokens(
+            (MarkerTokens(hostile, (hostile,), True),), 1, (ToolCost(hostile, 2),), 3, True, 4, 5, (hostile,)
+        ),
+        portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
+        runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
+        advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, False)),
+        branches=(Branch("text", 1, hostile, hostile, "{}", (hostile,)),),
+    )
+    assert [field.name for field in fields(Sections) if getattr(sections, field.name) in ((), {}, None)] == ["sample"]
+    assert FULL.template is not None
+    made = replace(
+        FULL,
+        model_type=hostile,
+        template=replace(FULL.template, origin=hostile, name=hostile),
+        capabilities=dict.fromkeys(FULL.capabilities, bad),
+        sections=sections,
+        profile=TemplateProfile(stop=(hostile,), prefill=hostile, reasoning=(hostile, hostile)),
+        findings=(replace(finding("TF012"), message=hostile, fix=hostile),),
+    )
+    texts = [report_text(made, 80, False, full=full) for full in (False, True)]
+    texts += [
+        models_text([InspectionOutcome(hostile, made), InspectionOutcome(hostile, None, hostile)], width, False)
+        for width in (80, None)
+    ]
+    for text in texts:
+        assert {char for char in text if not char.isprintable()} <= {"\n"}
+        assert "[red]" in text
+
+
+def test_of_what_changes_the_prompt_the_first_and_every_line_are_told() -> None:
+    lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
+    turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
+    told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
+    assert told.endswith("computed again, first when a result follows (line 30 and 7)")
+
+
+def test_variables_are_told_whole_and_the_many_counted() -> None:
+    effect = Effect("adds", "adds {}", ("word " * 60 + "end",))
+    told = [Variable(f"v{number}", None, (effect,)) for number in range(5)]
+    idle = [Variable(f"i{number}", None) for number in range(10)]
+    text = said(replace(FULL, sections=Sections(variables=(*told, *idle))), "variables")
+    assert text.count("word end") == 3
+    assert text.endswith("also v3, v4 nothing seen to change with i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
+
+
+def test_of_a_template_that_fails_on_everything_only_that_is_told() -> None:
+    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED), notes=())
+    labels = [line.split()[0] for line in shown(failing) if line.startswith("  ") and line[2] != " "]
+    assert labels == ["verdict", "next", "error", "warning", "more"]
+
+
+def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
+    typed = f'toolfmt.load("{"snapshots/" * 12}").parser(tools=tools)'
+    remark = "a sentence of many words " * 8
+    advised = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", typed, remark=remark),)))
+    lines = report_text(advised, 80, False).splitlines()
+    assert [line for line in lines if line.endswith(typed)] == [f"        transformers  {typed}"]
+    assert " ".join(" ".join(line.split()) for line in lines).count(remark.strip()) == 1
+    assert [line for line in lines if len(line) > 80] == [f"        transformers  {typed}"]
+
+
+@pytest.mark.parametrize("place", ["models/" * 12, "'a place'", "x y.jinja"])
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_command_within_a_sentence_stands_in_one_line(place: str, width: int) -> None:
+    command = f"toolfmt render {place} --request FILE"
+    remark = f"reads the answer to the prompt of {command}, decoded with skip_special_tokens=False"
+    made = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", "x", remark=remark),)))
+    lines = shown(made, width)
+    assert sum(command in line for line in lines) == 1
+    assert remark in " ".join(" ".join(line.split()) for line in lines)
+
+
+def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None:
+    begun = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
+    lines = report_text(begun, 100, False).splitlines()
+    assert sum("<think><think>" in line for line in lines) <= 5
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("width", [60, 79, 100])
+def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> None:
+    for format in FORMATS:
+        page = format_text(format, width, False)
+        told = page[page.index("\nruntimes ") :].partition("\nsources")[0] if format.runtime_parsers else ""
+        words = {word for parser in format.runtime_parsers.values() for word in str(parser).split() if len(word) < 45}
+        assert not [word for word in words if word not in told.split()], format.name

@@ -1,0 +1,801 @@
+"""`toolfmt new-format` and `toolfmt new-finding`: what they write into a clone, what they refuse, and that what has
+been filled in passes the contract tests.
+
+Most run on a clone of a few files; the last ones copy what the contract tests need, and run those there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS
+from test_inspection import changed as changed_template
+
+import toolfmt
+from toolfmt.cli.commands import main
+from toolfmt.cli.scaffolding import new_format
+from toolfmt.cli.scaffolding.case_files import ASKED
+from toolfmt.cli.scaffolding.clone import CHECKS, Clone, FilePlan
+from toolfmt.cli.scaffolding.clone import FORMATS as KNOWN
+from toolfmt.cli.scaffolding.format_module import Knowledge, signature
+from toolfmt.cli.scaffolding.python_source import changed, import_lines, keyword, literal, pattern
+from toolfmt.errors import LimitHit
+from toolfmt.formats import FORMATS, ToolCallFormat, get
+from toolfmt.formats.json_object import JsonObject
+from toolfmt.model.jobs import shared_worker
+from toolfmt.testing.corpus import TO_FILL, TOPICS, Case, read
+
+ROOT = Path(__file__).parents[2]
+OWN = MODELS / "dialect-of-its-own"
+TEMPLATE = (OWN / "chat_template.jinja").read_text("utf-8")
+UNDELIMITED = TEMPLATE.replace("【with ' + key + '】'", "' + key + ': '").replace("'【/with】\\n'", "'\\n'")
+PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
+REGISTRY = f"{KNOWN}/__init__.py"
+FINDINGS = f"{CHECKS}/__init__.py"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What makes a folder a clone, and no more."""
+    root = tmp_path / "clone"
+    for name in (REGISTRY, FINDINGS, "corpus/tools.json", "tests/formats/test_registry.py", "pyproject.toml"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, root / name)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def each_template_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deriving takes a second or two, and says the same each time."""
+    monkeypatch.setattr(new_format, "shared_worker", lambda: _WORKER)
+
+
+class _Remembering:
+    """The worker, which answers the same question from memory."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Any, Any] = {}
+
+    def run(self, job: Any, *given: Any) -> Any:
+        key = pickle.dumps(given)
+        if key not in self._answers:
+            self._answers[key] = shared_worker().run(job, *given)
+        return self._answers[key]
+
+
+_WORKER = _Remembering()
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments], prog_name="toolfmt")
+
+
+def made(clone: Path, name: str, place: str | Path, *more: str) -> Result:
+    result = run("new-format", name, "--from", place, "--to", clone, *more)
+    assert (result.exit_code, result.exception) == (0, None), result.stderr
+    return result
+
+
+def refused(*arguments: str | Path) -> str:
+    """The line by which a command refuses, without what it says of whose toolfmt runs."""
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    lines = [line for line in result.stderr.splitlines() if "the toolfmt that runs" not in line]
+    assert len(lines) == 1
+    return lines[0].removeprefix("toolfmt: ")
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(root)): file.read_bytes() for file in sorted(root.rglob("*")) if file.is_file()}
+
+
+def template(directory: Path, text: str) -> Path:
+    file = directory / "chat_template.jinja"
+    file.write_text(text, "utf-8")
+    return file
+
+
+def module(file: Path) -> Any:
+    """A module that has been written, imported from where it stands."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def check_linted(root: Path, *paths: Path) -> None:
+    """What ruff says of files in this clone."""
+    for command in (("check", "-q"), ("format", "--diff", "-q")):
+        told = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--no-cache", *paths],
+            cwd=root, capture_output=True, text=True, check=False, timeout=1200,
+        )  # fmt: skip
+        assert (told.returncode, told.stdout) == (0, ""), told.stdout + told.stderr
+
+
+def to_fill(file: Path) -> list[str]:
+    return [line for line in file.read_text("utf-8").splitlines() if TO_FILL in line]
+
+
+def lines_expected(case: Case) -> tuple[str, list[tuple[str | None, Any]]]:
+    said = "".join(part.text for part in case.expected if not hasattr(part, "index"))
+    return said, [(call.name, json.loads(call.arguments or "")) for call in case.calls]
+
+
+def check_read(format: ToolCallFormat, folder: Path) -> list[Case]:
+    """The cases of a folder, each of which the format reads as it is expected."""
+    cases = [case for topic in TOPICS for case in read(folder / f"{topic}.txt")]
+    for case in cases:
+        message = toolfmt.parse(case.text, format, tools=case.tools, strict=True)
+        said = (message.reasoning or "") + (message.content or "")
+        calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+        assert lines_expected(case) == (said, calls), case.title
+        assert case.origin == "rendered by its template"
+    return cases
+
+
+# --- a format that can be derived
+
+
+def test_a_dialect_that_derives_is_written_as_python(clone: Path) -> None:
+    result = made(clone, "lenticular", OWN)
+    format = module(clone / KNOWN / "lenticular.py").FORMAT
+    derived = toolfmt.derive(OWN).format
+    assert derived is not None
+    assert (format.name, format.engine, format.any_reasoning) == ("lenticular", derived.engine, True)
+    assert (format.model_types, format.signatures) == (("lenticular",), ("【use ",))
+    assert re.search(format.signatures[0], TEMPLATE)
+    assert (
+        "\n    【use get_weather】\n    【with city】Paris【/with】\n    【with days】3【/with】\n    【/use】\n"
+        in format.page
+    )
+    assert [line.split(TO_FILL)[0].strip() for line in to_fill(clone / KNOWN / "lenticular.py")] == [
+        '"""', "", 'instructions="', 'source=("', 'families=("', "#",
+    ]  # fmt: skip
+    assert result.stdout.splitlines()[0] == f"made     {KNOWN}/lenticular.py"
+    assert result.stdout.splitlines()[-2:] == [
+        f"changed  {REGISTRY}",
+        "pytest -k lenticular says what is still missing; CONTRIBUTING.md, how to go on",
+    ]
+    assert "derived (tags), proven on 28 call sets" in result.stderr
+    assert "nearest known format: xml_function (corpus/xml_function)" in result.stderr
+
+
+def test_its_cases_are_what_the_template_renders_and_the_rest_is_to_be_found_out(clone: Path) -> None:
+    made(clone, "lenticular", OWN)
+    folder = clone / "corpus" / "lenticular"
+    assert sorted(file.stem for file in folder.iterdir()) == sorted(TOPICS)
+    cases = check_read(module(clone / KNOWN / "lenticular.py").FORMAT, folder)
+    assert len(cases) == 21
+    assert {case.topic for case in cases} | {file.stem for file in folder.iterdir() if to_fill(file)} == set(TOPICS)
+    open_topics = [topic for topic in TOPICS if to_fill(folder / f"{topic}.txt")]
+    assert open_topics == ["undeclared", "malformed", "truncated", "lookalikes", "reasoning"]
+    first = (folder / "text-around.txt").read_text("utf-8").split("\n\n")[0]
+    assert first.endswith('\ncontent "I will look that up.\\n"\ncall 0 get_weather\nargs 0 {"city": "Oslo"}')
+    assert all(read(folder / f"{topic}.txt") == [] for topic in open_topics)
+
+
+def test_the_list_gets_one_line_and_keeps_its_order(clone: Path) -> None:
+    made(clone, "lenticular", OWN)
+    before, after = ((root / REGISTRY).read_text("utf-8") for root in (ROOT, clone))
+    assert after == before.replace('    "lfm2",\n', '    "lenticular",\n    "lfm2",\n')
+    made(clone, "zz_last", OWN)
+    assert (clone / REGISTRY).read_text("utf-8") == after.replace('    "zyphra",\n', '    "zyphra",\n    "zz_last",\n')
+
+
+def test_reasoning_and_content_are_told_verbatim(clone: Path, tmp_path: Path) -> None:
+    begin = "{{- '<|' + message.role + '|>\\n' + (message.content or '') }}"
+    muse = (
+        "{%- if message.reasoning_content %}{{ '<muse>\\n' + message.reasoning_content + '\\n</muse>\\n' }}{% endif %}"
+    )
+    head = begin.replace(" + (message.content or '')", "") + muse + "{{ message.content or '' }}"
+    assert begin in TEMPLATE
+    made(clone, "musing", template(tmp_path, TEMPLATE.replace(begin, head)))
+    format = module(clone / KNOWN / "musing.py").FORMAT
+    assert format.reasoning == (("<muse>", "</muse>"),)
+    cases = check_read(format, clone / "corpus" / "musing")
+    (reasoned,) = [case for case in cases if case.topic == "reasoning"]
+    assert reasoned.text.startswith("<muse>\nThey want")
+    assert lines_expected(reasoned)[0] == "\nThey want to know the weather, so the tool is called.\n"
+
+
+def test_what_the_template_spoils_is_left_out_and_named(clone: Path, tmp_path: Path) -> None:
+    spoiled = TEMPLATE.replace("(value if value is string else", "(value | trim if value is string else")
+    assert spoiled != TEMPLATE
+    told = made(clone, "trimming", template(tmp_path, spoiled)).stderr
+    assert "left out: whitespace, blanks at both ends of a string; it does not come back as it went in" in told
+    cases = check_read(module(clone / KNOWN / "trimming.py").FORMAT, clone / "corpus" / "trimming")
+    assert "blanks at both ends of a string" not in [case.title for case in cases]
+
+
+def test_words_that_the_template_changes_are_no_case(clone: Path, tmp_path: Path) -> None:
+    """It was asked to render others than those in which the place of the text is found."""
+    other = TEMPLATE.replace("(message.content or '')", "(message.content or '') | replace('look', 'gaze')")
+    assert other != TEMPLATE
+    made(clone, "gazing", template(tmp_path, other))
+    assert to_fill(clone / "corpus" / "gazing" / "text-around.txt")
+
+
+def test_what_is_read_generously_is_not_as_it_went_in() -> None:
+    call = "<tool_call>\n{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}\n</tool_call>"
+    assert new_format._reads(get("json"), ASKED[0], call.replace("'", '"'), None)
+    assert not new_format._reads(get("json"), ASKED[0], call, None)
+
+
+def test_a_marker_of_other_formats_is_no_signature() -> None:
+    engine = JsonObject(opener="<tool_call>", closer="</own_call>")
+    known = Knowledge("own", ToolCallFormat("own", engine), "json", template="<tool_call> and </own_call>")
+    assert signature(known) == "</own_call>"
+    assert signature(replace(known, template="<tool_call> alone")) == ""
+    assert signature(replace(known, why_not="it is not derived")) == ""
+
+
+MARKERS = ['use "', "use '", "use \\", "use \"'''\\", 'use """', "use\t"]
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_any_marker_stands_in_python_and_in_its_page(clone: Path, tmp_path: Path, marker: str) -> None:
+    """The markers of strangers, in quotes and in a docstring."""
+    other = TEMPLATE.replace("'【use '", repr("【" + marker + " "))
+    assert other != TEMPLATE
+    made(clone, "quoting", template(tmp_path, other))
+    format = module(clone / KNOWN / "quoting.py").FORMAT
+    derived = toolfmt.derive(other).format
+    assert derived is not None
+    assert format.engine == derived.engine
+    opener = derived.engine.inner.openers or derived.openers
+    assert "".join(opener[0].split()) in "".join(format.page.encode().decode("utf-8").replace("\\t", "\t").split())
+    check_linted(clone, clone / KNOWN / "quoting.py")
+
+
+def test_a_model_type_of_another_format_is_not_taken(clone: Path, tmp_path: Path) -> None:
+    template(tmp_path, TEMPLATE)
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3"}')
+    made(clone, "lenticular", tmp_path)
+    format = module(clone / KNOWN / "lenticular.py").FORMAT
+    assert format.model_types == ()
+    assert any("model_types=" in line for line in to_fill(clone / KNOWN / "lenticular.py"))
+
+
+# --- one that a known format reads
+
+
+def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
+    before = files(clone)
+    result = run("new-format", "new_glm", "--from", MODELS / "glm4-key-value", "--to", clone)
+    assert (result.exit_code, result.stdout, files(clone)) == (1, "", before)
+    assert f"glm4 reads these calls already, and nothing is written; its record is {KNOWN}/glm4.py" in result.stderr
+    assert "`model_types`" not in result.stderr
+    assert "`variants`" not in result.stderr
+
+
+def test_what_may_be_missing_of_a_known_format_is_said(clone: Path, tmp_path: Path) -> None:
+    template(tmp_path, changed_template(('{"name": "', '{ "name" :  "')))
+    (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
+    told = run("new-format", "new_json", "--from", tmp_path, "--to", clone).stderr
+    assert "json reads these calls already, and nothing is written" in told
+    assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in told
+    assert "it does not list the model type brand_new: that goes into its `model_types`" in told
+
+
+def test_the_module_of_a_format_is_named_where_it_has_another_name(clone: Path) -> None:
+    told = run("new-format", "another", "--from", MODELS / "json-frames", "--to", clone).stderr
+    assert f"its record is {KNOWN}/json_tool_call.py" in told
+
+
+# --- one that cannot be derived
+
+
+def test_where_nothing_derives_the_nearest_format_stands_there_and_why(clone: Path, tmp_path: Path) -> None:
+    result = made(clone, "undelimited", template(tmp_path, UNDELIMITED))
+    told = next(line for line in result.stderr.splitlines() if "no format can be derived" in line)
+    text = (clone / KNOWN / "undelimited.py").read_text("utf-8")
+    comments = " ".join(re.findall(r"^ +# (.*)", text, re.M))
+    assert told.partition("filled in: ")[2] in comments
+    sibling = re.search(r"nearest known format: (\w+)", result.stderr)
+    assert sibling is not None
+    assert f"Those of {sibling[1]} stand here, whose calls look most alike" in comments
+    assert "TO FILL: the engine and its markers." in comments
+    home = re.search(r"What each parameter is stands in (\S+\.py);", comments)
+    assert home is not None
+    assert (ROOT / home[1]).is_file()
+    format = module(clone / KNOWN / "undelimited.py").FORMAT
+    assert format.engine == get(sibling[1]).engine
+    assert (format.model_types, format.signatures[0][:7]) == ((), TO_FILL)
+    assert "\n    【use get_weather】\n    city: Oslo\n    【/use】\n" in format.page
+
+
+def test_its_cases_are_there_all_the_same(clone: Path, tmp_path: Path) -> None:
+    """What was rendered and what went in are known without any parser."""
+    made(clone, "undelimited", template(tmp_path, UNDELIMITED))
+    (one, three, unknown) = read(clone / "corpus" / "undelimited" / "single.txt")
+    assert (one.text, one.calls[0].arguments) == ("【use get_weather】\ncity: Oslo\n【/use】", '{"city": "Oslo"}')
+    assert "days: 3" in three.text
+    assert unknown.tools is None
+
+
+def test_a_template_without_calls_gives_a_skeleton_of_what_to_find_out(clone: Path, tmp_path: Path) -> None:
+    made(clone, "silent", template(tmp_path, PLAIN))
+    assert all(to_fill(clone / "corpus" / "silent" / f"{topic}.txt") for topic in TOPICS)
+    assert module(clone / KNOWN / "silent.py").FORMAT.engine == get("json").engine
+    assert "TO FILL: a call as the model writes it." in (clone / KNOWN / "silent.py").read_text("utf-8")
+
+
+# --- what is written is Python as the repository has it
+
+
+def test_what_is_written_is_linted_and_laid_out(clone: Path, tmp_path: Path) -> None:
+    made(clone, "lenticular", OWN)
+    made(clone, "undelimited", template(tmp_path, UNDELIMITED))
+    made(clone, "silent", template(tmp_path, PLAIN))
+    check_linted(clone, clone / KNOWN)
+
+
+def test_every_known_format_can_be_said_as_python(tmp_path: Path) -> None:
+    """Whatever may be derived, or stand in a skeleton, consists of the same parts."""
+    for format in FORMATS:
+        imports = {"toolfmt.formats.format": {"ToolCallFormat"}}
+        fields = changed(format, lambda name: name in ("page", "signatures"))
+        lines = "".join(f"    {keyword(name, value, imports, 1)},\n" for name, value in fields)
+        text = f'"""A format."""\n\n{import_lines(imports)}\nFORMAT = ToolCallFormat(\n{lines})\n'
+        shutil.copyfile(ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
+        file = tmp_path / f"{format.name}_again.py"
+        file.write_text(text, "utf-8")
+        assert replace(format, page="", signatures=()) == module(file).FORMAT
+    check_linted(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "a", "'", '"', "'\"", "\\", "\n\t\r\0", "\u200b【\ufeff", "x" * 300, "a b " * 90])
+def test_a_string_is_the_same_in_python(text: str) -> None:
+    assert eval(literal(text)) == eval(pattern(text)) == text
+    assert eval(keyword("x", text, {}, 1).removeprefix("x=")) == text
+
+
+def test_what_no_format_holds_is_not_said() -> None:
+    with pytest.raises(TypeError, match="object is no part of a stored format"):
+        keyword("x", object(), {}, 1)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("json", "'json' is a module of Python's standard library, which json.py would shadow"),
+        ("string", "'string' is a module of Python's standard library"),
+        ("class", "'class' is a keyword of Python and can name no module; choose another, class_calls"),
+        ("con", "'con' can name no file on Windows"),
+        ("models", "'models' is the folder of model directories in corpus/"),
+        ("derived", "'derived' is what every derived format is called"),
+        ("glm4", "'glm4' is a module of toolfmt/formats/known already"),
+        ("json_tool_call", "'json_tool_call' is a module of toolfmt/formats/known already"),
+        ("glm46", "'glm46' names a known format, an alias of glm4 or one in another spelling"),
+        ("g_l_m_4_6", "'g_l_m_4_6' names a known format, an alias of glm4"),
+        ("Glm-9", "'Glm-9' is no name for a format: small letters, digits and single underscores, a letter first, 40 "
+                  "characters at most; perhaps glm_9"),
+        ("9lives", "'9lives' is no name for a format"),
+        ("../up", "'../up' is no name for a format"),
+        ("a__b", "'a__b' is no name for a format"),
+        ("a_", "'a_' is no name for a format"),
+        ("a\n", "'a\\n' is no name for a format"),
+        ("ä", "'ä' is no name for a format"),
+        ("", "'' is no name for a format"),
+        ("x" * 41, f"'{'x' * 41}' is no name for a format"),
+        ("x" * 9000, f"'{'x' * 80}'… is no name for a format"),
+    ],
+)  # fmt: skip
+def test_a_name_that_no_format_can_have_is_refused(clone: Path, name: str, told: str) -> None:
+    before = files(clone)
+    line = refused("new-format", name, "--from", OWN, "--to", clone)
+    assert line.startswith(told)
+    assert "choose" in line or "perhaps" in line or "a letter first" in line
+    assert len(line) < 300
+    assert files(clone) == before
+
+
+def test_a_name_of_forty_characters_can_be_one(clone: Path) -> None:
+    made(clone, "x" * 40, OWN)
+    check_linted(clone, clone / KNOWN)
+
+
+@pytest.mark.parametrize(
+    "there", [f"{KNOWN}/lenticular.py", "corpus/lenticular/names.txt", f"{KNOWN}/lenticular.py/inside"]
+)
+def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
+    (clone / there).parent.mkdir(parents=True, exist_ok=True)
+    (clone / there).write_text("mine")
+    before = files(clone)
+    for more in ((), ("--dry-run",)):
+        line = refused("new-format", "lenticular", "--from", OWN, "--to", clone, *more)
+        assert line.startswith(there.removesuffix("/inside"))
+        assert "there already, and nothing is overwritten; choose another name" in line
+    assert files(clone) == before
+
+
+def test_a_link_to_nothing_is_there_too(clone: Path) -> None:
+    (clone / KNOWN / "lenticular.py").symlink_to(clone / "nowhere.py")
+    assert "there already" in refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    assert not (clone / "nowhere.py").exists()
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_nothing_is_written_through_a_link_nor_half_where_a_file_is(clone: Path, tmp_path: Path, link: bool) -> None:
+    (outside := tmp_path / "outside").mkdir()
+    place = clone / "corpus" / "lenticular"
+    place.symlink_to(outside) if link else place.write_text("mine")
+    before = files(clone)
+    line = refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    assert line == "corpus/lenticular: there already and no folder; choose another name, or move it away"
+    assert (files(clone), list(outside.iterdir())) == (before, [])
+
+
+def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    way_out = "clone the repository and go there, or name the root of a clone with --to"
+    for command in (("new-format", "lenticular", "--from", OWN), ("new-finding", "tools-printed-twice")):
+        assert refused(*command) == f"{tmp_path}: not in a clone of toolfmt, which this command writes into; {way_out}"
+        told = refused(*command, "--to", tmp_path)
+        assert told == f"{tmp_path}: not the root of a clone of toolfmt ({REGISTRY} is not there); {way_out}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clone_is_found_from_any_folder_of_it(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clone / "corpus")
+    assert run("new-finding", "tools-printed-twice").exit_code == 0
+    assert (clone / CHECKS / "tf093_tools_printed_twice.py").is_file()
+
+
+def test_it_is_said_when_another_toolfmt_runs_than_the_one_of_the_clone(clone: Path) -> None:
+    told = "the toolfmt that runs is not the one of this clone; pip install -e '.[test]' there makes it so"
+    assert told in run("new-finding", "tools-printed-twice", "--to", clone, "--dry-run").stderr
+    assert told not in run("new-finding", "tools-printed-twice", "--to", ROOT, "--dry-run").stderr
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (MODELS / "broken", "the template cannot be rendered"),
+        (MODELS / "no-such-model", "no such file or directory"),
+        (MODELS / "broken" / "config.json", ""),
+    ],
+)
+def test_without_a_template_that_renders_there_is_no_format(clone: Path, place: Path, told: str) -> None:
+    before = files(clone)
+    assert told in refused("new-format", "lenticular", "--from", place, "--to", clone)
+    assert files(clone) == before
+
+
+def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hit(*given: object) -> None:
+        raise LimitHit("it takes too long", "CPU time")
+
+    monkeypatch.setattr(new_format, "show_turns", hit)
+    line = refused("new-format", "lenticular", "--from", OWN, "--to", clone, "--trusted")
+    assert line == f"{OWN}: the template hit a limit (CPU time): it takes too long"
+
+
+@pytest.mark.parametrize(
+    ("endless", "told"),
+    [
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "it calls itself without end (RecursionError: "),
+        ("{% for i in range(10**12) %}{% endfor %}", "OverflowError: Range too big."),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{% for m in messages %}{{ m.content }}"
+         "{% if m.tool_calls %}{{ f() }}{% endif %}{% endfor %}", "it calls itself without end (RecursionError: "),
+    ],
+)  # fmt: skip
+def test_a_template_that_never_ends_is_told_by_its_limit(clone: Path, tmp_path: Path, endless: str, told: str) -> None:
+    before = files(clone)
+    line = refused("new-format", "lenticular", "--from", template(tmp_path, endless), "--to", clone)
+    assert "the template hit a limit: " in line
+    assert told in line
+    assert files(clone) == before
+
+
+def test_without_a_place_it_says_what_is_missing() -> None:
+    assert "Missing option '--from'" in refused("new-format", "lenticular")
+
+
+@pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="nothing keeps this user from writing")
+def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
+    (clone / KNOWN).chmod(0o500)
+    try:
+        assert "cannot be written (Permission denied)" in refused(
+            "new-format", "lenticular", "--from", OWN, "--to", clone
+        )
+    finally:
+        (clone / KNOWN).chmod(0o700)
+
+
+@pytest.mark.parametrize("text", ["x = (", "MODULES = ()", '_MODULES = ("a", "b")', "_MODULES = ()"])
+def test_a_list_that_cannot_be_read_is_told(clone: Path, text: str) -> None:
+    (clone / REGISTRY).write_text(text)
+    told = refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    assert told.startswith(f"{REGISTRY}: ")
+    assert (clone / REGISTRY).read_text() == text
+
+
+def test_line_ends_of_windows_stay(clone: Path) -> None:
+    text = (clone / REGISTRY).read_bytes().replace(b"\n", b"\r\n")
+    (clone / REGISTRY).write_bytes(text)
+    root = Clone(clone)
+    root.write(FilePlan({"a.txt": "x\n"}, REGISTRY, "lenticular"))
+    assert (clone / REGISTRY).read_bytes() == text.replace(b'    "lfm2",', b'    "lenticular",\r\n    "lfm2",')
+    assert (clone / "a.txt").read_bytes() == b"x\n"
+
+
+# --- what would be written
+
+
+@pytest.mark.parametrize(
+    "command", [("new-format", "lenticular", "--from", str(OWN)), ("new-finding", "printed-twice")]
+)
+def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command: tuple[str, ...]) -> None:
+    before = files(clone)
+    patch = run(*command, "--to", clone, "--dry-run")
+    assert (patch.exit_code, files(clone)) == (0, before)
+    (clone / "patch").write_bytes(patch.stdout_bytes)
+    subprocess.run(["git", "apply", "patch"], cwd=clone, check=True, timeout=1200)
+    (clone / "patch").unlink()
+    patched = files(clone)
+    for path in set(patched) - set(before):
+        (clone / path).unlink()
+    for path, data in before.items():
+        (clone / path).write_bytes(data)
+    assert run(*command, "--to", clone).exit_code == 0
+    assert files(clone) == patched != before
+
+
+# --- findings
+
+
+def test_a_finding_gets_the_next_code_its_module_and_its_test(clone: Path) -> None:
+    result = run("new-finding", "tools-printed-twice", "--to", clone)
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        0,
+        [
+            f"made     {CHECKS}/tf093_tools_printed_twice.py",
+            "made     tests/inspect/test_tf093_tools_printed_twice.py",
+            f"changed  {FINDINGS}",
+            "pytest -k TF093 says what is still missing; CONTRIBUTING.md, how to go on",
+        ],
+    )
+    assert "tools-printed-twice is TF093" in result.stderr
+    before, after = ((root / FINDINGS).read_text("utf-8") for root in (ROOT, clone))
+    last = '    "tf092_format_derived",\n'
+    assert after == before.replace(last, f'{last}    "tf093_tools_printed_twice",\n')
+    check = module(clone / CHECKS / "tf093_tools_printed_twice.py")
+    facts = toolfmt.load(OWN, trusted=True)
+    assert check.SEVERITY == "note"
+    assert "What to do: " in check.__doc__
+    assert "Example: " in check.__doc__
+    assert facts
+
+
+def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) -> None:
+    assert run("new-finding", "one", "--to", clone).exit_code == 0
+    (clone / CHECKS / "tf100_half_made.py").write_text("")
+    assert run("new-finding", "two", "--to", clone).exit_code == 0
+    assert (clone / CHECKS / "tf101_two.py").is_file()
+    assert '    "tf093_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
+    (clone / CHECKS / "tf999_the_last.py").write_text("")
+    assert refused("new-finding", "three", "--to", clone).startswith("there is no code behind TF999")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tools-dropped", "'tools-dropped' is a finding already; `toolfmt explain tools-dropped` is its page"),
+        ("Tools_Dropped", "'Tools_Dropped' is no name for a finding: small letters, digits and single hyphens, a "
+                          "letter first, 40 characters at most; perhaps tools-dropped"),
+        ("a--b", "'a--b' is no name for a finding"),
+        ("-a", "'-a'"),
+        ("TF012", "'TF012' is no name for a finding"),
+        ("../up", "'../up' is no name for a finding"),
+        ("a\n", "'a\\n' is no name for a finding"),
+        ("", "'' is no name for a finding"),
+    ],
+)  # fmt: skip
+def test_a_name_that_no_finding_can_have_is_refused(clone: Path, name: str, told: str) -> None:
+    before = files(clone)
+    assert refused("new-finding", "--to", clone, "--", name).startswith(told)
+    assert files(clone) == before
+
+
+def test_the_test_of_a_finding_is_not_written_over(clone: Path) -> None:
+    (clone / "tests/inspect").mkdir()
+    (clone / "tests/inspect/test_tf093_twice.py").write_text("mine")
+    told = refused("new-finding", "twice", "--to", clone)
+    assert told.startswith("tests/inspect/test_tf093_twice.py: there already, and nothing is overwritten")
+    assert not (clone / CHECKS / "tf093_twice.py").exists()
+
+
+# --- filled in, they pass the contract tests
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the contract tests need of the repository."""
+    root = tmp_path_factory.mktemp("whole")
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "models")
+    for folder in ("toolfmt", "corpus", "tests"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=ignored)
+    shutil.copyfile(ROOT / "pyproject.toml", root / "pyproject.toml")
+    return root
+
+
+def command(root: Path, *arguments: str) -> tuple[int, str]:
+    """A module of Python that is run in the copy."""
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "100"}
+    environment.pop("PYTEST_ADDOPTS", None)
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("X = 1\n", "AttributeError: module 'toolfmt.formats.known.apertus' has no attribute 'FORMAT'"),
+    ],
+)
+def test_a_format_module_that_fails_is_named_with_its_error(whole: Path, source: str, error: str) -> None:
+    file = whole / KNOWN / "apertus.py"
+    kept = file.read_text("utf-8")
+    file.write_text(source, "utf-8")
+    line = f"toolfmt: toolfmt/formats/known/apertus.py: loading the format failed: {error}; correct this module\n"
+    model = str(ROOT / "corpus" / "models" / "double-encoded")
+    try:
+        assert command(whole, "toolfmt", "formats") == (2, line)
+        assert command(whole, "toolfmt", "inspect", model) == (2, line)
+    finally:
+        file.write_text(kept, "utf-8")
+
+
+COMPOSED = {
+    "undeclared": """{=}
+a tool that was not given, then text
+:tools weather
+:composed
+{=}
+【use open_door】
+【with side】left【/with】
+【/use】 Done.
+{-}
+rejected 0 undeclared_tool "【use open_door】\\n【with side】left【/with】\\n【/use】"
+content " Done."
+""",
+    "malformed": """{=}
+text where an argument belongs, the next call stands
+:tools weather
+:composed
+{=}
+【use get_weather】
+city is Oslo
+【/use】
+【use get_time】
+【/use】
+{-}
+rejected 0 malformed_syntax
+call 1 get_time
+args 1 {}
+""",
+    "truncated": """{=}
+the answer ends inside a string value
+:tools weather
+:composed
+{=}
+【use get_weather】
+【with city】Os
+{-}
+call 0 get_weather
+args 0 {"city": "Os
+rejected 0 incomplete_output
+""",
+    "lookalikes": """{=}
+prose that quotes a marker
+:tools weather
+:composed
+{=}
+A call begins with `【use NAME】`.
+{-}
+content "A call begins with `【use NAME】`."
+""",
+    "reasoning": """{=}
+reasoning, then the call
+:tools weather
+:composed
+{=}
+<think>I need the time.</think>
+【use get_time】
+【/use】
+{-}
+reasoning "I need the time."
+call 0 get_time
+args 0 {}
+""",
+}
+
+
+def test_a_format_is_finished_by_following_the_tests(whole: Path) -> None:
+    place = str(OWN)
+    asked = (
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/formats/test_registry.py",
+        "tests/formats/test_corpus.py",
+        "-k",
+        "lenticular",
+    )
+    status, told = command(whole, "toolfmt", "new-format", "lenticular", "--from", place)
+    assert (status, "the toolfmt that runs" in told) == (0, False)
+    status, told = command(whole, *asked)
+    assert status == 1
+    failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)\[lenticular\]", told, re.M)
+    assert failed == ["test_nothing_of_a_format_is_left_to_fill_in", "test_every_format_has_cases_on_every_topic"]
+    assert "\nlenticular is not finished; each of these lines says what belongs in its place:\n" in told
+    assert f"\n{KNOWN}/lenticular.py:1: " in told
+    assert "\ncorpus/lenticular/truncated.txt:1: TO FILL: an answer that was cut inside the name" in told
+    assert "\ncorpus/lenticular has 21 cases, 25 are the least.\nNo case in corpus/lenticular/undeclared.txt, " in told
+    fill(whole / KNOWN / "lenticular.py")
+    for topic, cases in COMPOSED.items():
+        text = cases.replace("{=}", "=" * 64).replace("{-}", "-" * 64)
+        (whole / "corpus" / "lenticular" / f"{topic}.txt").write_text(text, "utf-8")
+    status, told = command(whole, *asked)
+    assert status == 0, told
+    check_linted(whole, whole / KNOWN)
+
+
+def fill(file: Path) -> None:
+    """What a person has to say of the format."""
+    text = file.read_text("utf-8")
+    text = re.sub(r" +# TO FILL: runtime_parsers=.*\n +# .*\n", "", text)
+    file.write_text(re.sub(r"TO FILL: [^\n\"]*", "Said.", text), "utf-8")
+
+
+def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
+    status, told = command(whole, "toolfmt", "new-finding", "tools-printed-twice")
+    assert (status, "the toolfmt that runs" in told) == (0, False)
+    module = "tf093_tools_printed_twice.py"
+    test, check = whole / f"tests/inspect/test_{module}", whole / CHECKS / module
+    asked = ("pytest", "-q", "-p", "no:cacheprovider", "tests/inspect/test_inspection.py", str(test), "-k", "TF093")
+    check_linted(whole, whole / CHECKS, test)
+    status, told = command(whole, *asked)
+    assert status == 1
+    failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)", told, re.M)
+    assert failed == ["test_nothing_of_a_finding_is_left_to_fill_in", "test_it_is_found_with_its_line"]
+    assert "give WITH a template that has it" in told
+    assert f"\n{CHECKS}/tf093_tools_printed_twice.py:1: " in told
+    text = check.read_text("utf-8")
+    text = re.sub(r"#? ?TO FILL: what shows it in the prompt", "</tools></tools>", text)
+    text = re.sub(r" *# TO FILL: [^\n]*\n *# [^\n]*\n", "", text)
+    check.write_text(re.sub(r"TO FILL: [^\n\"]*", "It is said twice.", text), "utf-8")
+    text = test.read_text("utf-8").replace('"</tools>"))', '"</tools></tools>"))').replace("LINE = 0", "LINE = 1")
+    test.write_text(re.sub(r"  # TO FILL: .*", "", text), "utf-8")
+    status, told = command(whole, *asked)
+    assert status == 0, told
+    check_linted(whole, check, test)

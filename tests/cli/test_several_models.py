@@ -1,0 +1,394 @@
+"""Thousands of places: lines of JSON as they are done, a run that goes on where another stopped, bounded memory."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS
+from test_inspect_command import CLEAN, REPORTS, report
+
+from toolfmt.cli.commands import main
+from toolfmt.cli.output import json_line
+from toolfmt.cli.printing.models import models_text
+from toolfmt.cli.report_lines import ReportLines
+from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import Report, SamplePrompt
+from toolfmt.model.batch import InspectionOutcome, Inspector
+from toolfmt.model.sandbox.pool import Limits
+
+NAMES = [*REPORTS, "gone"]
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The reports of `test_inspect_command` instead of inspections, and the places that were looked at."""
+    asked: list[str] = []
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        asked.append(place)
+        if place.partition("/")[0] not in REPORTS:
+            raise ToolfmtError(f"{place}: no such\ndirectory; give one that is there")
+        return REPORTS[place.partition("/")[0]]
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    return asked
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["inspect", *arguments], prog_name="toolfmt")
+
+
+def going_on(file: Path, *places: str) -> Result:
+    result = run("--json", "--continue", str(file), *places)
+    assert result.stdout == ""
+    return result
+
+
+def outcome(name: str) -> InspectionOutcome:
+    return InspectionOutcome(name, REPORTS[name])
+
+
+# --- lines as they are done
+
+
+def test_places_are_handed_out_in_their_order_and_few_are_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    first_may_go = threading.Event()
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        begun.append(place)
+        if place == "0":
+            first_may_go.wait(60)
+        return report(place)
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    places = [str(number) for number in range(100)]
+    outcomes = Inspector().looked_at(places, jobs=2)
+    told: list[InspectionOutcome] = []
+    reading = threading.Thread(target=lambda: told.extend(outcomes))
+    reading.start()
+    deadline = time.monotonic() + 60
+    while len(begun) < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.2)
+    assert (told, sorted(begun, key=int)) == ([], places[:8])
+    first_may_go.set()
+    reading.join(60)
+    assert [one.place for one in told] == places
+
+
+@pytest.mark.parametrize(("jobs", "places", "workers"), [(3, 10, 3), (20, 2, 2), (1, 5, 1), (40, 50, 40)])
+def test_jobs_are_the_number_of_workers(
+    jobs: int, places: int, workers: int, monkeypatch: pytest.MonkeyPatch, looked_at: list[str]
+) -> None:
+    made: list[object] = []
+
+    class Counted:
+        def __init__(self, limits: Limits | None) -> None:
+            made.append(self)
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr("toolfmt.model.batch.new_worker", Counted)
+    result = run("--jobs", str(jobs), *[f"clean/{number}" for number in range(places)])
+    assert (result.exit_code, len(made), len(looked_at)) == (0, workers, places)
+
+
+def test_a_line_is_printed_as_soon_as_its_place_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+    first_is_there = threading.Event()
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        assert place == "clean" or first_is_there.wait(60)
+        return REPORTS[place]
+
+    def print_text(text: str) -> None:
+        printed.append(json.loads(text)["path"])
+        first_is_there.set()
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    monkeypatch.setattr("toolfmt.cli.several_models.print_text", print_text)
+    begin = time.monotonic()
+    run("clean", "noted", "bad", "--json", "--jobs", "1")
+    assert (printed, time.monotonic() - begin < 50) == (["clean", "noted", "bad"], True)
+
+
+def test_a_line_is_one_line_and_harmless_whatever_a_template_says() -> None:
+    hostile = "a\n\u2028\u202e\x1b[2J\x85\ud800b"
+    line = json_line({"path": hostile})
+    assert (line.splitlines(keepends=True), json.loads(line)) == ([line], {"path": hostile})
+    assert {"\u202e", "\x1b", "\u2028"} & set(line) == set()
+
+
+def test_what_is_kept_of_a_report_is_what_a_table_tells() -> None:
+    whole = [outcome(name) for name in REPORTS] + [InspectionOutcome("gone", None, "gone: no such directory")]
+    brief = [one.in_brief() for one in whole]
+    for width in (None, 60, 100):
+        assert models_text(brief, width, False) == models_text(whole, width, False)
+    real = inspect_template((MODELS / "double-encoded" / "chat_template.jinja").read_text("utf-8"))
+    assert len(repr(InspectionOutcome("real", real))) > 30_000
+    assert len(repr(InspectionOutcome("real", real).in_brief())) < 4_000
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+def test_the_reports_of_thousands_are_not_held(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive, most, lock = [0], list[int](), threading.Lock()
+
+    def count(number: int) -> None:
+        with lock:
+            alive[0] += number
+
+    class Watched(Report):
+        __hash__ = object.__hash__
+
+        def __init__(self, **parts: Any) -> None:  # what `dataclasses.replace` makes comes by, too
+            super().__init__(**parts)
+            if self.prompts:
+                count(1)
+                weakref.finalize(self, count, -1)
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        if len(most) % 100 == 0:
+            gc.collect()
+        most.append(alive[0])
+        parts = {name: getattr(REPORTS["noted"], name) for name in Report.__dataclass_fields__}
+        return Watched(**parts | {"prompts": {"a question": SamplePrompt("long")}})
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    assert run(*[str(number) for number in range(1000)], "--jobs", "2", "--output-format", form).exit_code == 0
+    assert (len(most), 0 < max(most) < 100) == (1000, True)
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_pages_that_were_written_are_listed_though_a_later_one_fails(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    (tmp_path / "report.html.d" / "fair.html").mkdir(parents=True)
+    summary = tmp_path / "summary.md"
+    result = run("bad", "clean", "fair", "noted", "--html", str(file), "--summary", str(summary))
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert re.findall(r'href="([^"#]+)"', file.read_text("utf-8")) == [
+        "report.html.d/bad.html",
+        "report.html.d/clean.html",
+    ]
+    assert "fair.html" in result.stderr
+    file.unlink()
+    # What can be seen before is told before: nothing is looked at, and no page is left behind.
+    (tmp_path / "folder").mkdir()
+    for option in ("--html", "--summary"):
+        for name, why in (("folder", "Is a directory"), ("gone/file", "No such file or directory")):
+            again = run("bad", "fair", option, str(tmp_path / name))
+            assert (again.exit_code, again.stdout) == (2, "")
+            assert f"{tmp_path / name}: cannot be written ({why}); name a file that can be" in again.stderr
+    assert not (tmp_path / "folder.d").exists()
+
+
+# --- a run that goes on
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_a_run_that_goes_on_writes_what_an_uncut_one_prints(tmp_path: Path) -> None:
+    uncut = run("--json", *NAMES)
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text(uncut.stdout.partition("\n")[0] + "\n" + '{"path": "' + "x" * len(uncut.stdout), "utf-8")
+    assert going_on(torn, *NAMES).exit_code == uncut.exit_code
+    assert sorted(torn.read_text("utf-8").splitlines()) == sorted(uncut.stdout.splitlines())
+    for cut in (0, 1, 40, len(uncut.stdout.partition("\n")[0]), len(uncut.stdout) // 2, len(uncut.stdout) - 1):
+        file = tmp_path / f"{cut}.jsonl"
+        file.write_text(uncut.stdout[:cut], "utf-8")
+        result = going_on(file, *NAMES)
+        whole = uncut.stdout[: uncut.stdout.rfind("\n", 0, cut) + 1]
+        assert file.read_text("utf-8").startswith(whole)
+        lines = sorted(file.read_text("utf-8").splitlines(keepends=True))
+        assert (lines, result.exit_code) == (sorted(uncut.stdout.splitlines(keepends=True)), uncut.exit_code)
+
+
+def test_a_slow_place_keeps_no_line_of_another_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is cut off keeps all that was done; what `--json` prints stays in the order of the places."""
+    file, all_there, seen = tmp_path / "reports.jsonl", threading.Event(), list[str]()
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        if place == "0":
+            all_there.wait(60)
+        return report(place)
+
+    def added(lines: ReportLines, looked: InspectionOutcome) -> None:
+        seen.append(looked.place)
+        if len(seen) == 9:
+            all_there.set()
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    monkeypatch.setattr(ReportLines, "add", added)
+    going_on(file, "--jobs", "2", *map(str, range(10)))
+    assert (sorted(seen), seen[-1]) == ([str(number) for number in range(10)], "0")
+
+
+def test_what_stands_in_the_file_is_not_looked_at_again(tmp_path: Path, looked_at: list[str]) -> None:
+    file = tmp_path / "reports.jsonl"
+    assert going_on(file, "clean", "noted").stderr == ""
+    assert sorted(looked_at) == ["clean", "noted"]
+    result = going_on(file, "clean", "bad", "noted")
+    assert (looked_at[2:], result.stderr) == (["bad"], f"toolfmt: 2 of 3 places stood in {file} already\n")
+    told = [json.loads(line)["path"] for line in file.read_text().splitlines()]
+    assert (sorted(told[:2]), told[2:]) == (["clean", "noted"], ["bad"])
+    assert going_on(file, "clean", "bad", "noted").exit_code == 1
+    assert (len(looked_at), going_on(file, "clean", "noted").exit_code) == (3, 0)
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_the_exit_status_is_that_of_all_places(tmp_path: Path) -> None:
+    for before, after, status in ((["bad"], ["clean"], 1), (["gone"], ["clean"], 2), (["clean"], ["noted"], 0)):
+        file = tmp_path / before[0]
+        going_on(file, *before)
+        assert going_on(file, *before, *after).exit_code == status
+        assert going_on(file, *after).exit_code == 0
+
+
+def test_what_could_not_be_looked_at_is_tried_again(tmp_path: Path) -> None:
+    file, late, there = tmp_path / "reports.jsonl", tmp_path / "late.jinja", str(MODELS / "json-frames")
+    failed = going_on(file, there, str(late))
+    again = going_on(file, there, str(late))
+    assert (failed.exit_code, again.exit_code) == (2, 2)
+    assert str(late) in again.stderr
+    late.write_text((MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8"), "utf-8")
+    assert going_on(file, there, str(late)).exit_code == 0
+    told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert ["error" in one for one in told if one["path"] == str(late)] == [True, True, False]
+    assert going_on(file, there, str(late)).stderr == f"toolfmt: 2 of 2 places stood in {file} already\n"
+    assert len(file.read_text("utf-8").splitlines()) == len(told)
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_lines_that_stand_in_the_file_count_as_if_looked_at_now(tmp_path: Path) -> None:
+    file, baseline = tmp_path / "reports.jsonl", tmp_path / "baseline.json"
+    baseline.write_text(json.dumps({**REPORTS["bad"].to_dict(), "path": "bad"}))
+    codes = ",".join({one.code for one in REPORTS["bad"].findings})
+    every_way: list[tuple[str, ...]] = [
+        (),
+        ("--ignore", codes),
+        ("--baseline", str(baseline)),
+        ("--fail-on", "never"),
+        ("--fail-on", "never", "--require", "tools"),
+        ("--select", "note"),
+    ]
+    statuses = [run("bad", *way).exit_code for way in every_way]
+    assert set(statuses) == {0, 1}
+    for way in every_way:
+        file.unlink(missing_ok=True)
+        run("--json", "--continue", str(file), "bad", *way)
+        assert file.read_text() == run("--json", "bad", "clean").stdout.splitlines(keepends=True)[0]
+        assert [run("--json", "--continue", str(file), "bad", *now).exit_code for now in every_way] == statuses
+    file.write_text(run("--json", "--baseline", str(baseline), "bad", "clean").stdout)
+    assert '"new": false' in file.read_text()
+    assert going_on(file, "bad").exit_code == 1
+
+
+def test_a_place_is_the_same_however_its_path_is_spelled(tmp_path: Path, looked_at: list[str]) -> None:
+    file = tmp_path / "reports.jsonl"
+    going_on(file, "bad", "./bad")
+    assert looked_at == ["bad"]
+    result = going_on(file, os.path.abspath("bad"), "./bad", "clean")
+    assert (looked_at, result.exit_code) == (["bad", "clean"], 1)
+    assert result.stderr == f"toolfmt: 1 of 2 places stood in {file} already\n"
+
+
+def test_lines_are_not_written_into_a_file_called_like_standard_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looked_at: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--json", "--continue", "-", "clean")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n"), looked_at) == (2, "", 1, [])
+    assert "--continue goes on in a file, which standard output is not; name a file; " in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("looked_at")
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("hello", 1),
+        ("# notes\nmore\n", 1),
+        ("[]\n", 1),
+        ("{}\n", 1),
+        ('{"path": "a"}\n', 1),
+        ('{"path": 1, "error": ""}\n', 1),
+        ('{"path": "a", "schema": "toolfmt.report/0"}\n', 1),
+        ("\n", 1),
+        ("[" * 100_000 + "\n", 1),
+        ('{"path": "a", "error": "x"}\n{"pith', 2),
+        ('{"path": "a", "error": "x"}\n\n', 2),
+        (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "findings": [{"code": "TF012"}]}) + "\n", 1),
+        (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "notes": 3}) + "\n", 1),
+        (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "schema": "toolfmt.report/0"}) + "\n", 1),
+    ],
+)
+def test_a_file_that_holds_anything_else_is_refused_and_left_as_it_is(text: str, number: int, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text(text)
+    result = going_on(file, "clean", "noted")
+    told = f"toolfmt: {file}: line {number} is no report of this version of toolfmt; "
+    assert (result.exit_code, result.stderr.startswith(told), result.stderr.count("\n")) == (2, True, 1)
+    assert file.read_text() == text
+
+
+def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for file in (tmp_path / "pipe", tmp_path, tmp_path / "none" / "x", Path("/dev/null")):
+        with pytest.raises(ToolfmtError, match=r"cannot be written \(.*\); name a file that can be"):
+            ReportLines(str(file))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), "goes with --json"), (("--json", "--html", "x.html"), "nothing else"), (("--output-format", "sarif"), "")],
+)
+def test_options_that_do_not_go_with_it_are_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    result = run(str(MODELS / "json-frames"), "--continue", str(tmp_path / "x"), *options)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith("toolfmt: --continue writes the lines of --json; ")
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process is killed so")
+def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / f"{name}.jinja").write_text(CLEAN)
+    file = tmp_path / "reports.jsonl"
+    command = [sys.executable, "-m", "toolfmt", "inspect", "--json", "--jobs", "1", "--continue", str(file)]
+    with subprocess.Popen([*command, str(tmp_path)]) as process:
+        deadline = time.monotonic() + 60
+        while not (file.exists() and file.read_bytes().count(b"\n")) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.kill()
+    stood = file.read_bytes().count(b"\n")
+    assert subprocess.run([*command, str(tmp_path)], check=False, timeout=300).returncode in (0, 1)
+    told = [json.loads(line)["path"] for line in file.read_text("utf-8").splitlines()]
+    assert (told, stood > 0) == ([str(tmp_path / f"{name}.jinja") for name in "abcd"], True)
+
+
+# --- what could not be looked at
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_of_many_places_that_cannot_be_read_some_are_named() -> None:
+    result = run("--json", *[f"gone{number}" for number in range(1000)])
+    told = result.stderr.splitlines()
+    assert (result.exit_code, len(told), len(result.stdout.splitlines())) == (2, 21, 1000)
+    assert told[0] == "toolfmt: gone0: no such directory; give one that is there"
+    assert told[-1] == "toolfmt: and 980 more places"
+    assert json.loads(result.stdout.splitlines()[-1])["error"].startswith("gone999: ")

@@ -1,0 +1,97 @@
+"""Grammar against parser, both ways (`tests/support/oracle.py`); `benchmarks/oracle.py` draws any number of texts.
+
+The usual run takes a few spellings and texts of each kind, the exhaustive one all spellings, 30 sentences of each, and
+every answer of the corpus.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import depth
+import pytest
+from hypothesis import Phase, assume, given, settings
+from oracle import (
+    NOTED_SPELLINGS,
+    SPELLINGS,
+    TOOLS,
+    Judgement,
+    Refused,
+    check_schemas,
+    decided,
+    holds_a_key_twice,
+    judged,
+    listed,
+    sentences,
+    spelling,
+    strictly_read,
+    written_and_mutated,
+)
+
+from toolfmt.formats import FORMATS
+from toolfmt.testing.corpus import Case, cases
+
+IDS = [f"{name}, {variant}" if variant else name for name, variant in SPELLINGS]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.every(9)
+@pytest.mark.parametrize(("name", "variant"), [one for one in SPELLINGS if one not in NOTED_SPELLINGS])
+def test_every_sentence_of_the_grammar_is_read_strictly_into_calls_that_the_schemas_allow(
+    name: str, variant: str
+) -> None:
+    format = spelling(name, variant)
+
+    @settings(max_examples=30 if depth.exhaustive else 6, phases=[Phase.generate])
+    @given(sentences(format, TOOLS))
+    def read(text: str) -> None:
+        try:
+            check_schemas(strictly_read(format, text, TOOLS).calls, TOOLS)
+        except Refused:
+            assume(not holds_a_key_twice(format, text, TOOLS))
+            raise
+
+    read()
+
+
+@pytest.mark.sample(3)
+@pytest.mark.every(9)
+@pytest.mark.parametrize(("name", "variant"), SPELLINGS, ids=IDS)
+@pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
+def test_what_strict_reading_takes_is_in_the_grammar(name: str, variant: str, tools: list[Any] | None) -> None:
+    written, mutations = (8, 30) if depth.exhaustive else (2, 12)
+    texts = written_and_mutated(name, variant, Random(f"{name} {variant}"), written, mutations)
+    assert [text for text in texts if not judged(name, text, tools).agree] == []
+
+
+CASES = [case for case in cases() if not case.prefix and case.tools != []]
+
+
+@pytest.mark.every(40)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_answers_of_the_corpus_that_strict_reading_takes_are_in_the_grammar(case: Case) -> None:
+    """Or they are listed with the reason in `oracle_corpus.json`, where nothing stands that a grammar has."""
+    assert judged(case.format, case.text, case.tools).agree == (case.id not in decided())
+
+
+def test_every_case_that_is_listed_is_there() -> None:
+    assert sorted(set(decided()) - {case.id for case in CASES}) == []
+    assert all(decided().values())
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("name", [format.name for format in FORMATS])
+def test_the_grammar_has_what_is_written(name: str) -> None:
+    """So that the other tests do not agree on nothing: a plain call is taken, and one to another tool is not."""
+    text = spelling(name).writer.write([("now", {})], lambda name, *path: None)
+    assert judged(name, text, TOOLS) == Judgement("", "as it stands")
+    assert judged(name, text, TOOLS[:1]).refused
+
+
+@pytest.mark.parametrize("entry", listed(), ids=lambda entry: entry["pattern"])
+def test_what_is_listed_is_met(entry: dict[str, Any]) -> None:
+    """An entry that is not needed any more goes; its example is a text of the first format it names."""
+    assert entry["reason"]
+    names = ["json"] if entry["formats"] == ["*"] else entry["formats"]
+    assert [judged(name, entry["example"], TOOLS).has for name in names] == ["listed"] * len(names)

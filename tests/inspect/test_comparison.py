@@ -1,0 +1,570 @@
+"""Two models compared by what they do: what counts as a difference, what does not, and how it is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from model_cases import MODELS, made
+from test_gguf_file import TOKENS
+from test_gguf_file import written as gguf_of
+from test_inspect_command import finding, report
+
+from toolfmt.cli.commands import main
+from toolfmt.cli.diff_command import DifferenceSelection
+from toolfmt.cli.printing.diff import comparison_text
+from toolfmt.inspect.checks import UnknownCode, about_files
+from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange, _is_setting, compare
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import (
+    Advice,
+    Answer,
+    Effect,
+    RuntimeSupport,
+    SamplePrompt,
+    Sections,
+    Stability,
+    TemplateFailure,
+    Tokens,
+    ToolCost,
+    Variable,
+)
+from toolfmt.inspect.report.template_profile import TemplateProfile
+from toolfmt.inspect.sections.sample_prompts import LONGEST
+
+TEMPLATE = """\
+{% if tools %}Tools: {{ tools | tojson }}
+{% endif %}{% for message in messages %}<{{ message.role }}>
+{{ message.content or '' }}{% for call in message.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}</end>
+{% endfor %}"""
+REWRITTEN = "{# as before #}\n" + TEMPLATE.replace("message", "turn").replace("turns", "messages").replace(
+    ".content or ''", "['content'] or ''"
+)
+PREFILL = Effect("adds", "the prefill changes")
+REFUSED = TemplateFailure("refused", "no")
+GONE = "{{ raise_exception('no results') if messages | selectattr('role', 'equalto', 'tool') | list }}"
+
+
+def places(directory: Path, a: str, b: str) -> tuple[str, str]:
+    """Two model directories with these templates."""
+    for name, template in (("a", a), ("b", b)):
+        made(directory, template)
+        (directory / "model").rename(directory / name)
+    return str(directory / "a"), str(directory / "b")
+
+
+def all_changes(comparison: Comparison) -> tuple[ReportChange, ...]:
+    return (*comparison.behaviour.changes, *comparison.settings.changes)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["diff", *arguments], prog_name="toolfmt", env={"COLUMNS": "80"})
+
+
+# --- what differs
+
+
+def test_a_model_does_not_differ_from_itself() -> None:
+    a = inspect_template(TEMPLATE)
+    comparison = compare(a, a)
+    assert (comparison.differs, comparison.same_text, comparison.prompts) == (False, True, ())
+    assert comparison.behaviour == comparison.settings == Differences()
+    assert list(comparison.same_prompts) == list(a.prompts)
+
+
+def test_a_template_written_otherwise_that_does_the_same_does_not_differ() -> None:
+    comparison = compare(inspect_template(TEMPLATE), inspect_template(REWRITTEN))
+    assert (comparison.differs, comparison.same_text) == (False, False)
+
+
+def test_prompts_differ_from_the_first_character_that_does() -> None:
+    one, other = "a" * 50 + "\n<user>\nU", "a" * 50 + "\n<human>\nU"
+    a, b = (replace(report(text), prompts={"a question": SamplePrompt(text)}) for text in (one, other))
+    change = PromptChange("a question", 52, "a" * 38 + "\n<", "user>\nU", "human>\nU")
+    assert compare(a, b).prompts == (change,)
+    longer = replace(b, prompts={"a question": SamplePrompt(one + "!")})
+    assert compare(a, longer).prompts == (PromptChange("a question", 59, one[-40:], "", "!"),)
+
+
+def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() -> None:
+    a = inspect_template(TEMPLATE + GONE)
+    assert compare(a, inspect_template("{# #}\n" + TEMPLATE + GONE, name="other")).differs is False
+    differing = compare(a, inspect_template(TEMPLATE)).prompts
+    assert [(one.conversation, one.a, one.a_threw, one.b_threw) for one in differing] == [
+        (name, "the template refuses: no results", True, False)
+        for name in (
+            "a call and its result",
+            "two calls and their results",
+            "a call, its result and an answer",
+            "a call with reasoning and its result, to be answered",
+            "an earlier call, its result and an answer",
+            "an earlier call, its result and an answer with reasoning",
+        )
+    ]
+
+
+def test_an_inspection_carries_a_prompt_of_each_kind_of_conversation() -> None:
+    made = inspect_template(TEMPLATE).prompts
+    assert made["a question"] == SamplePrompt("<user>\nUq1question</end>\n")
+    assert made["a system message"].text.startswith("<system>\nSq2system</end>\n<user>\n")
+    assert made["a tool"].text.startswith("Tools: [")
+    assert made["two calls"].text.count("<tool_call>") == 2
+    assert "prompts" not in inspect_template(TEMPLATE).to_dict()
+    assert inspect_template("{% if %}").prompts == {}
+    unwrapped = inspect_template(TEMPLATE.replace("call.function.", "call.")).prompts
+    assert "<tool_call>" in unwrapped["a call with name and arguments without the function wrapper"].text
+
+
+EARLIER = {"an earlier answer", "an earlier answer with reasoning"}
+
+
+@pytest.mark.parametrize(
+    ("when", "differing"),
+    [
+        ("not loop.last", EARLIER),
+        ("not loop.last and m.reasoning_content", {"an earlier answer with reasoning"}),
+        ("loop.last and m.reasoning_content", {"an answer with reasoning"}),
+        ("loop.last and not add_generation_prompt", {"an answer in words", "an answer with reasoning"}),
+    ],
+)
+def test_what_becomes_of_an_answer_once_the_user_goes_on_is_compared(when: str, differing: set[str]) -> None:
+    # Qwen3-8B and its template for training: every earlier answer gains an empty block.
+    block = "{% if m.role == 'assistant' and " + when + " %}<think></think>{% endif %}"
+    plain = "{% for m in messages if m.role != 'tool' and not m.tool_calls %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    other = plain.replace("{{ m.content }}", block + "{{ m.content }}")
+    told = {one.conversation for one in compare(inspect_template(plain), inspect_template(other)).prompts}
+    assert {name for name in told if "call" not in name} == differing
+
+
+def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
+    endless = inspect_template("{{ 'x' * 300000 }}").prompts
+    assert {len(prompt.text) for prompt in endless.values()} == {LONGEST}
+
+
+def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
+    a = report("a")
+    sections = Sections(
+        details={"ids": Answer("yes", "any")},
+        definitions={"enum": Answer("yes", "the values appear", 3)},
+        safety={"user_text": Answer("yes", "escaped")},
+        variables=(Variable("enable_thinking", "true", (PREFILL,), 4),),
+        stability=Stability((), 0.611),
+        tokens=Tokens(preamble=5, tools=(ToolCost("f", 7),), total=12),
+    )
+    other = replace(
+        sections,
+        details={"ids": Answer("yes", "nine letters and digits only")},
+        definitions={"enum": Answer("no", "the values do not appear", 3)},
+        stability=Stability((), 0.3),
+        tokens=Tokens(preamble=5, tools=(ToolCost("f", 8),), total=13),
+    )
+    changes = {
+        change.what: (change.a, change.b)
+        for change in all_changes(compare(replace(a, sections=sections), replace(a, sections=other)))
+    }
+    assert changes == {
+        "details.ids": (
+            {"answer": "yes", "evidence": "any"},
+            {"answer": "yes", "evidence": "nine letters and digits only"},
+        ),
+        "definitions.enum": (
+            {"answer": "yes", "evidence": "the values appear"},
+            {"answer": "no", "evidence": "the values do not appear"},
+        ),
+        "prefix": (0.61, 0.3),
+        "tokens.total": (12, 13),
+        "tokens.tools.f": (7, 8),
+    }
+    lines = replace(
+        sections,
+        safety={"user_text": Answer("yes", "escaped", 99)},
+        definitions={"enum": Answer("yes", "the values appear", 4)},
+        variables=(Variable("enable_thinking", "true", (PREFILL,), 5),),
+        stability=Stability((), 0.609),
+    )
+    assert compare(replace(a, sections=sections), replace(a, sections=lines)).differs is False
+
+
+def test_what_an_answer_needs_is_compared() -> None:
+    a = report("a")
+    b = replace(a, strategy="prompt", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
+    assert compare(a, b).behaviour.changes == (
+        ReportChange("strategy", "template", "prompt"),
+        ReportChange("prefill", "", "<think>"),
+    )
+    assert compare(a, b).settings.changes == (ReportChange("stop", [], ["<end>"]),)
+    changes = compare(a, replace(a, template=None)).behaviour.changes
+    assert [change.what for change in changes] == ["template", "variables"]
+
+
+def test_findings_come_and_go_by_code_and_number() -> None:
+    one, other, note = finding("TF012", "error", 7), finding("TF014"), finding("TF028", "note")
+    comparison = compare(report("a", one, note), report("b", other))
+    assert comparison.behaviour == Differences((), (one, note), (other,))
+    moved = replace(one, line=9, message="What line 9 says.")
+    assert compare(report("a", one), report("b", moved)).differs is False
+    second = replace(other, message="Another one.")
+    assert compare(report("a", other), report("b", other, second)).behaviour.came == (second,)
+
+
+# --- settings are no behaviour
+
+
+def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> None:
+    original, package = tmp_path / "original", tmp_path / "package.gguf"
+    gguf_of(package, template=TEMPLATE)
+    original.mkdir()
+    added = {str(number): {"content": text, "special": True} for number, text in enumerate(TOKENS) if text[0] == "<"}
+    for name, value in {
+        "config.json": {"model_type": "qwen3"},
+        "generation_config.json": {"eos_token_id": [3, 4]},
+        "tokenizer_config.json": {
+            "chat_template": TEMPLATE,
+            "bos_token": {"content": "<s>"},
+            "eos_token": "<|end|>",
+            "added_tokens_decoder": added,
+            "tool_parser_type": "json_tools",
+        },
+    }.items():
+        (original / name).write_text(json.dumps(value))
+    result = run("--json", str(original), str(package))
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["differs"], told["same_text"]) == (0, False, True)
+    assert told["behaviour"]["changes"] == [] != told["behaviour"]["prompts"]["same"]
+    settings = {change["what"]: (change["a"], change["b"]) for change in told["settings"]["changes"]}
+    assert (told["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
+    assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
+    lines = run(str(original), str(package)).stdout.splitlines()
+    assert "settings, which are no behaviour and do not count" in lines
+    assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
+    # What a wrong setting makes of an answer is behaviour: this build runs on behind the end of an answer.
+    gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
+    (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))
+    assert json.loads(run("--json", str(original), str(package)).stdout)["differs"] is False
+    (original / "generation_config.json").write_text('{"eos_token_id": [3]}')
+    came = json.loads(run("--json", str(package), str(original)).stdout)["behaviour"]["findings"]["came"]
+    assert [one["code"] for one in came] == ["TF072"]
+
+
+@pytest.mark.parametrize(
+    ("change", "same_text", "setting"),
+    [
+        (ReportChange("stop", [], ["x"]), False, True),
+        (ReportChange("details.stop", None, None), False, True),
+        (ReportChange("details.stops", None, None), False, False),
+        (ReportChange("runtimes.vLLM", "x", None), False, True),
+        (ReportChange("tokens", "a", "b"), False, True),
+        (ReportChange("tokens.markers.<x>", {}, {}), False, True),
+        (ReportChange("tokens.total", 1, 2), True, True),
+        (ReportChange("tokens.total", 1, 2), False, False),
+        (ReportChange("tokens.tools.f", 1, 2), None, False),
+        (ReportChange("format.confidence", "declared", "verified"), False, True),
+        (ReportChange("format.confidence", "verified", "model-type"), False, True),
+        (ReportChange("format.confidence", "verified", "signature"), True, False),
+        (ReportChange("format", "json", "lfm2"), True, False),
+        (ReportChange("capabilities.system", None, None), True, False),
+        (ReportChange("prefill", "", "<think>"), True, False),
+    ],
+)
+def test_what_is_a_setting(change: ReportChange, same_text: bool | None, setting: bool) -> None:
+    assert _is_setting(change, same_text) is setting
+
+
+def test_findings_about_files_are_settings() -> None:
+    files, template = finding("TF062", "note"), finding("TF072")
+    comparison = compare(report("a", files), report("b", template))
+    assert (comparison.settings, comparison.behaviour) == (
+        Differences((), (files,), ()),
+        Differences((), (), (template,)),
+    )
+    only_files = compare(report("a"), report("b", files))
+    assert (only_files.differs, only_files.settings) == (False, Differences((), (), (files,)))
+    assert [about_files(one) for one in ("TF021", "TF060", "TF068", "TF012", "TF999")] == [True] * 3 + [False] * 2
+
+
+def test_a_runtime_that_only_one_report_lists() -> None:
+    told = run(str(MODELS / "json-frames"), str(MODELS / "no-tools-no-system")).stdout
+    assert "  runtimes.llama.cpp\n    - --jinja" in told
+    assert "    + not in this report\n  runtimes.any runtime\n    - not in this report\n    + " in told
+
+
+def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
+    a = report("a")
+    sections = Sections(
+        runtime_support=(RuntimeSupport("vLLM", "x", None, None),), advice=(Advice("vLLM", "--tool-call-parser x"),)
+    )
+    other = replace(sections, runtime_support=(RuntimeSupport("vLLM", "x", "y", False),))
+    changes = compare(replace(a, sections=sections), a).settings.changes
+    assert changes == (ReportChange("runtimes.vLLM", "--tool-call-parser x", None),)
+    changes = compare(replace(a, sections=sections), replace(a, sections=other)).settings.changes
+    assert changes == (ReportChange("runtime_support.vLLM", {"right": None}, {"right": False}),)
+
+
+# --- what is told and counts
+
+
+@pytest.fixture
+def different() -> Comparison:
+    """Two models of which everything differs: two answers, a setting, findings of both groups, a prompt."""
+    no, yes = Answer("no", "not seen"), Answer("yes", "seen")
+    a, b = report("a", finding("TF012", "error"), finding("TF062", "note")), report("b", finding("TF014"))
+    a = replace(a, capabilities={**a.capabilities, "system": yes, "reasoning": yes}, prompts={"q": SamplePrompt("x")})
+    capabilities = {**a.capabilities, "system": no, "reasoning": no}
+    b = replace(b, capabilities=capabilities, prompts={"q": SamplePrompt("y")}, profile=TemplateProfile(stop=("z",)))
+    return compare(a, b)
+
+
+ALL = {"capabilities.system", "capabilities.reasoning", "stop", "TF012", "TF062", "TF014", "prompts"}
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "left"),
+    [
+        ((), (), ALL),
+        (("capabilities",), (), {"capabilities.system", "capabilities.reasoning"}),
+        (("capabilities.system, stop",), (), {"capabilities.system", "stop"}),
+        (("prompts",), (), {"prompts"}),
+        (("findings",), (), {"TF012", "TF062", "TF014"}),
+        (("tools-dropped", "tf06"), (), {"TF012", "TF062"}),
+        (("settings",), (), {"stop", "TF062"}),
+        (("behaviour",), (), ALL - {"stop", "TF062"}),
+        ((), ("capabilities.system",), ALL - {"capabilities.system"}),
+        ((), ("prompts", "TF01"), ALL - {"prompts", "TF012", "TF014"}),
+        ((), ("behaviour",), {"stop", "TF062"}),
+        ((), ("findings,settings",), {"capabilities.system", "capabilities.reasoning", "prompts"}),
+        (("capabilities,TF012",), ("capabilities.reasoning",), {"capabilities.system", "TF012"}),
+        (("prompts",), ("behaviour",), set()),
+        (("cap", "stop"), (), None),
+        ((), ("propmts",), None),
+    ],
+)
+def test_differences_are_selected(
+    select: tuple[str, ...], ignore: tuple[str, ...], left: set[str] | None, different: Comparison
+) -> None:
+    if left is None:
+        with pytest.raises(
+            UnknownCode, match=r"no part or finding is called .*; the parts that are no findings are behaviour, "
+        ):
+            DifferenceSelection.of(select, ignore)
+        return
+    kept = DifferenceSelection.of(select, ignore).apply(different)
+    groups = (kept.behaviour, kept.settings)
+    told = {change.what for change in all_changes(kept)}
+    told |= {one.code for group in groups for one in (*group.went, *group.came)} | (
+        {"prompts"} if kept.prompts else set()
+    )
+    assert (told, kept.left_out) == (left, len(ALL) - len(left))
+    assert kept.differs == bool(left - {"stop", "TF062"})
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("capabilities.system", ""),
+        ("definitions.enum", ""),  # neither of the two shows tools: that is no slip
+        ("safety.tool_result", ""),
+        ("tokens.tools", ""),
+        ("runtimes.vLLM", ""),
+        ("portability.minijinja", ""),
+        ("capabilities.content_nul", "; did you mean capabilities.content_null? capabilities has tools, tool_calls, "),
+        ("details.nothing_like_it", "; details has results_several, "),
+        ("capabilities.system.more", "; did you mean capabilities.system? capabilities has "),
+        ("variables.foo", "; of these two variables has no parts"),
+        ("strategy.foo", "; of these two strategy has no parts"),
+        ("prompts.foo", "; of these two prompts has no parts"),
+        ("behaviour.foo", "; of these two behaviour has no parts"),
+    ],
+)
+@pytest.mark.parametrize("option", ["select", "ignore"])
+def test_a_part_that_is_not_there_is_a_slip(option: str, word: str, said: str, different: Comparison) -> None:
+    selection = DifferenceSelection.of(**{option: (word,)})
+    if not said:
+        selection.apply(different)
+        return
+    with pytest.raises(UnknownCode, match=re.escape(f"no part is called {word!r}{said}")):
+        selection.apply(different)
+
+
+def test_a_variable_that_one_of_the_two_has_is_a_part(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE, TEMPLATE + "{% if blue %}blue{% endif %}")
+    assert run(a, b, "--select", "variables.blue").exit_code == 1
+    wrong = run(a, b, "--select", "variables.bleu")
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr) == (
+        2,
+        "",
+        "toolfmt: no part is called 'variables.bleu'; did you mean variables.blue? variables has blue\n",
+    )
+
+
+def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, different: Comparison) -> None:
+    a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]"))
+    prompts = len(json.loads(run(a, b, "--json").stdout)["behaviour"]["prompts"]["differ"])
+    assert run(a, b, "--ignore", "prompts").stdout.splitlines()[-1] == (
+        f"Of what is told nothing differs. {prompts} left out by --select or --ignore."
+    )
+    ignored = run(a, b, "--ignore", "behaviour")
+    assert (ignored.exit_code, run(a, b, "--select", "prompts").exit_code) == (0, 1)
+    assert json.loads(run(a, b, "--ignore", "prompts", "--json").stdout)["left_out"] == prompts > 0
+    wrong = run(a, b, "--select", "nothing-like-it")
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+
+
+# --- the command line
+
+
+def test_diff_says_by_its_status_whether_the_two_differ(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE, REWRITTEN)
+    same = run(a, b)
+    assert (same.exit_code, same.stderr) == (0, "")
+    assert same.stdout.splitlines()[-1] == "The texts differ, the behaviour does not."
+    assert run(a, a).stdout.splitlines()[-1] == "The templates are the same text, and they behave alike."
+    assert json.loads(run(a, b, "--json").stdout)["differs"] is False
+    assert run(a, str(MODELS / "json-frames")).exit_code == 1
+    for wrong in (str(tmp_path / "gone"), str(MODELS / "broken")):
+        for given in ((a, wrong), (wrong, a)):
+            result = run(*given)
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+            assert result.stderr.startswith(f"toolfmt: {wrong}")
+
+
+def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]") + GONE)
+    result = run(a, b)
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert lines[:2] == [f"- {a}", f"+ {b}"]
+    at = lines.index("    - <user>\\n")
+    assert lines[at + 1] == "    + [user]\\n"
+    assert "    + throws: the template refuses: no results" in lines
+    assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
+    told = json.loads(run(a, b, "--json").stdout)
+    first = told["behaviour"]["prompts"]["differ"][0]
+    assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")
+    assert [one["what"] for one in told["behaviour"]["changes"] if one["what"].startswith("cap")] == [
+        "capabilities.tool_results"
+    ]
+
+
+LONG = "all of this is the same in both of them, " * 4
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        (
+            {"prompts": {"x": SamplePrompt(f"{LONG}one.\n")}},
+            {"prompts": {"x": SamplePrompt(f"{LONG}two.\n")}},
+            "one.\\n",
+        ),
+        (
+            {"prompts": {"x": SamplePrompt("\u200b" * 90 + "one.")}},
+            {"prompts": {"x": SamplePrompt("\u200b" * 90)}},
+            "one.",
+        ),
+        (
+            {"prompts": {"x": SamplePrompt("", TemplateFailure("refused", LONG + "one"))}},
+            {"prompts": {"x": SamplePrompt("", TemplateFailure("refused", LONG + "two"))}},
+            "one",
+        ),
+        ({"profile": TemplateProfile(stop=(LONG + "one",))}, {"profile": TemplateProfile(stop=(LONG + "two",))}, "one"),
+        (
+            {"profile": TemplateProfile(stop=("\u200b" * 100 + "one",))},
+            {"profile": TemplateProfile(stop=("\u200b" * 100,))},
+            "one",
+        ),
+        (
+            {"sections": Sections(details={"ids_nine": Answer("no", LONG + "one")})},
+            {"sections": Sections(details={"ids_nine": Answer("no", LONG + "two")})},
+            "one",
+        ),
+    ],
+)
+def test_what_differs_is_shown_however_much_before_it_is_the_same(
+    a: dict[str, Any], b: dict[str, Any], shown: str
+) -> None:
+    text = comparison_text(compare(replace(report("a"), **a), replace(report("b"), **b)), 300, False)
+    (line,) = [line for line in text.splitlines() if line.startswith("    -")]
+    assert line.endswith(shown)
+    assert line.startswith("    - throws: …") == ("TemplateFailure(" in repr(a))
+    assert "…" in line
+    assert len(line) < 110
+
+
+def test_what_is_cut_behind_a_difference_begins_where_the_value_does() -> None:
+    told = LONG[:60]
+    a, b = (
+        replace(
+            report(name),
+            profile=TemplateProfile(stop=(f"{told} {name} {LONG}",)),
+            prompts={"x": SamplePrompt("", TemplateFailure("refused", f"{told[:38]} {name} {LONG}"))},
+        )
+        for name in "ab"
+    )
+    text = comparison_text(compare(a, b), 300, False)
+    assert f"    - {told} a all of" in text
+    assert f"    - throws: the template refuses: {told[:38]} a a" in text
+
+
+def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> None:
+    a, b = places(tmp_path, TEMPLATE + "{{ eos_token }}", TEMPLATE + "{{ eos_token }}")
+    Path(b, "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
+    Path(a, "tokenizer_config.json").write_text('{"eos_token": "<eos>"}')
+    assert "The templates are the same text; other files make the difference" in " ".join(run(a, b).stdout.split())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
+    hostile = "\x1b[2J\u202e[red]" * 20
+    a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("", REFUSED)})
+    b = replace(
+        report(hostile, replace(finding("TF012"), message=hostile)),
+        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", TemplateFailure("refused", hostile))},
+        sections=Sections(details={hostile: Answer("no", hostile)}),
+        profile=TemplateProfile(stop=(hostile,)),
+    )
+    text = comparison_text(compare(a, b), columns, False)
+    assert text == comparison_text(compare(a, b), columns, False)
+    assert {"\x1b", "\u202e"} & set(text) == set()
+    assert max(map(len, text.splitlines())) <= columns
+
+
+def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
+    names = sorted(path.name for path in MODELS.iterdir() if path.name != "broken")[:5]
+    reports = {name: inspect_template((MODELS / name / "chat_template.jinja").read_text("utf-8")) for name in names}
+    for a in names:
+        for b in names:
+            there, back = compare(reports[a], reports[b]), compare(reports[b], reports[a])
+            assert there.differs == (a != b)
+            for one, other in ((there.behaviour, back.behaviour), (there.settings, back.settings)):
+                assert {(change.what, str(change.a), str(change.b)) for change in one.changes} == {
+                    (change.what, str(change.b), str(change.a)) for change in other.changes
+                }
+                assert (one.came, one.went) == (other.went, other.came)
+
+
+def test_a_chapter_that_only_one_has_is_one_change() -> None:
+    a = inspect_template(TEMPLATE)
+    counted = Tokens((), 10, (ToolCost("f", 20),), 30, given=False, context=None, room=None, leave_out=())
+    other = replace(a, sections=replace(a.sections, tokens=counted, definitions={}))
+    changes = {change.what: (change.a, change.b) for change in all_changes(compare(other, a))}
+    assert changes == {
+        "definitions": (None, f"{len(a.sections.definitions)} answers"),
+        "tokens": ("counted with its tokenizer.json", "not counted"),
+    }
+
+
+def test_one_template_in_two_files_does_not_differ(tmp_path: Path) -> None:
+    source = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
+    files = [tmp_path / "a file.jinja", tmp_path / "another.jinja"]
+    for file in files:
+        file.write_text(source, "utf-8")
+    result = CliRunner().invoke(main, ["diff", *map(str, files)])
+    assert result.exit_code == 0
+    assert "settings differ" not in result.stdout

@@ -1,0 +1,630 @@
+"""The inspection on templates written for it: each capability, each finding, each source of the format decision."""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from left_to_fill import check_filled
+
+from toolfmt import formats
+from toolfmt.formats import default_format
+from toolfmt.inspect import checks
+from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
+from toolfmt.inspect.format import decision
+from toolfmt.inspect.format.decision import declarations, infer
+from toolfmt.inspect.format.read_back import NASTY_STRINGS, own_markers
+from toolfmt.inspect.inspection import inspect_files, inspect_template
+from toolfmt.inspect.probe.capabilities import needs_parts
+from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
+from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.report.report import CAPABILITIES, Report
+from toolfmt.inspect.report.turn_shape import TurnShape
+from toolfmt.templates import ChatTemplate, load_files
+
+TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
+CALL = '<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ arguments }}}\n</tool_call>'
+EITHER_FORM = (
+    "{% set arguments = call.function.arguments if call.function.arguments is string "
+    "else call.function.arguments | tojson %}"
+)
+TEMPLATE = (
+    TOOLS_PART
+    + "{% for message in messages %}<|{{ message.role }}|>\n"
+    + "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
+    + "{{ message.content or '' }}"
+    + "{% for call in message.tool_calls or [] %}"
+    + EITHER_FORM
+    + CALL
+    + "\n{% endfor %}<|end|>\n{% endfor %}"
+    + "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+)
+"""A template at which nothing is wrong."""
+PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
+JSON_CALLS = formats.get("json")
+UNKNOWN_CALLS = TEMPLATE.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
+
+
+def changed(*replacements: tuple[str, str], template: str = TEMPLATE) -> str:
+    for old, new in replacements:
+        assert old in template
+        template = template.replace(old, new)
+    return template
+
+
+def refusing(condition: str) -> str:
+    """The template at which nothing is wrong, but for messages of this condition, which it refuses."""
+    loop = "{% for message in messages %}"
+    return changed((loop, loop + "{% if " + condition + " %}{{ raise_exception('no, thank you') }}{% endif %}"))
+
+
+def answers(report: Report) -> dict[str, str]:
+    return {name: answer.answer for name, answer in report.capabilities.items()}
+
+
+def codes(report: Report) -> list[str]:
+    """Those of errors and warnings, but that mlx-lm does not find the parser of these templates by itself."""
+    return [finding.code for finding in report.findings if finding.code != "TF062"]
+
+
+def directory(path: Path, template: str | None = TEMPLATE, **files: Any) -> Report:
+    if template is not None:
+        (path / "chat_template.jinja").write_text(template, encoding="utf-8")
+    for name, value in files.items():
+        (path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
+    return inspect_files(load_files(path))
+
+
+# --- a template at which nothing is wrong
+
+
+def test_a_good_template_has_no_findings_and_every_capability_but_ids() -> None:
+    report = inspect_template(TEMPLATE, model_type="qwen3")
+    expected = dict.fromkeys(CAPABILITIES, "yes") | {"tool_call_ids": "no"}
+    assert (answers(report), codes(report)) == (expected, [])
+    assert (report.format.name, report.format.confidence, report.strategy) == ("json", "verified", "template")
+    assert report.format.evidence[0].detail == "6 of 6 kinds of call read back exactly"
+
+
+def test_the_report_holds_what_the_renderer_needs() -> None:
+    profile = inspect_template(TEMPLATE).profile
+    assert (profile.arguments_form, profile.shape, profile.takes_parallel_calls) == ("object", TurnShape(), True)
+    assert profile.reasoning == ("<think>", "</think>")
+    assert (profile.stop, profile.prefill) == (("<|end|>",), "<think>\n")
+
+
+ANSWER = ["answer", "evidence", "outcome", "excerpts", "error", "line"]
+
+
+def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path) -> None:
+    told = json.loads(json.dumps(directory(tmp_path, config={"model_type": "qwen3"}).to_dict()))
+    contract = [
+        "schema",
+        "verdict",
+        "model_type",
+        "template",
+        "capabilities",
+        "format",
+        "strategy",
+        "runtimes",
+        "findings",
+    ]
+    assert list(told)[: len(contract)] == contract
+    assert told["schema"] == "toolfmt.report/1"
+    assert list(told["template"]) == ["origin", "name", "sha256", "variables"]
+    assert list(told["capabilities"]) == list(CAPABILITIES)
+    assert all(list(answer) == ANSWER for answer in told["capabilities"].values())
+    assert list(told["format"]) == ["name", "confidence", "evidence"]
+    assert told["capabilities"]["tools"]["evidence"].endswith("(line 1)")
+
+
+def test_every_runtime_is_named_a_parser_or_told_why_there_is_none() -> None:
+    known = {runtime for format in formats.FORMATS for runtime in format.runtime_parsers}
+    told = inspect_template(TEMPLATE).runtimes
+    assert list(told) == sorted(known, key=str.lower)
+    assert {"vLLM": "hermes", "llama.cpp": "auto", "mlx-lm": "json_tools"}.items() <= told.items()
+    broken = inspect_template("{{ messages }}{% for").runtimes
+    assert broken == dict.fromkeys(told, "none: the chat template does not compile")
+
+
+# --- capabilities
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(
+    ("template", "capability", "answer"),
+    [
+        (PLAIN, "tools", "no"),
+        (PLAIN, "tool_calls", "no"),
+        (PLAIN, "system", "yes"),
+        (PLAIN, "reasoning", "no"),
+        ("{{ raise_exception('never') }}", "tools", "error"),
+        ("{% if tools %}{{ raise_exception('none, please') }}{% endif %}" + PLAIN, "tools", "error"),
+        (changed(("{% for call in message.tool_calls or [] %}", "{% for call in (message.tool_calls or [])[:1] %}")),
+         "parallel_tool_calls", "no"),
+        (changed(("{% for call in message", "{% if message.tool_calls and message.tool_calls | length > 1 %}"
+                  "{{ raise_exception('one only') }}{% endif %}{% for call in message")),
+         "parallel_tool_calls", "error"),
+        (changed(("message.tool_calls or []", "(message.tool_calls or []) | reverse")), "parallel_tool_calls", "no"),
+        (changed(("{{ message.content or '' }}", "{{ (message.content if message.role != 'tool') or '' }}")),
+         "tool_results", "no"),
+        (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.tool_call_id or '' }}|>")),
+         "tool_call_ids", "yes"),
+        (changed(("{% for message in messages %}", "{% for message in messages if message.role != 'system' %}")),
+         "system", "no"),
+        (changed(("{% for message in messages %}", "{% for message in messages %}{% if message.role == 'system' %}"
+                  "{{ raise_exception('no system role') }}{% endif %}")), "system", "error"),
+        (changed(("{{ message.content or '' }}", "{{ '' + message.content }}")), "content_null", "error"),
+        (changed(("{{ message.content or '' }}", "{{ message.content }}")), "content_null", "no"),
+        (changed(("{{ message.content or '' }}",
+                  "{{ (message.content or '') if loop.last else '' + message.content }}")), "content_null", "error"),
+        (changed(("{{ message.content or '' }}", "{{ message.content }}")), "content_empty", "yes"),
+        (changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
+         "content_empty", "no"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), "arguments_string", "no"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), "arguments_object", "yes"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments %}")), "arguments_object", "no"),
+        (changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}")), "arguments_object", "error"),
+        (changed((EITHER_FORM, "{% set arguments = call.function.arguments %}")), "arguments_string", "yes"),
+        (changed(("{% if message.reasoning_content %}", "{% if message.reasoning_content and not loop.last %}")),
+         "reasoning", "no"),
+    ],
+)  # fmt: skip
+def test_a_capability_is_what_rendering_shows(template: str, capability: str, answer: str) -> None:
+    assert answers(inspect_template(template))[capability] == answer
+
+
+def test_an_error_tells_the_message_and_the_line() -> None:
+    answer = inspect_template(
+        "\n{% if tools %}\n{{ raise_exception('no tools here') }}{% endif %}" + PLAIN
+    ).capabilities
+    assert (answer["tools"].line, "no tools here" in answer["tools"].evidence) == (3, True)
+
+
+def test_a_call_is_found_in_whatever_shape_shows_it() -> None:
+    picky = changed(
+        ("message.tool_calls or []", "(message.tool_calls if message.content is none) or []"),
+        (EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"),
+    )
+    report = inspect_template(picky)
+    assert report.profile.shape == TurnShape(content="null", arguments="string")
+    assert (report.format.name, report.format.confidence) == ("json", "verified")
+    assert report.capabilities["tool_calls"].evidence.startswith("a call is rendered with content null, arguments as")
+
+
+def test_an_argument_form_that_appears_but_reads_as_another_call_is_no() -> None:
+    spliced = changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson | replace('\\\\', '') %}"))
+    report = inspect_template(spliced)
+    assert (answers(report)["arguments_string"], codes(report)) == ("no", ["TF016", "TF026"])
+    assert "does not read back" in report.capabilities["arguments_string"].evidence
+
+
+def test_shapes_begin_with_the_plain_one_and_never_repeat() -> None:
+    all_shapes = list(shapes())
+    assert all_shapes[0] == TurnShape()
+    assert len(all_shapes) == len(set(all_shapes))
+
+
+def test_messages_printed_as_they_are_render_no_call() -> None:
+    report = inspect_template("{{ messages }}{{ tools }}")
+    assert (answers(report)["tool_calls"], answers(report)["tools"]) == ("no", "yes")
+
+
+def test_a_region_is_cut_where_the_calls_are() -> None:
+    renders = Renders(ChatTemplate(TEMPLATE))
+    region = renders.calls(TurnShape(), SINGLE, TOOLS)
+    assert isinstance(region, Region)
+    assert region.text == formats.write("json", SINGLE) + "\n"
+    assert region.before + region.text + region.after == renders.text(conversation(TurnShape(), SINGLE), TOOLS)
+
+
+def test_a_region_is_not_cut_inside_a_marker() -> None:
+    source = changed(("{{ message.content or '' }}", "{{ '<text>' + message.content if message.content else '' }}"))
+    region = Renders(ChatTemplate(source)).calls(TurnShape(), SINGLE, TOOLS)
+    assert isinstance(region, Region)
+    assert region.text.startswith("<tool_call>")
+
+
+# --- the format
+
+
+def test_every_format_is_verified_on_what_its_own_writer_writes() -> None:
+    for format in formats.FORMATS:
+        assert own_markers(format), format.name
+
+
+def test_what_the_directory_declares_goes_first(tmp_path: Path) -> None:
+    report = directory(tmp_path, tokenizer_config={"tool_parser_type": "glm47"})
+    assert (report.format.name, report.format.confidence) == ("glm4", "declared")
+    assert [evidence.source for evidence in report.format.evidence] == ["declared", "verified", "signature"]
+    assert codes(report) == ["TF022"]
+
+
+def test_servers_that_read_arguments_are_named_where_objects_are_wanted_alone() -> None:
+    only = {"objects": "function.arguments | tojson", "strings": "function.arguments | tojson | tojson"}
+    # As text it is encoded twice; as an object it comes out as text, where text is printed as it is.
+    only["strings"] = "(function.arguments if function.arguments is string else function.arguments | tojson | tojson)"
+    for wanted, printed in only.items():
+        text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
+        (finding,) = [one for one in inspect_template(text).findings if one.code in ("TF014", "TF015", "TF016")]
+        assert finding.fix.startswith(f"Pass arguments as {wanted}; toolfmt's render does it for you")
+        assert ("and so do vLLM's and SGLang's chat endpoints" in finding.fix) is (wanted == "objects")
+
+
+def test_a_declaration_that_agrees_is_no_finding(tmp_path: Path) -> None:
+    report = directory(tmp_path, tokenizer_config={"tool_parser_type": "json_tools"})
+    assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
+
+
+def test_a_declared_parser_that_nobody_knows_is_a_finding_and_no_decision(tmp_path: Path) -> None:
+    report = directory(tmp_path, tokenizer_config={"tool_parser_type": "not_a_parser"})
+    assert (report.format.name, report.format.confidence, codes(report)) == ("json", "verified", ["TF023"])
+
+
+def test_a_declared_name_means_what_its_runtime_means() -> None:
+    declared = declarations({"tool_parser_type": "pythonic"}, {})
+    assert [format.name for format in declared[0].formats] == ["lfm2"]
+
+
+def test_a_response_template_declares_by_its_opener(tmp_path: Path) -> None:
+    fields = {"tool_calls": {"open": "<tool_call>", "close": "</tool_call>", "content": "json"}}
+    report = directory(tmp_path, tokenizer_config={"response_template": {"fields": fields}})
+    assert (report.format.name, report.format.confidence) == ("json", "declared")
+
+
+@pytest.mark.parametrize("value", [None, 3, [], {"fields": 1}, {"fields": {"tool_calls": []}}])
+def test_declarations_of_other_types_are_none(value: Any) -> None:
+    assert declarations({"tool_parser_type": value, "response_template": value}, {"tool_parser": value}) == ()
+
+
+def test_a_call_that_no_format_reads_is_none_whatever_else_says() -> None:
+    report = inspect_template(UNKNOWN_CALLS + "{# <arg_key> #}", model_type="qwen3")
+    assert (report.format.name, report.format.confidence, codes(report)) == (None, "none", ["TF025"])
+    assert report.runtimes == {}
+
+
+def test_without_calls_a_signature_decides_and_comments_do_not_count() -> None:
+    source = "{# <start_function_call> #}" + TOOLS_PART + "{% if tools %}Use <arg_key>.{% endif %}" + PLAIN
+    report = inspect_template(source, model_type="qwen3")
+    assert (report.format.name, report.format.confidence) == ("glm4", "signature")
+    assert codes(report) == ["TF013", "TF038"]
+
+
+def test_without_a_signature_the_model_type_decides() -> None:
+    report = inspect_template(PLAIN, model_type="glm4_moe")
+    assert (report.format.name, report.format.confidence) == ("glm4", "model-type")
+
+
+def test_the_model_type_inside_a_multimodal_one_counts(tmp_path: Path) -> None:
+    report = directory(tmp_path, PLAIN, config={"model_type": "llava_like", "text_config": {"model_type": "glm4_moe"}})
+    assert (report.format.name, report.format.confidence) == ("glm4", "model-type")
+
+
+def test_where_nothing_tells_the_default_is_told_as_such() -> None:
+    report = inspect_template(PLAIN, model_type="nobody_knows")
+    assert (report.format.name, report.format.confidence) == (default_format().name, "default")
+    assert (report.strategy, codes(report)) == ("prompt", ["TF038"])
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ({}, None),
+        ({"model_type": "qwen3"}, "json"),
+        ({"model_type": "nobody_knows"}, None),
+        ({"tool_parser_type": "qwen3_xml"}, "xml_function"),
+        ({"tool_parser_type": "not_a_parser"}, None),
+        ({"template": TEMPLATE}, "json"),
+        ({"template": TEMPLATE, "model_type": "glm4_moe"}, "json"),
+        ({"template": TEMPLATE, "tool_parser_type": "glm47"}, "glm4"),
+        ({"template": UNKNOWN_CALLS, "model_type": "qwen3"}, None),
+        ({"template": PLAIN, "model_type": "qwen3"}, "json"),
+        ({"template": PLAIN}, None),
+        ({"template": "{% broken <arg_key>"}, "glm4"),
+        ({"template": "{{ messages }}", "model_type": "qwen3"}, "json"),
+    ],
+)
+def test_inference_from_parts_has_the_same_order_and_no_default(told: dict[str, str], name: str | None) -> None:
+    found = infer(**told)
+    assert (None if found is None else found.name) == name
+
+
+@pytest.mark.parametrize("name", ["template", "tool_parser_type", "model_type"])
+def test_inference_takes_strings_alone(name: str) -> None:
+    given: dict[str, Any] = {name: 3}
+    with pytest.raises(TypeError, match=f"^{name} is a string, not of type int$"):
+        infer(**given)
+
+
+def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -> None:
+    """And before both what the format writes as the template renders it."""
+    typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
+    readings = [
+        decision.ReadBack(format, TurnShape(), (), variant) for format, variant in ((typed, None), (signed, None))
+    ]
+    ranks = [decision._rank(reading, (signed,), (typed,)) for reading in readings]
+    assert ranks[0] > ranks[1]
+    assert decision._rank(replace(readings[1], variant=""), (), ()) > ranks[0]
+
+
+def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = tuple(
+        replace(format, model_types=("shared",)) if format.name in ("glm4", "gemma") else format
+        for format in formats.FORMATS
+    )
+    monkeypatch.setattr(decision, "formats", lambda: both)
+    assert inspect_template(PLAIN, model_type="shared").format.confidence == "default"
+    assert codes(inspect_template(TEMPLATE, model_type="shared")) == []
+
+
+def test_a_verified_format_that_only_needs_an_unescaped_quote_is_named_with_the_values() -> None:
+    unescaped = changed(
+        (EITHER_FORM, "{% set arguments = '{\"' + (call.function.arguments.keys() | first or 'none') + '\": \"' "
+         "+ (call.function.arguments.values() | first) | string + '\"}' %}"),
+    )  # fmt: skip
+    report = inspect_template(unescaped)
+    assert (report.format.name, report.format.confidence) == ("json", "signature")
+    message = next(finding.message for finding in report.findings if "nasty strings" in finding.message)
+    assert json.dumps(NASTY_STRINGS[0], ensure_ascii=False) in message
+
+
+# --- findings: each has a template that shows it
+
+
+BROKEN = "{% for message in messages %}"
+LISTED_CALLS = changed(
+    ("{% for call in message.tool_calls or [] %}" + EITHER_FORM + CALL + "\n{% endfor %}",
+     "{% if message.tool_calls %}<tool_call>\n{{ message.tool_calls | tojson(indent=2) }}\n</tool_call>{% endif %}"),
+)  # fmt: skip
+FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "TF002": (BROKEN, {}),
+    "TF003": ("{{ raise_exception('never') }}", {}),
+    "TF004": ("{{ strftime_now('%d') }}" + TEMPLATE, {}),
+    "TF005": ("{{ bos_token + '' }}" + TEMPLATE, {"tokenizer_config": {"eos_token": "</s>"}}),
+    "TF006": (TEMPLATE, {"tokenizer_config": {"eos_token": 1}}),
+    "TF007": ("{{ 'a' * 10 ** 10 }}" + TEMPLATE, {}),
+    "TF010": (changed(("{% if tools %}", "{% if tools is not none %}")), {}),
+    "TF011": ("{% if tools and not messages %}{{ tools }}{% endif %}" + PLAIN, {}),
+    "TF012": (PLAIN, {}),
+    "TF013": (TOOLS_PART + PLAIN, {}),
+    "TF014": (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), {}),
+    "TF015": (changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}")), {}),
+    "TF016": (
+        changed((EITHER_FORM, "{% set arguments = dict(call.function.arguments.items()) | tojson %}")),
+        {},
+    ),
+    "TF017": (changed(("{{ message.content or '' }}", "{{ '' + message.content }}")), {}),
+    "TF018": (changed(("{{ message.content or '' }}", "{{ message.content }}")), {}),
+    "TF019": (changed(("message.tool_calls or []", "(message.tool_calls or [])[:1]")), {}),
+    "TF020": (
+        changed(("{% for message in messages %}", "{% for message in messages if message.role != 'tool' %}")),
+        {},
+    ),
+    "TF021": (TEMPLATE, {"tokenizer_config": {"chat_template": PLAIN}}),
+    "TF022": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "glm47"}}),
+    "TF023": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "not_a_parser"}}),
+    "TF024": (TEMPLATE, {"config": {"model_type": "glm4_moe"}}),
+    "TF025": (UNKNOWN_CALLS, {}),
+    "TF026": (
+        changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson | replace('null', 'nil') %}")),
+        {},
+    ),
+    "TF027": (
+        changed(("{% for message in messages %}", "{% for message in messages if message.role != 'system' %}")),
+        {},
+    ),
+    "TF028": (
+        changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
+        {},
+    ),
+    "TF050": (
+        changed(
+            ("{% if message.reasoning_content %}", "{% if message.reasoning_content and loop.last %}"),
+            ("k>\n{%", "k>{%"),
+        ),
+        {},
+    ),
+    "TF051": (TEMPLATE, {}),  # the generation prompt has a line end behind `<think>`, the history has none
+    "TF052": (TEMPLATE + "{{ messages[0].items }}", {}),
+    "TF053": (changed(("call.function.arguments | tojson", "call.function.arguments | tojson(sort_keys=True)")), {}),
+    "TF055": (TEMPLATE, {}),
+    "TF056": (changed(("message.content or ''", "(message.content or '').split('</think>')[-1]")), {}),
+    "TF057": ("You are a very helpful assistant.\n" + TEMPLATE, {}),
+    "TF009": (changed(("message.tool_calls or []", "message.tool_calls")), {}),
+    "TF029": (changed(("{{ call.function.name }}", "{{ call.id.split(':')[0].split('.')[-1] }}")), {}),
+    "TF030": (changed(("{{ message.content or '' }}", "{{ (message.content or '') if not message.tool_calls }}")), {}),
+    "TF031": (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.name }}|>")), {}),
+    "TF032": (changed(("message.tool_calls or []", "(message.tool_calls if tools) or []")), {}),
+    "TF033": (changed(("message.reasoning_content %}", "message.reasoning_content and loop.last %}")), {}),
+    "TF034": (refusing("message.role == 'user' and not loop.first and loop.previtem.role == 'user'"), {}),
+    "TF035": (refusing("message.role == 'system' and not loop.first"), {}),
+    "TF036": (refusing("message.role == 'developer'"), {}),
+    "TF037": (TEMPLATE, {}),
+    "TF038": (changed(("{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}", "")), {}),
+    "TF039": (
+        changed(("{% for message in messages %}", "{% set _ = messages.append(1) %}{% for message in messages %}")),
+        {},
+    ),
+    "TF060": (None, {"chat_template": {"chat_template": TEMPLATE}}),
+    "TF061": ("{# Not as [TOOL_CALLS] does it. #}" + TEMPLATE, {}),
+    "TF062": (TEMPLATE, {}),
+    "TF063": (LISTED_CALLS, {}),
+    "TF064": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "hermes"}}),
+    "TF040": (changed(("{{ tool | tojson }}", "{{ tool.function.name }}: {{ tool.function.description }}")), {}),
+    "TF041": (
+        changed(
+            ("{{ tool | tojson }}", "{% for p in tool.function.parameters.properties.values() %}{{ '' + p.type }}"
+             "{% endfor %}{{ tool | tojson }}")
+        ),
+        {},
+    ),
+    "TF042": ("{% if functions %}{{ functions }}{% endif %}" + PLAIN, {}),
+    "TF043": (
+        changed(
+            ("<tool_call>\n{", "{% if style == 'glm' %}<tool_call>{{ call.function.name }}{% for k, v in "
+             "call.function.arguments.items() %}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value>{% endfor %}"
+             "</tool_call>{% else %}<tool_call>\n{"),
+            ("}\n</tool_call>", "}\n</tool_call>{% endif %}"),
+        ),
+        {},
+    ),
+    "TF044": (changed(("{{ tool | tojson }}", '"about": "{{ tool.function.description }}"{{ tool | tojson }}')), {}),
+}  # fmt: skip
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("code", FINDINGS)
+def test_a_finding_is_found(code: str, tmp_path: Path) -> None:
+    template, files = FINDINGS[code]
+    report = directory(tmp_path, template, **files)
+    found = (*report.findings, *report.notes)
+    assert code in [finding.code for finding in found]
+    for finding in found:
+        assert finding.message.endswith((".", "…"))
+        assert finding.fix.endswith(".")
+        assert "\n" not in finding.message
+
+
+@pytest.mark.parametrize(
+    ("template", "fix"),
+    [
+        (
+            "{% for m in messages %}<|{{ m.role }}|>{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}",
+            (SEND_TEXT_PARTS, "warning", "render"),
+        ),
+        (
+            "{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}",
+            ("Use another template for plain chat.", "error", ""),
+        ),
+    ],
+)
+def test_a_question_that_does_not_come_out_is_an_error_unless_render_heals_it(
+    template: str, fix: tuple[str, str, str]
+) -> None:
+    found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
+    what = "The text of a single user message, given as a string, is not in the prompt: the prompt is '<|user|>'."
+    assert [(one.message, one.fix, one.severity, one.healed_by) for one in found] == [(what, *fix)]
+
+
+def test_renders_of_a_template_that_takes_parts_only_hand_over_parts() -> None:
+    parts = "{% for m in messages %}{% for part in m.content %}{{ part.text }}{% endfor %}{% endfor %}"
+    renders = Renders(ChatTemplate(parts))
+    assert needs_parts(renders)
+    renders.content_as_parts = True
+    asked = user()
+    for alike in (renders, renders.given({"x": True}), renders.bare(), renders.anew()):
+        assert alike.text(asked) == USER
+    assert renders.unchanged_content().text(asked) == ""
+
+
+def test_what_no_question_can_carry_is_not_advised() -> None:
+    report = inspect_template("{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}")
+    assert codes(report) == ["TF003", "TF038"]
+    fixes = [note.fix for note in report.notes if note.code == "TF012"]
+    assert fixes == ["Use another template for chat: what is described in words does not reach the prompt either."]
+
+
+def test_a_template_without_calls_is_not_said_to_render_one_beside_null() -> None:
+    answer = inspect_template("{% for m in messages %}{{ m.content or '' }}{% endfor %}").capabilities["content_null"]
+    assert answer.evidence == "a turn with a call and null content is rendered, without the call"
+
+
+def test_a_directory_without_a_template_is_a_finding(tmp_path: Path) -> None:
+    report = directory(tmp_path, None, config={"model_type": "qwen3"})
+    assert (codes(report), report.template, report.strategy) == (["TF001"], None, "prompt")
+    assert (report.format.name, report.format.confidence) == ("json", "model-type")
+
+
+def test_named_templates_are_a_finding_and_the_one_for_tools_is_probed(tmp_path: Path) -> None:
+    named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": TEMPLATE}]
+    report = directory(tmp_path, None, tokenizer_config={"chat_template": named, "eos_token": "</s>"})
+    assert report.template is not None
+    assert (report.template.name, report.strategy, codes(report)) == ("tool_use", "template", ["TF021"])
+
+
+def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone(tmp_path: Path) -> None:
+    bare = "{% for tool in tools %}{{ tool.name + ':' }}{% endfor %}" + PLAIN
+    named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": bare}]
+    report = directory(tmp_path, None, tokenizer_config={"chat_template": named})
+    told = next(finding.message for finding in report.findings if finding.code == "TF003")
+    assert told.startswith("The template refuses a single user message with tools: it wants `name`, which is not there")
+
+
+def test_every_finding_has_a_test_and_a_page() -> None:
+    tests = "".join(path.read_text("utf-8") for path in sorted(Path(__file__).parents[1].rglob("test_*.py")))
+    codes = [checks.code(check) for check in checks.CHECKS]
+    assert codes == sorted(set(codes))
+    assert [code for code in codes if f'"{code}"' not in tests] == []
+    for check in checks.CHECKS:
+        page = checks.explain(checks.code(check))
+        assert page == checks.explain(checks.name(check).upper())
+        assert page.startswith(f"# {checks.code(check)} {checks.name(check)}\n")
+        assert "What to do: " in page
+        assert "Example: " in page
+
+
+@pytest.mark.parametrize("check", checks.CHECKS, ids=checks.code)
+def test_nothing_of_a_finding_is_left_to_fill_in(check: ModuleType) -> None:
+    """What `toolfmt new-finding` leaves to a person: each line says what belongs there."""
+    assert check.__file__ is not None
+    tests = sorted(Path(__file__).parent.glob(f"test_{checks.code(check).lower()}_*.py"))
+    check_filled(checks.code(check), [Path(check.__file__), *tests])
+
+
+def test_an_unknown_code_names_the_nearest() -> None:
+    with pytest.raises(checks.UnknownCode, match=r"no finding is called 'TF112'; did you mean .*TF012"):
+        checks.explain("TF112")
+
+
+# --- nothing escapes, nothing is named
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        BROKEN,
+        "{{ 1 / 0 }}",
+        "{{ messages[7].content.x.y }}",
+        "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+        "{{ raise_exception('no') }}",
+        "{{ tools[0].function.name }}{{ messages | tojson }}",
+        "{{ messages }}",
+        "{{ [1] | tojson(indent=-1) }}" + TEMPLATE,
+        "x" * 1_000_001,
+        "{% raw %}" + "{{" * 20_000 + "{% endraw %}" + TEMPLATE,
+        "<tool_call>" * 2_000 + TEMPLATE,
+    ],
+)
+def test_no_template_raises(source: str) -> None:
+    report = inspect_template(source)
+    assert list(report.capabilities) == list(CAPABILITIES)
+    json.dumps(report.to_dict())
+
+
+def test_the_same_template_gives_the_same_report() -> None:
+    assert inspect_template(UNKNOWN_CALLS) == inspect_template(UNKNOWN_CALLS)
+
+
+def test_no_module_of_the_room_names_a_format() -> None:
+    room = Path(decision.__file__).parent.parent
+    assert not (room / "__init__.py").exists()
+    # What other runtimes call their parsers, which is data about them: some of the names are spelt like formats.
+    names = ("parser_inference", "parser_choice", "reasoning_choice", "registries")
+    others = {room / "runtimes" / f"{name}.py" for name in names}
+    for path in sorted({*room.rglob("*.py")} - others):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+        assert constants & set(formats.names()) == set(), path.name
+
+
+def test_a_list_of_roles_is_no_reading_of_tools() -> None:
+    template = '{% for m in messages %}{% if m.role in ["tools"] %}{% endif %}{{ m.content }}{% endfor %}'
+    found = {note.code for note in inspect_template(template).notes}
+    assert "TF012" in found
+    assert "TF011" not in found

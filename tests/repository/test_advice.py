@@ -1,0 +1,125 @@
+"""The pages that tell what to do: every finding has its place in the decision tree, commands can be typed as they
+stand, links lead to headings that are there, and the pictures show what toolfmt does now."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from pages import command_lines, run, text_of
+
+from documentation.concept_pictures import FOLDER, PICTURES
+from toolfmt.inspect import checks
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+TREE = DOCS / "tools_do_not_work.md"
+WORDS = [
+    page
+    for page in (
+        *(
+            DOCS / f"{name}.md"
+            for name in ("index", "first_steps", "choose_settings", "publish_a_model", "field_guide")
+        ),
+        TREE,
+        *sorted((DOCS / "concepts").glob("*.md")),
+    )
+    if page.exists()
+]
+_WITH_COPY = r"<!-- output with COPY of: (.*?) -->\n```\w+\n(.*?)```\n"
+CODES = [checks.code(check) for check in checks.CHECKS]
+
+
+def _anchor(heading: str) -> str:
+    """What code hosts and mkdocs call a heading."""
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())
+
+
+def _headings(page: Path) -> set[str]:
+    outside = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
+    return {_anchor(heading) for heading in re.findall(r"^#+ (.*)$", outside, re.MULTILINE)}
+
+
+def _linked() -> list[tuple[str, str]]:
+    """The findings of the decision tree: what a link says, and where it leads."""
+    text = text_of(TREE)
+    return re.findall(r"\[(TF\d{3})\]\(reference/findings/(TF\d{3})\.md\)", text)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_finding_stands_where_a_person_looks_for_it(code: str) -> None:
+    row = f"| [{code}](reference/findings/{code}.md) | what it is | what to do |"
+    assert (code, code) in _linked(), f"add a row to docs/{TREE.name} below what a person sees of it: {row}"
+
+
+def test_links_to_findings_lead_to_findings_that_are_there() -> None:
+    assert {code for pair in _linked() for code in pair} == set(CODES)
+    assert [pair for pair in _linked() if pair[0] != pair[1]] == []
+
+
+@pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
+def test_codes_are_those_of_findings(page: Path) -> None:
+    assert set(re.findall(r"\bTF\d{3}\b", text_of(page))) <= set(CODES)
+
+
+@pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
+def test_what_commands_are_given_of_the_repository_is_there(page: Path) -> None:
+    places = [
+        word
+        for line in command_lines(text_of(page))
+        for word in line.split()
+        if word.startswith(("corpus/", "examples/"))
+    ]
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
+def test_links_to_headings_lead_to_one(page: Path) -> None:
+    for file, anchor in re.findall(r"\]\(([^)#:]*)#([^)]*)\)", text_of(page)):
+        target = (page.parent / file) if file else page
+        assert anchor in _headings(target), f"{page.name}: {file}#{anchor}"
+
+
+@pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
+def test_pictures_are_there_and_are_told_in_words(page: Path) -> None:
+    for told, file in re.findall(r"!\[(.*?)\]\((.*?)\)", text_of(page), re.DOTALL):
+        assert (page.parent / file).exists(), file
+        assert len(told) > 30, f"{file}: a picture needs words for those who do not see it"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_shows_what_is(name: str) -> None:
+    made = PICTURES[name]()
+    file = FOLDER / f"{name}.svg"
+    assert made == text_of(file), "stale: python -m documentation.concept_pictures"
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_stays_within_its_edges(name: str) -> None:
+    """Of fixed-width lines the width is known; of words it is reckoned at 0.55 of their size a sign."""
+    svg = "{http://www.w3.org/2000/svg}"
+    root = ET.fromstring(text_of(FOLDER / f"{name}.svg"))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    for text in root.iter(f"{svg}text"):
+        said, size = "".join(text.itertext()), float(text.attrib["font-size"])
+        sign = 0.6 if "monospace" in text.attrib["font-family"] else 0.55
+        assert float(text.attrib["x"]) + sign * size * len(said) <= width, said
+        assert float(text.attrib["y"]) <= height, said
+
+
+@pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
+def test_what_is_written_into_a_copy_is_shown_as_it_is(page: Path, tmp_path: Path) -> None:
+    """A page says COPY where a reader names a directory of his own."""
+    for number, (command, shown) in enumerate(re.findall(_WITH_COPY, text_of(page), re.DOTALL)):
+        copy = tmp_path / str(number)
+        printed = run(command.replace("COPY", str(copy))).replace(str(copy), "COPY")
+        assert printed.split() == shown.split(), (
+            "not what it prints; blanks and line ends aside, which the width decides"
+        )
+
+
+def test_every_picture_is_shown_somewhere() -> None:
+    shown = "".join(map(text_of, WORDS))
+    assert [name for name in PICTURES if f"pictures/{name}.svg" not in shown] == []

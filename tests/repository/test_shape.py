@@ -1,0 +1,40 @@
+"""The shape of the code that new maintainers see first. To raise a limit is a decision: give the reason in its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("package", "most"),
+    [
+        ("toolfmt", 16),  # httpx has 18, click 17
+        ("toolfmt/inspect", 15),  # seven packages, and the modules that use them
+        ("toolfmt/render", 9),  # three packages, and the steps from a request to a prompt
+        ("toolfmt/templates", 4),  # three packages
+        ("toolfmt/model", 8),  # the sandbox, and what programs import
+    ],
+)
+def test_a_package_has_few_entries(package: str, most: int) -> None:
+    entries = [path.name for path in (ROOT / package).iterdir() if path.suffix == ".py" or any(path.rglob("*.py"))]
+    assert len(entries) <= most, sorted(entries)
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150  # it is read to the end
+
+
+def test_the_architecture_page_names_modules_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z\d_/.-]+\.py)`", text))
+    folders = ("toolfmt", "tests", "benchmarks", "docs", "documentation", "examples", "scripts")
+    modules = ["/" + path.relative_to(ROOT).as_posix() for name in folders for path in (ROOT / name).rglob("*.py")]
+    missing = {name for name in named if not any(module.endswith("/" + name) for module in modules)}
+    assert len(named) > 100
+    assert missing == set()

@@ -1,0 +1,157 @@
+"""Parsers as others write them, each with one fault: what the fuzz kit is tried on (`test_fuzzing.py`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from toolfmt.formats import Parser
+
+
+class _Told:
+    """Our own parser, whose events are told as dicts without offsets."""
+
+    def __init__(self, tools: Any) -> None:
+        self._parser = Parser("json", tools=tools)
+
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        return [_without_places(event.to_dict()) for event in self._parser.feed(text)]
+
+    def finish(self) -> list[dict[str, Any]]:
+        return [_without_places(event.to_dict()) for event in self._parser.finish()]
+
+
+def _without_places(event: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in event.items() if key != "span"}
+
+
+def sound(tools: Any = None) -> _Told:
+    """No fault."""
+    return _Told(tools)
+
+
+class _Forgets(_Told):
+    """What ends with the first sign of a marker is lost."""
+
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        return super().feed(text[:-1] if text.endswith("<") else text)
+
+
+def forgets(tools: Any = None) -> _Told:
+    """Loses a sign at the end of a piece."""
+    return _Forgets(tools)
+
+
+class _Hangs(_Told):
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        if "</tool_call>" in text:
+            time.sleep(60)
+        return super().feed(text)
+
+
+def hangs(tools: Any = None) -> _Told:
+    """Never comes back from a closer."""
+    return _Hangs(tools)
+
+
+class _Dies(_Told):
+    def feed(self, text: str) -> list[dict[str, Any]]:
+        if "</tool_call>" in text:
+            os._exit(3)
+        return super().feed(text)
+
+
+def dies(tools: Any = None) -> _Told:
+    """Takes the process with it."""
+    return _Dies(tools)
+
+
+def no_parser(tools: Any = None) -> list[Any]:
+    """Makes neither of the two shapes."""
+    return []
+
+
+def without_tools() -> _Told:
+    """Takes nothing, where the tools are given to a factory."""
+    return _Told(None)
+
+
+def raises(tools: Any = None) -> _Told:
+    """Makes none."""
+    raise KeyError("a vocabulary")
+
+
+def raises_with_tools(tools: Any = None) -> _Told:
+    """Makes one only for a request without tools."""
+    if tools:
+        raise KeyError("a schema")
+    return _Told(None)
+
+
+def no_message(tools: Any = None) -> Any:
+    """Reads whole answers, and returns a text."""
+    return lambda text: text
+
+
+def no_events(tools: Any = None) -> Any:
+    """Streams, and returns texts."""
+    return type("Texts", (), {"feed": lambda self, text: [text], "finish": lambda self: []})()
+
+
+def blind(tools: Any = None) -> Any:
+    """Sees no call at all."""
+    return lambda text: {"content": text}
+
+
+def forks(tools: Any) -> Any:
+    """A child that lives on, holds every pipe of the process, and is told in the content."""
+
+    def read(text: str) -> dict[str, Any]:
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        if text == "die":
+            os._exit(3)
+        return {"content": str(child), "tool_calls": []}
+
+    return read
+
+
+def twice(tools: Any) -> Any:
+    """Two processes come back of one reading."""
+
+    def read(text: str) -> dict[str, Any]:
+        os.fork()
+        return {"content": text, "tool_calls": []}
+
+    return read
+
+
+def reads_input(tools: Any) -> Any:
+    return lambda text: {"content": text + sys.stdin.readline(), "tool_calls": []}
+
+
+def floods(tools: Any) -> Any:
+    return lambda text: {"content": text * 10**7, "tool_calls": []}
+
+
+def raises_at_every_text(tools: Any = None) -> Any:
+    """Makes a parser, which then raises."""
+    return lambda text: {"content": text[-1:0:0]}
+
+
+def interrupts(tools: Any) -> Any:
+    def read(text: str) -> Any:
+        raise KeyboardInterrupt
+
+    return read
+
+
+def misnames_formats(tools: Any) -> Any:
+    return sound(tools)
+
+
+misnames_formats.formats = 5  # type: ignore[attr-defined]  # as somebody may write it

@@ -1,0 +1,689 @@
+"""`toolfmt fuzz`: faults are found, told apart, made smaller and told; what hangs or dies is a fault of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import first_closer
+import naive_parsers
+import pytest
+from click.testing import CliRunner, Result
+
+from toolfmt.cli.commands import main
+from toolfmt.errors import ToolfmtError
+from toolfmt.formats import FORMATS, Parser, get
+from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.corpus import read as read_cases
+from toolfmt.testing.drawing import (
+    GeneratedOutput,
+    Recipe,
+    cut_at,
+    draw_answer,
+    draw_pieces,
+    draw_recipe,
+    marks_covered,
+    written,
+)
+from toolfmt.testing.fuzzing import Fuzz
+from toolfmt.testing.peers import for_vllm
+from toolfmt.testing.shrinking import Shrinker, size_of
+from toolfmt.testing.targets import CommandTarget, InProcessTarget, Local, target
+from toolfmt.testing.told import ParserOutcome
+from toolfmt.testing.trying import broken_by
+from toolfmt.testing.usable import check_usable
+
+SUPPORT = Path(__file__).parents[1] / "support"
+NOW: Any = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"}).invoke(main, ["fuzz", *arguments], prog_name="toolfmt")
+
+
+def searched(make_parser: Any, format: str, answers: int, seed: int = 0) -> Fuzz:
+    search = Fuzz(Local(make_parser), (format,), seed)
+    for _ in search.run(answers=answers):
+        pass
+    return search
+
+
+def kinds(search: Fuzz) -> set[tuple[str, str]]:
+    return {(fault.law, fault.kind) for fault in search.faults.values()}
+
+
+@pytest.mark.sample(5)
+@pytest.mark.every(3)
+@pytest.mark.parametrize("format", [format.name for format in FORMATS])
+def test_our_own_parsers_keep_the_laws(format: str) -> None:
+    search = Fuzz(
+        Local(lambda tools: Parser(format, tools=tools)), (format,), variants={format: ("", *get(format).variants)}
+    )
+    for _ in search.run(answers=40):
+        pass
+    assert {str(fault.broken) for fault in search.faults.values()} == set()
+    assert search.streams
+
+
+def test_a_sound_parser_without_offsets_shows_no_fault() -> None:
+    search = searched(naive_parsers.sound, "json", 150)
+    assert kinds(search) == set()
+    assert search.streams and search.coverage == {"in calls": (2, 2), "in strings": (2, 2), "cut": (2, 2)}
+
+
+def test_faults_are_told_apart_and_made_smaller() -> None:
+    search = searched(first_closer.parser, "json", 250)
+    told = {(fault.law, fault.kind): fault for fault in search.faults.values()}
+    assert not search.streams
+    assert ("never-raises", "JSONDecodeError in first_closer.py:read") in told
+    assert ("prose", "a call is told that is none") in told
+    raised = told["never-raises", "JSONDecodeError in first_closer.py:read"]
+    assert raised.times > 5
+    assert raised.answer.text == "<tool_call></tool_call>"
+    written_call = told["never-raises", "JSONDecodeError in first_closer.py:read, of a call as it is written"]
+    one_string = r'<tool_call>\n\{"name": "[\w-]+", "arguments": \{"\w+": "</tool_call>"\}\}\n</tool_call>'
+    assert re.fullmatch(one_string, written_call.answer.text)
+    prose = told["prose", "a call is told that is none"]
+    assert prose.answer.text.count(". ") == 0
+    assert [tool["function"]["name"] for tool in prose.answer.tools or ()] == ["get_weather"]
+    assert len(raised.answer.tools or ()) == 1
+
+
+def test_a_fault_of_chunking_tells_the_two_pieces() -> None:
+    search = searched(naive_parsers.forgets, "json", 60)
+    assert {law for law, _ in kinds(search)} == {"chunking"}
+    shown = [fault.to_dict() for fault in search.faults.values()]
+    assert all(len(one["pieces"]) == 2 and one["pieces"][0].endswith("<") for one in shown)
+    assert all("".join(one["pieces"]) == one["text"] for one in shown)
+    assert all(one["came"] != one["should"] for one in shown)
+
+
+def test_the_same_seed_gives_the_same_faults() -> None:
+    first, again, other = (searched(first_closer.parser, "json", 120, seed).to_dict() for seed in (5, 5, 6))
+    for found in (first, again, other):
+        found.pop("seconds")
+        for fault in found["faults"]:
+            fault.pop("seconds")
+    assert first == again
+    assert first != other
+
+
+def test_a_fault_is_a_case_that_the_corpus_reads(tmp_path: Path) -> None:
+    search = searched(first_closer.parser, "json", 250)
+    (tmp_path / "json").mkdir()
+    for fault in search.faults.values():
+        file = tmp_path / "json" / "single.txt"
+        file.write_text(fault.case(), encoding="utf-8")
+        (case,) = read_cases(file)
+        assert (case.text, case.tools, case.title) == (
+            fault.answer.text,
+            fault.answer.tools,
+            f"{fault.law}: {fault.kind}",
+        )
+
+
+def test_what_is_shrunk_is_written_again() -> None:
+    """A parser that loses every call with a line feed in a string: one call with one such string is left."""
+
+    def make_parser(tools: Any) -> Any:
+        def read(text: str) -> dict[str, Any]:
+            parser = Parser("json", tools=tools)
+            told = ParserOutcome((*parser.feed(text), *parser.finish()))
+            kept = [{"function": {"name": n, "arguments": a}} for n, a in told.calls if r"\n" not in a]
+            return {"content": told.content, "tool_calls": kept}
+
+        return read
+
+    search = searched(make_parser, "json", 80)
+    lost = next(fault for fault in search.faults.values() if fault.kind == "every call is lost")
+    ((_, arguments),) = lost.answer.expected.calls if lost.answer.expected else ()
+    assert json.dumps(arguments).count(r"\n") == 1
+    assert len(json.dumps(arguments)) < 30
+    assert (lost.answer.recipe or Recipe("", (), None)).before == ""
+
+
+def test_the_tool_that_is_called_stays_with_what_it_is_given() -> None:
+    properties = {key: {"type": "string"} for key in ("s", "t")}
+    tools = [{"function": {"name": name, "parameters": {"properties": properties}}} for name in ("f", "other")]
+    answer = written(Recipe("json", (("f", {"s": "x"}),), tuple(tools), before="Hi."))
+
+    def make_parser(tools: Any) -> Any:
+        return lambda text: {"content": "Hi.", "tool_calls": [] if '"s"' in text else [{"name": "f", "arguments": {}}]}
+
+    smaller, broken = Shrinker(Local(make_parser), ("round-trip", "every call is lost")).shrink(answer, None)
+    assert smaller.tools == [{"function": {"name": "f", "parameters": {"properties": {"s": {"type": "string"}}}}}]
+    assert smaller.text == '<tool_call>\n{"name": "f", "arguments": {"s": ""}}\n</tool_call>'
+    assert broken is not None and broken.should == ["call 0 f", 'args 0 {"s": ""}']
+
+
+def test_a_fault_that_does_not_come_again_is_kept_as_it_was() -> None:
+    answer = written(draw_recipe(Random(1), "json"))
+    sound = Local(lambda tools: Parser("json", tools=tools))
+    assert Shrinker(sound, ("round-trip", "every call is lost")).shrink(answer, None) == (answer, None)
+    assert size_of(answer) > len(answer.text)
+
+
+@pytest.mark.parametrize("format", ["glm4", "gpt_oss", "lfm2"])
+def test_an_answer_is_its_pieces(format: str) -> None:
+    for number in range(60):
+        chance = Random(number)
+        answer = draw_answer(chance, format)
+        pieces = draw_pieces(chance, answer.text, format)
+        assert "".join(pieces) == answer.text
+        assert all(marker in answer.text for marker, way in marks_covered(answer, pieces) if way != "in strings")
+
+
+def test_a_cut_answer_is_never_whole() -> None:
+    recipe = Recipe("json", (("now", {}),), (NOW,))
+    whole = recipe.text()
+    assert [cut_at(recipe, part).text for part in (0.0, 0.5, 0.999)] == ["", whole[: len(whole) // 2], whole[:-1]]
+
+
+def test_text_that_a_reader_drops_is_a_fault_where_it_tells_no_call() -> None:
+    half = Local(lambda tools: lambda text: {"content": text[: len(text) // 2], "tool_calls": []})
+    for kind in ("soup", "damaged"):
+        (broken,), _ = broken_by(half, GeneratedOutput(kind, "json", "abcd", None))
+        assert (broken.law, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
+
+
+def test_variants_are_drawn_where_they_are_asked_for() -> None:
+    drawn = [
+        draw_recipe(Random(number), "mistral", variants=("", *get("mistral").variants)).variant for number in range(40)
+    ]
+    assert set(drawn) == {"", *get("mistral").variants}
+    assert {draw_recipe(Random(number), "mistral").variant for number in range(40)} == {""}
+
+
+# --- targets
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of the naive parsers is looked in for modules."""
+    monkeypatch.syspath_prepend(str(SUPPORT))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("hangs", "it hangs"), ("dies", "it dies")])
+def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: None, name: str, kind: str) -> None:
+    answer = written(Recipe("json", (("now", {}),), (NOW,)))
+    with InProcessTarget(f"naive_parsers:{name}", timeout=0.7) as tried:
+        (broken,), told = broken_by(tried, answer)
+        assert (broken.law, broken.kind, told) == ("in-time", kind, None)
+        (plain,) = tried.read([["plain"]], None)
+        assert isinstance(plain, ParserOutcome) and plain.content == "plain"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
+def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -> None:
+    begun = time.monotonic()
+    with InProcessTarget("naive_parsers:forks", timeout=20) as tried:
+        first, second = (tried.read([[text]], None)[0] for text in ("live", "die"))
+    assert time.monotonic() - begun < 15
+    assert isinstance(first, ParserOutcome) and ended(int(first.content))
+    assert isinstance(second, LawBroken) and second.said == "the process ended with status 3 while it read"
+
+
+@pytest.mark.parametrize(
+    "name", ["reads_input", pytest.param("twice", marks=pytest.mark.skipif(sys.platform == "win32", reason="no fork"))]
+)
+def test_what_a_parser_does_to_its_process_harms_no_answer(elsewhere: None, name: str) -> None:
+    with InProcessTarget(f"naive_parsers:{name}", timeout=5) as tried:
+        for text in ("a", "b", "c"):
+            (told,) = tried.read([[text]], None)
+            assert isinstance(told, ParserOutcome) and told.content == text
+
+
+def test_a_parser_that_says_too_much_is_told_so(elsewhere: None) -> None:
+    with InProcessTarget("naive_parsers:floods", timeout=20) as tried:
+        (broken,) = tried.read([["ab"]], None)
+        assert isinstance(broken, LawBroken) and broken.kind == "too much is printed"
+        (told,) = tried.read([[""]], None)
+        assert isinstance(told, ParserOutcome)
+
+
+def test_whatever_a_parser_raises_is_told_as_that(elsewhere: None) -> None:
+    with InProcessTarget("naive_parsers:interrupts", timeout=5) as tried:
+        (broken,) = tried.read([["a"]], None)
+    assert isinstance(broken, LawBroken)
+    assert (broken.law, broken.kind) == ("never-raises", "KeyboardInterrupt in naive_parsers.py:read")
+
+
+def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
+    with InProcessTarget("first_closer:parser") as tried:
+        assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
+    with InProcessTarget("hermes") as tried:
+        assert (tried.formats, tried.is_toolfmt) == (("json",), True)
+
+
+@pytest.mark.parametrize(
+    ("printed", "calls", "texts"),
+    [
+        ('{"name": "now", "arguments": {}}', [("now", "{}")], False),
+        ('[{"name": "now", "arguments": "{}"}]', [("now", "{}")], False),
+        (
+            '{"name": "a", "arguments": {}}\n{"name": "b", "arguments": {"n": 1}}',
+            [("a", "{}"), ("b", '{"n": 1}')],
+            False,
+        ),
+        ("", [], False),
+        ("[]", [], False),
+        ('{"content": null, "tool_calls": [{"function": {"name": "now", "arguments": "{}"}}]}', [("now", "{}")], True),
+    ],
+)
+def test_a_command_prints_calls_or_a_message(
+    tmp_path: Path, printed: str, calls: list[tuple[str, str]], texts: bool
+) -> None:
+    file = tmp_path / "printed"
+    file.write_text(printed, encoding="utf-8")
+    with CommandTarget(["cat", str(file)]) as tried:
+        (told,) = tried.read([["anything"]], [NOW])
+    assert isinstance(told, ParserOutcome)
+    assert (told.calls, told.texts, told.streams) == (calls, texts, False)
+
+
+def test_numbers_of_a_command_are_compared_as_doubles_though_it_prints_them_as_text() -> None:
+    answer = written(Recipe("json", (("f", {"n": 2**53 + 1}),), None))
+    told = {"content": None, "tool_calls": [{"name": "f", "arguments": json.dumps({"n": 2**53})}]}
+    with CommandTarget(["echo", json.dumps(told)]) as tried:
+        assert broken_by(tried, answer)[0] == []
+
+
+def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLFMT_TOOLS", "of somebody else")
+    code = (
+        "import json, os, sys; text = sys.stdin.buffer.read().decode(); "
+        "tools = json.load(open(os.environ['TOOLFMT_TOOLS'])) if 'TOOLFMT_TOOLS' in os.environ else None; "
+        "print(json.dumps({'content': json.dumps([text, tools]), 'tool_calls': []}))"
+    )
+    with CommandTarget([sys.executable, "-c", code]) as tried:
+        ((first,), (second,)) = (tried.read([["naïve ", "格"]], tools) for tools in ([NOW], None))
+    assert isinstance(first, ParserOutcome) and isinstance(second, ParserOutcome)
+    assert json.loads(first.content) == ["naïve 格", [NOW]]
+    assert json.loads(second.content) == ["naïve 格", None]
+
+
+@pytest.mark.parametrize(
+    ("code", "law", "kind"),
+    [
+        ("print('no call here')", "shape", "no JSON"),
+        ("raise SystemExit(4)", "never-raises", "exit status 4"),
+        ("import os; os.kill(os.getpid(), 9)", "in-time", "it dies"),
+        ("import time; time.sleep(60)", "in-time", "it hangs"),
+        ("print('[3]')", "shape", "a call without a name"),
+        ("while True: print('x' * 1000)", "shape", "too much is printed"),
+    ],
+)
+def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None:
+    with CommandTarget([sys.executable, "-c", code], timeout=1.5) as tried:
+        (broken,) = tried.read([["x"]], None)
+    assert (broken.law, broken.kind) == (law, kind)  # type: ignore[union-attr]  # it is one that broke
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
+@pytest.mark.parametrize("last", ["time.sleep(60)", "print('[]')"])
+def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
+    """Whether it is ended for its time or ends by itself; and nobody waits for the pipe that its child holds."""
+    file = tmp_path / "pid"
+    child = (
+        "import subprocess, sys, time; one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    )
+    begun = time.monotonic()
+    with CommandTarget(
+        [sys.executable, "-c", f"{child}; open({str(file)!r}, 'w').write(str(one.pid)); {last}"], 2
+    ) as tried:
+        tried.read([["x"]], None)
+    assert time.monotonic() - begun < 20
+    assert ended(int(file.read_text()))
+
+
+def ended(process: int) -> bool:
+    """Whether a process ends within seconds: a killed orphan is there until somebody reaps it."""
+    for _ in range(100):
+        try:
+            os.kill(process, 0)
+            if "\nState:\tZ" in Path(f"/proc/{process}/status").read_text():
+                return True
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("nosuchformat", "'nosuchformat': neither a format nor a command; give a format (see toolfmt formats), "),
+        ("no_such_module:parser", "no_such_module:parser: cannot be loaded (ModuleNotFoundError: "),
+        ("json:nothing", "json:nothing: cannot be loaded (AttributeError: "),
+        (
+            "json:__name__",
+            "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); name a factory of json",
+        ),
+        (
+            "naive_parsers:misnames_formats",
+            "naive_parsers:misnames_formats: cannot be loaded (TypeError: its formats are 5, not a list of names of f",
+        ),
+        ("'unclosed", "'unclosed: no command (No closing quotation)"),
+        ("", "'': neither a format nor a command"),
+    ],
+)
+def test_what_is_no_target_is_told_in_one_line(elsewhere: None, given: str, told: str) -> None:
+    with pytest.raises(ToolfmtError) as raised:
+        target(given)
+    assert str(raised.value).startswith(told)
+    assert "\n" not in str(raised.value)
+
+
+# --- the command
+
+
+def test_the_command_finds_nothing_in_our_own_parser() -> None:
+    result = run("json", "--answers", "30")
+    assert result.exit_code == 0
+    first, second = result.output.splitlines()
+    assert first == "json: no fault in 30 answers of json, seed 0"
+    assert second.startswith("fed whole and in pieces; markers tried: ")
+
+
+def test_the_command_tells_a_fault_as_a_case(elsewhere: None) -> None:
+    result = run("first_closer:parser", "--answers", "20")
+    assert result.exit_code == 1
+    assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
+    assert "\n    <tool_call>" in result.output
+    assert "first_closer:parser 1.0: " in result.output.splitlines()[-2]
+    assert result.output.splitlines()[-1].startswith("whole answers only; markers tried: ")
+
+
+def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
+    result = run("first_closer:parser", "--answers", "20", "--json")
+    found = json.loads(result.output)
+    assert (result.exit_code, found["target"], found["version"]) == (1, "first_closer:parser", "1.0")
+    assert (found["answers"], found["seed"], found["formats"], found["streams"]) == (20, 0, ["json"], False)
+    assert {"law", "kind", "text", "tools", "pieces", "came", "should", "case"} <= found["faults"][0].keys()
+
+
+def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
+    result = run("json", "--seconds", "0.3", "--json")
+    assert 0.3 <= json.loads(result.output)["seconds"] < 3
+    assert re.search(
+        r" answers of json, seed 3 \([0-9,]+ answers a second\)\n",
+        run("json", "--seconds", "0.2", "--seed", "3").output,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nosuchformat"], "neither a format nor a command"),
+        (["naive_parsers:sound"], "--format NAME says which answers naive_parsers:sound reads"),
+        (["naive_parsers:sound", "--format", "nosuch"], "nosuch"),
+        (["json", "--format", "glm4"], "json is a format itself; leave --format out"),
+        (["json", "--seconds", "0"], "--seconds"),
+        (["json", "--seconds", "nan"], "'--seconds': 'nan' is not a number of seconds above 0 and up to 1,000,000"),
+        (["json", "--seconds", "inf"], "'--seconds': 'inf' is not a number"),
+        (["json", "--seconds", "1e308"], "'--seconds': '1e308' is not a number"),
+        (["json", "--timeout", "nan"], "'--timeout': 'nan' is not a number"),
+        (["json", "--timeout", "inf"], "'--timeout': 'inf' is not a number"),
+        (["json", "--timeout", "-1"], "'--timeout': '-1' is not a number"),
+        (["json", "--timeout", "soon"], "'--timeout': 'soon' is not a number"),
+        (["json", "--answers", "0"], "--answers"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str], told: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert told in result.output
+
+
+NODE = """/home/me/read.js:3
+  const value = JSON.parse(text);
+                     ^
+
+SyntaxError: Unexpected end of JSON input
+    at JSON.parse (<anonymous>)
+    at Object.<anonymous> (/home/me/read.js:3:22) {
+  code: 1
+}
+
+Node.js v20.19.5
+"""
+PYTHON = """Traceback (most recent call last):
+  File "read.py", line 3, in <module>
+    raise ValueError("Error: so")
+json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)
+"""
+JAVA = """Exception in thread "main" java.lang.IllegalStateException: no
+\tat Read.main(Read.java:3)
+Caused by: com.x.ParseException: Expected ':' at 4
+\t... 3 more
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "line"),
+    [
+        (NODE, "SyntaxError", "SyntaxError: Unexpected end of JSON input"),
+        (NODE.replace("SyntaxError: U", "TypeError [ERR_X]: U"), "TypeError", "TypeError [ERR_X]: Unexpected end of"),
+        (PYTHON, "JSONDecodeError", "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
+        ("Traceback\nAssertionError\n", "AssertionError", "AssertionError"),
+        (JAVA, "ParseException", "Caused by: com.x.ParseException: Expected ':' at 4"),
+        ("Error: one\nError: two\nbye\n", "Error", "Error: two"),
+        ("No Errors: here\nread: usage\n\n", "", "read: usage"),
+        ("", "", "without a word"),
+    ],
+)
+def test_what_a_command_raised_is_told_by_the_line_that_names_it(
+    tmp_path: Path, words: str, name: str, line: str
+) -> None:
+    file = tmp_path / "words"
+    file.write_text(words, encoding="utf-8")
+    with CommandTarget(["sh", "-c", 'cat "$0" >&2; exit 3', str(file)]) as tried:
+        (broken,) = tried.read([["x"]], None)
+    assert isinstance(broken, LawBroken)
+    assert (broken.law, broken.kind) == ("never-raises", f"{name}, exit status 3" if name else "exit status 3")
+    assert broken.said.startswith(f"the command ends with status 3: {line}")
+
+
+# --- what cannot be tried at all
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("naive_parsers:no_parser", "(the factory returned [], which has no feed() and finish(), nor can be called)"),
+        ("naive_parsers:without_tools", "(the factory raised TypeError: without_tools() takes 0 positional arguments"),
+        ("naive_parsers:raises", "(the factory raised KeyError: 'a vocabulary' (naive_parsers.py:raises))"),
+        ("naive_parsers:no_message", "(the parser returned '"),
+        ("naive_parsers:no_events", "is neither an event nor the dict of one)"),
+        ("false", "(the command ends with status 1: without a word); let it print calls as JSON, and end with status"),
+        ("cat", "(the command prints no JSON ("),
+        ("echo hi", ": 'hi\\n'); let it print calls as JSON"),
+        ("echo [3]", "(tool_calls[0] is 3); let it print"),
+    ],
+)
+def test_what_never_answers_is_bad_input_and_no_fault(elsewhere: None, given: str, told: str) -> None:
+    result = run(given, "--format", "json", "--format", "glm4", "--answers", "5")
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert ": cannot be tried, a plain call of any of the formats gets no answer (" in result.output
+    assert told in result.output
+    if ":" in given:
+        assert "; give a factory that is called with the tools and returns an object with feed and" in result.output
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    "given",
+    [
+        "naive_parsers:raises_with_tools",
+        "naive_parsers:blind",
+        "naive_parsers:raises_at_every_text",
+        "true",
+        "first_closer:parser",
+    ],
+)
+def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewhere: None, given: str) -> None:
+    result = run(given, "--format", "json", "--answers", "12")
+    assert result.exit_code == 1
+    assert " in 12 answers of json, seed 0" in result.output
+
+
+def test_what_reads_one_of_two_formats_is_tried() -> None:
+    code = "import sys; text = sys.stdin.read(); print('[]' if '{' in text else 'what?')"
+    result = run(f'{sys.executable} -c "{code}"', "--format", "glm4", "--format", "json", "--answers", "4")
+    assert " in 4 answers of 2 formats, seed 0" in result.output
+
+
+def test_a_hang_of_a_factorys_parser_is_a_fault_of_a_command_bad_input(elsewhere: None) -> None:
+    with InProcessTarget("naive_parsers:hangs", timeout=0.5) as tried:
+        check_usable(tried, ["json"])
+    silent = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
+    assert silent.exit_code == 2
+    assert "sleep 60: cannot be tried, a plain call gets no answer (nothing came within 0.2 seconds)" in silent.output
+
+
+def test_a_file_that_no_system_runs_is_bad_input(tmp_path: Path) -> None:
+    file = tmp_path / "read"
+    file.write_text("\0", encoding="utf-8")
+    file.chmod(0o755)
+    result = run(str(file), "--format", "json")
+    assert result.exit_code == 2
+    assert re.fullmatch(r".*read: cannot be run \(Exec format error\); name the program .*\n", result.output)
+
+
+# --- a search that is broken off
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, name: str, after: int) -> None:
+    """Ctrl-C comes in this method of a search when it has returned so many times."""
+    method, calls = getattr(Fuzz, name), iter(range(after))
+
+    def until(self: Fuzz, *given: Any) -> None:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        method(self, *given)
+
+    monkeypatch.setattr(Fuzz, name, until)
+
+
+def test_an_interrupted_search_says_so_and_shows_what_came_out(
+    elsewhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        interrupting(patched, "_try", 20)
+        result = run("first_closer:parser", "--answers", "1000")
+    assert result.exit_code == 130
+    assert " faults in 20 answers of json, seed 0, interrupted\n" in result.output
+    heads = [line for line in result.output.splitlines() if ", first by answer " in line]
+    assert len(heads) > 1
+    assert all(head.endswith(", not made smaller") for head in heads)
+    assert "the parser raised JSONDecodeError: " in result.output
+
+    interrupting(monkeypatch, "_try", 20)
+    found = json.loads(run("first_closer:parser", "--answers", "1000", "--json").output)
+    assert found["interrupted"] is True
+    assert [fault["shrunk"] for fault in found["faults"]] == [False] * len(heads)
+
+
+def test_what_was_made_smaller_before_the_interruption_stays_so(
+    elsewhere: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupting(monkeypatch, "_shrink", 1)
+    found = json.loads(run("first_closer:parser", "--answers", "20", "--json").output)
+    assert (found["interrupted"], [fault["shrunk"] for fault in found["faults"]]) == (True, [True, False])
+
+
+def test_a_fault_that_was_not_made_smaller_tells_its_pieces_and_what_came() -> None:
+    search = Fuzz(Local(naive_parsers.forgets), ("json",))
+    for _ in zip(range(20), search.run(answers=1000), strict=False):
+        pass
+    assert all(fault.broken is not None for fault in search.faults.values())
+    told = [fault.to_dict() for fault in search.faults.values() if fault.law == "chunking"]
+    assert told
+    for fault in told:
+        assert "".join(fault["pieces"]) == fault["text"]
+        assert fault["came"] and fault["should"] and fault["came"] != fault["should"]
+
+
+def test_an_interrupted_search_without_a_fault_is_told_as_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupting(monkeypatch, "_try", 3)
+    result = run("json", "--answers", "9")
+    assert (result.exit_code, result.output.splitlines()[0]) == (
+        130,
+        "json: no fault in 3 answers of json, seed 0, interrupted",
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("no_such:parser", r".*No module named 'no_such'\); modules are looked for from this folder and in PYTHONPATH"),
+        ("fails_on_import:parser", r".*needs_this'\); python -c 'import fails_on_import' shows where"),
+        ("json:nothing", r".*no attribute 'nothing'\); name a factory of json"),
+    ],
+)
+def test_what_cannot_be_loaded_tells_a_way_out_that_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, told: str
+) -> None:
+    (tmp_path / "fails_on_import.py").write_text("import needs_this", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ToolfmtError) as raised:
+        target(given)
+    assert re.fullmatch(f"{given}: cannot be loaded {told}", str(raised.value))
+
+
+def test_a_peers_name_that_is_no_factory_is_told_with_all_there_are() -> None:
+    with pytest.raises(ToolfmtError) as raised:
+        target("toolfmt.testing.peers.for_vllm:json")
+    listed = ", ".join(for_vllm.factories())
+    assert str(raised.value).endswith(f"for_vllm has no factory 'json'; it has {listed})")
+
+
+def test_a_peers_package_that_is_missing_is_told_with_its_own_way_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "vllm.py").write_text("raise ImportError('none')", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ToolfmtError, match=r"pip install vllm==[^;]* \(none\)\)$"):
+        target("toolfmt.testing.peers.for_vllm:hermes")
+
+
+@pytest.mark.parametrize(
+    ("file", "executable", "told"),
+    [
+        (
+            "naive.py",
+            False,
+            "naive.py: a file that is not executable; name the program that runs it, as in "
+            "'python3 naive.py', or a factory in it, as in naive:parser",
+        ),
+        (
+            "my-own.py",
+            False,
+            "my-own.py: a file that is not executable; name the program that runs it, as in 'python3 my-own.py'",
+        ),
+        (
+            "read.js",
+            False,
+            "read.js: a file that is not executable; name the program that runs it, as in "
+            "'node read.js', or make it executable",
+        ),
+        ("naive.py", True, "naive.py: a command is looked for in PATH; give ./naive.py"),
+    ],
+)
+def test_a_file_that_is_no_command_is_told_with_what_runs_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, executable: bool, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(file).write_text("", encoding="utf-8")
+    Path(file).chmod(0o755 if executable else 0o644)
+    with pytest.raises(ToolfmtError) as raised:
+        target(file)
+    assert str(raised.value) == told

@@ -1,0 +1,475 @@
+"""The laws over anyone's parser: what keeps them passes, what breaks one is told with the answer, what came, and what
+should have."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_args
+
+import first_closer
+import naive_parsers
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toolfmt.testing
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import Parser
+from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
+from toolfmt.testing import LawBroken, judging, strategies
+from toolfmt.testing.drawing import GeneratedOutput, Kind
+from toolfmt.testing.laws import LAWS, every_cut
+from toolfmt.testing.told import ParserOutcome, as_data, of_data, read, told_by_events, told_by_message
+
+CALL = '<tool_call>\n{"name": "f", "arguments": {"s": "x"}}\n</tool_call>'
+
+
+def ours(tools: Any = None) -> Parser:
+    return Parser("json", tools=tools)
+
+
+class Said:
+    """A parser that says these things at its end, and nothing before."""
+
+    def __init__(self, *said: Any) -> None:
+        self.said = said
+
+    def __call__(self, tools: Any) -> Said:
+        return self
+
+    def feed(self, text: str) -> list[Any]:
+        return []
+
+    def finish(self) -> list[Any]:
+        return list(self.said)
+
+
+def broken(check: Callable[..., None], *given: Any, **options: Any) -> LawBroken:
+    with pytest.raises(LawBroken) as raised:
+        check(*given, **options)
+    assert raised.value.law in LAWS
+    return raised.value
+
+
+def test_our_parser_keeps_every_law() -> None:
+    toolfmt.testing.check_never_raises(ours, CALL)
+    toolfmt.testing.check_shape(ours, CALL)
+    toolfmt.testing.check_arguments_json(ours, CALL)
+    toolfmt.testing.check_nothing_lost(ours, "Hi <think>hm</think> " + CALL, "json")
+    toolfmt.testing.check_chunking(ours, CALL)
+    toolfmt.testing.check_round_trip(ours, "json", [("f", {"s": "</tool_call>"})], before="Hi. ", after=" Bye.")
+    toolfmt.testing.check_prose(ours, "The marker <tool_call> opens a call.\nThat is all.")
+    toolfmt.testing.check_cut(ours, "json", [("f", {"s": "x", "n": 12})])
+    toolfmt.testing.check_not_joined(ours, "json")
+
+
+def test_a_parser_that_reads_whole_answers_is_held_to_what_it_can_show() -> None:
+    reader = first_closer.parser
+    toolfmt.testing.check_chunking(reader, "<tool_call>" + CALL[11:])
+    toolfmt.testing.check_round_trip(reader, "json", [("f", {"s": "x"})], before="Hi. ")
+    raised = broken(toolfmt.testing.check_round_trip, reader, "json", [("f", {"s": "</tool_call>"})])
+    assert (raised.law, raised.kind) == ("never-raises", "JSONDecodeError in first_closer.py:read")
+    assert raised.text is not None and raised.text in str(raised).encode().decode("unicode_escape")
+
+
+@pytest.mark.parametrize(
+    ("said", "law", "kind"),
+    [
+        ([ToolCallStart(1, "f")], "shape", "an index is skipped"),
+        ([ToolCallStart(0, "f")], "shape", "a call never ends"),
+        ([ToolCallStart(0, "f"), ToolCallStart(1, "g")], "shape", "a call begins in another"),
+        ([ToolCallArguments(0, "{}")], "shape", "arguments of a call that is not open"),
+        ([ToolCallStart(0, "f"), ToolCallArguments(0, "")], "shape", "an empty piece of arguments"),
+        ([ToolCallEnd(0, (0, 1))], "shape", "the end of a call that is not open"),
+        ([ToolCallStart(0, "f"), Content("x")], "shape", "text within a call"),
+        ([Content("")], "shape", "an empty text"),
+        ([ToolCallStart(0, "f"), ToolCallEnd(0, (0, 1), ("odd",))], "shape", "an unknown tolerance"),
+        (["text"], "shape", "no event"),
+        ([{"type": "tool_call_start", "index": 0}], "shape", "a broken tool_call_start"),
+        ([{"type": "content", "text": 3}], "shape", "a broken content"),
+        ([{"type": "other"}], "shape", "no event"),
+    ],
+)
+def test_a_broken_shape_is_told(said: list[Any], law: str, kind: str) -> None:
+    raised = broken(toolfmt.testing.check_shape, Said(*said), "the answer")
+    assert (raised.law, raised.kind, raised.text) == (law, kind, "the answer")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ('{"a": ', "arguments that are no JSON"),
+        ('{"a": NaN}', "arguments that are no JSON"),
+        ("[1]", "arguments that are a list"),
+        ("null", "arguments that are null"),
+    ],
+)
+def test_arguments_that_are_no_json_object_are_told(arguments: str, kind: str) -> None:
+    said = Said(ToolCallStart(0, "f"), ToolCallArguments(0, arguments), ToolCallEnd(0, (0, 1)))
+    assert broken(toolfmt.testing.check_arguments_json, said, "x").kind == kind
+
+
+@pytest.mark.parametrize(
+    ("came", "kind"),
+    [
+        ({"s": "x", "n": 1, "b": True}, None),
+        ({"s": "x", "n": 1.0, "b": True}, None),
+        ({"b": True, "n": 1, "s": "x"}, None),
+        ({"s": "x", "n": 1}, "an argument is lost"),
+        ({"s": "x", "n": 1, "b": True, "z": 0}, "an argument is told that is none"),
+        ({"s": "x", "n": "1", "b": True}, "a number comes as a string"),
+        ({"s": "x", "n": True, "b": True}, "a number comes as a boolean"),
+        ({"s": "x", "n": 2, "b": True}, "a number is another"),
+        ({"s": "x ", "n": 1, "b": True}, "a string's blanks at its ends are others"),
+        ({"s": "", "n": 1, "b": True}, "a string is another"),
+        ({"s": "xy", "n": 1, "b": True}, "a string runs on"),
+        ({"s": None, "n": 1, "b": True}, "a string comes as null"),
+        ({"s": ["x"], "n": 1, "b": True}, "a string comes as a list"),
+    ],
+)
+def test_how_arguments_differ_has_words(came: Any, kind: str | None) -> None:
+    assert judging.difference({"s": "x", "n": 1, "b": True}, came) == kind
+
+
+def test_a_large_integer_is_not_a_float_beside_it() -> None:
+    assert judging.difference(2**53 + 1, float(2**53 + 1)) == "a number is another"
+    assert judging.difference([1, [2]], [1, [3]]) == "a number is another"
+    assert judging.difference([1], [1, 2]) == "a list has another length"
+    assert judging.difference("a b", "a  b") == "a string's blanks are others"
+    assert judging.difference("abc", "ab") == "a string is cut short"
+
+
+@pytest.mark.parametrize(
+    ("message", "law", "kind"),
+    [
+        ({"content": None, "tool_calls": []}, "round-trip", "every call is lost"),
+        ({"content": None, "tool_calls": [{"name": "f", "arguments": "{}"}]}, "round-trip", "an argument is lost"),
+        ({"tool_calls": [{"name": "g", "arguments": {"s": "x"}}]}, "round-trip", "a name is another"),
+        ({"tool_calls": [{"name": "f", "arguments": {"s": "x"}}] * 2}, "round-trip", "a call is told that is none"),
+        ({"tool_calls": [{"name": "f", "arguments": "{"}]}, "arguments-json", "arguments that are no JSON"),
+        (
+            {"content": "Hi. ]", "tool_calls": [{"name": "f", "arguments": {"s": "x"}}]},
+            "nothing-lost",
+            "a part of the calls is left in the content",
+        ),
+        (
+            {"content": "", "tool_calls": [{"name": "f", "arguments": {"s": "x"}}]},
+            "nothing-lost",
+            "text before the calls is lost",
+        ),
+        ("no message", "shape", "no message"),
+        ({"content": 3}, "shape", "content is no text"),
+    ],
+)
+def test_what_a_message_gets_wrong_is_told(message: Any, law: str, kind: str) -> None:
+    def make_parser(tools: Any) -> Any:
+        return lambda text: message
+
+    raised = broken(toolfmt.testing.check_round_trip, make_parser, "json", [("f", {"s": "x"})], before="Hi. ")
+    assert (raised.law, raised.kind) == (law, kind)
+
+
+def test_a_parser_that_tells_calls_alone_is_held_to_them() -> None:
+    def make_parser(tools: Any) -> Any:
+        return lambda text: {"tool_calls": [{"name": "f", "arguments": {"s": "x"}}]}
+
+    toolfmt.testing.check_round_trip(make_parser, "json", [("f", {"s": "x"})], before="Hi. ")
+    assert broken(toolfmt.testing.check_prose, make_parser, "Nothing.").kind == "a call is told that is none"
+
+
+def test_reasoning_may_stay_in_the_content_with_its_markers_but_not_be_lost() -> None:
+    expected = judging.Expected((("f", {}),), before="Hi.", reasoning="hm", frames=(("<think>", "</think>"),))
+    call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, 0))]
+    judging.written(ParserOutcome((Content("<think>hm</think>\nHi."), *call), placed=False), expected)
+    with pytest.raises(LawBroken, match="the reasoning is lost"):
+        judging.written(ParserOutcome((Content("Hi."), *call), placed=False), expected)
+
+
+def test_what_is_lost_is_told_by_offsets() -> None:
+    check = toolfmt.testing.check_nothing_lost
+    assert broken(check, Said(Content("ab", 0), Content("d", 3)), "abcd", "json").kind == "a stretch that nothing tells"
+    assert broken(check, Said(Content("x", 0)), "abcd", "json").kind == "text that does not stand where it says"
+    raised = broken(check, Said(Content("ab", 2)), "  ab", "json")
+    assert (raised.kind, raised.said) == ("blanks that belong to no call", "nothing tells '  '")
+    check(Said(Content("ab", 7)), "<think>ab", "json")
+    # "</tools>\n</tool_call>" is a marker too, which leaves half of the first one.
+    check(Said(Content("ab", 28)), "<tools></tools>\n</tool_call>ab", "qwen3_5")
+
+
+def test_what_is_lost_is_told_without_offsets_where_no_call_is_told() -> None:
+    check = toolfmt.testing.check_nothing_lost
+    check(Said({"type": "content", "text": "ab"}), "<think>a b</think>", "json")
+    raised = broken(check, Said({"type": "content", "text": "a"}), "a b", "json")
+    assert raised.kind == "a part of an answer without a call is lost"
+    assert broken(check, Said(), "a b", "json").kind == "all of an answer without a call is lost"
+    call = [{"type": "tool_call_start", "index": 0, "name": "f"}, {"type": "tool_call_end", "index": 0}]
+    check(Said(*call), "a b", "json")
+
+
+def test_chunking_tells_the_pieces_and_both_readings() -> None:
+    raised = broken(toolfmt.testing.check_chunking, naive_parsers.forgets, "a<b", pieces=[["a", "<b"], ["a<", "b"]])
+    assert (raised.kind, raised.pieces) == ("the content is another", ["a<", "b"])
+    assert (raised.came, raised.should) == (['content "ab"'], ['content "a<b"'])
+    assert str(raised).splitlines() == [
+        "chunking: in pieces the content is another, whole not",
+        "  answer  'a<b'",
+        "  pieces  ['a<', 'b']",
+        '  came    content "ab"',
+        '  should  content "a<b"',
+    ]
+
+
+def test_every_cut_is_tried_and_of_a_long_answer_some() -> None:
+    assert list(every_cut("abc")) == [["a", "b", "c"], ["a", "bc"], ["ab", "c"]]
+    assert len(list(every_cut("a" * 5000, 400))) <= 401
+
+
+def test_prose_that_is_swallowed_is_told() -> None:
+    raised = broken(toolfmt.testing.check_prose, Said({"type": "content", "text": "a"}), "a <tool_call>\nThe rest.")
+    assert (raised.law, raised.kind) == ("prose", "the rest of the answer is swallowed")
+
+
+def test_a_call_that_was_cut_is_told() -> None:
+    def make_parser(tools: Any) -> Any:
+        def read(text: str) -> Any:
+            calls = [{"name": "f", "arguments": {"n": 1}}] if '"n": 1' in text else []
+            return {"content": None, "tool_calls": calls}
+
+        return read
+
+    raised = broken(toolfmt.testing.check_cut, make_parser, "json", [("f", {"n": 12})])
+    assert (raised.law, raised.should) == ("cut", ["call 0 f", 'args 0 {"n": 12}'])
+    assert raised.text is not None and raised.text.endswith('"n": 1')
+
+
+def test_values_that_are_joined_are_told() -> None:
+    def make_parser(tools: Any) -> Any:
+        return lambda text: {"tool_calls": [{"name": "f", "arguments": {"city": 'AAA1"BBB2'}}]}
+
+    assert broken(toolfmt.testing.check_not_joined, make_parser, "json").law == "joined"
+
+
+def test_what_a_format_cannot_carry_is_the_writers_to_refuse() -> None:
+    with pytest.raises(CannotWrite):
+        toolfmt.testing.check_round_trip(ours, "glm4", [("f", {"</arg_key>": "x"})])
+
+
+# --- what was told
+
+
+def test_offsets_count_where_they_are_there_and_never_go_back() -> None:
+    call = [ToolCallStart(0, "f"), ToolCallEnd(0, (2, 5))]
+    assert told_by_events([Content("ab", 0), *call, Content("c", 5)]).placed
+    assert not told_by_events([Content("ab", 0), *call, Content("c", 0)]).placed
+    assert not told_by_events([ToolCallStart(0, "f"), ToolCallEnd(0, (0, 0))]).placed
+    assert not told_by_events([{"type": "content", "text": "a"}]).placed
+    assert told_by_events([{"type": "content", "text": "a", "start": 0, "more": 1}]).placed
+    assert told_by_events([{"type": "content", "text": "a"}, {"type": "content", "text": "b"}]).events == (
+        Content("ab", 0),
+    )
+
+
+def test_readings_with_and_without_offsets_are_compared_by_what_a_client_ends_up_with() -> None:
+    whole = told_by_events([Content("ab")])
+    pieces = told_by_events([Content("a"), Content("b")])
+    assert (whole.placed, pieces.placed) == (True, False)
+    judging.same(whole, pieces)
+    with pytest.raises(LawBroken, match="the content is another"):
+        judging.same(whole, told_by_events([Content("a"), Content("c")]))
+
+
+def test_what_was_told_goes_to_another_process_and_back() -> None:
+    told = read(ours, ["<think>a</think>b" + CALL, '<tool_call>{"name": "g", '])
+    assert of_data(json.loads(json.dumps(as_data(told)))) == told
+    assert len(told.rejected) == 1
+    message = told_by_message({"content": "a", "reasoning_content": "b", "tool_calls": [{"name": "f"}]})
+    assert of_data(as_data(message)) == message
+    assert (message.content, message.reasoning, message.calls) == ("a", "b", [("f", "{}")])
+
+
+# --- the strategies
+
+
+@given(answer=strategies.answers("glm4"), data=st.data())
+def test_drawn_answers_keep_the_laws_with_our_parser(answer: GeneratedOutput, data: st.DataObject) -> None:
+    def make_parser(tools: Any) -> Parser:
+        return Parser("glm4", tools=tools)
+
+    pieces = data.draw(strategies.pieces(answer.text, "glm4"))
+    toolfmt.testing.check_chunking(make_parser, answer.text, tools=answer.tools, pieces=[pieces])
+    toolfmt.testing.check_shape(make_parser, answer.text, tools=answer.tools)
+    damaged = data.draw(strategies.damaged(answer.text, "glm4"))
+    toolfmt.testing.check_nothing_lost(make_parser, damaged, "glm4", tools=answer.tools)
+
+
+@given(data=st.data())
+def test_drawn_calls_fit_their_tools(data: st.DataObject) -> None:
+    tools = data.draw(strategies.tools())
+    jsonschema = pytest.importorskip("jsonschema", reason="judges the values")
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
+    for name, arguments in data.draw(strategies.calls(tools, "json")):
+        jsonschema.validate(arguments, schemas[name])
+
+
+@given(answer=strategies.written("lfm2") | strategies.prose("lfm2"))
+@settings(max_examples=20)
+def test_drawn_answers_say_what_must_come_out(answer: GeneratedOutput) -> None:
+    told = read(lambda tools: Parser("lfm2", tools=tools), [answer.text], answer.tools)
+    if answer.expected is None:
+        judging.prose(told, answer.last)
+    else:
+        judging.written(told, answer.expected)
+
+
+def test_the_strategies_alone_need_hypothesis_and_name_the_extra() -> None:
+    code = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "import toolfmt.testing\n"
+        "toolfmt.testing.check_shape, toolfmt.testing.cases, toolfmt.testing.Fuzz\n"
+        "try:\n toolfmt.testing.answers\nexcept ImportError as error: print(error)\n"
+        "print('strategies' in dir(toolfmt.testing), sorted(toolfmt.testing.__all__) == dir(toolfmt.testing))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert first.startswith("toolfmt.testing.strategies needs hypothesis: pip install hypothesis (")
+    assert second == "False True"
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in toolfmt.testing.__all__ if not hasattr(toolfmt.testing, name)] == []
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(toolfmt.testing, "nothing")  # noqa: B009  the name is not there, as mypy sees too
+
+
+def test_the_page_about_fuzzing_names_every_law_and_every_name_of_the_kit() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    assert [law for law in LAWS if f"\n| `{law}` | " not in page] == []
+    checks = [name for name in toolfmt.testing.__all__ if name.startswith("check_") or name in strategies.__all__]
+    assert [name for name in checks if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None:
+    def told(end: int) -> ParserOutcome:
+        return ParserOutcome((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
+
+    judging.same(told(3), told(3))
+    with pytest.raises(LawBroken, match="offsets or notes are others"):
+        judging.same(told(3), told(4))
+
+
+def test_the_page_tells_how_each_law_and_strategy_is_called() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)(\(.*?\))` \|", page, re.MULTILINE))
+    told |= dict(re.findall(r"^`(read)(\(.*?\))` tells", page, re.MULTILINE))
+    told |= dict(re.findall(r"`(cases)(\(.*?\))` are", page))
+    laws = [name for name in toolfmt.testing.__all__ if name.startswith("check_")]
+    assert told == {name: _as_called(name) for name in (*laws, *strategies.__all__, "read", "cases")}
+
+
+def _as_called(name: str) -> str:
+    """A function's parameters with their defaults, without the types."""
+    signature = inspect.signature(getattr(toolfmt.testing, name))
+    bare = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def test_the_page_tells_what_an_answer_has() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    table = page[page.index("| of a `GeneratedOutput` |") :].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(GeneratedOutput)]
+    kinds = re.findall(r"`(\w+)`", table.split("`kind` |")[1].split("\n")[0])
+    assert kinds == list(get_args(Kind))
+
+
+class _Says:
+    def __init__(self, *said: Any) -> None:
+        self._said = said
+
+    def feed(self, text: str) -> Any:
+        return self._said
+
+    def finish(self) -> Any:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"type": "tool_call_end", "index": 0, "tolerated": [{}]}, "tolerated is [{}], not a list of texts"),
+        ({"type": "tool_call_end", "index": 0, "tolerated": 3}, "tolerated is 3, not a list of texts"),
+        ({"type": "tool_call_end", "index": 0, "span": ["a", "b"]}, "span is 'a', not a whole number"),
+        ({"type": "tool_call_end", "index": 0, "span": "ab"}, "span is 'ab', not two offsets"),
+        ({"type": "tool_call_end", "index": float("inf")}, "index is inf, not a whole number"),
+        ({"type": "tool_call_end", "index": 10**5000}, "index is an object of int, not a whole number"),
+        ({"type": "tool_call_end"}, "it has no 'index'"),
+        ({"type": "content", "text": "a", "start": float("nan")}, "start is nan, not a whole number"),
+        ({"type": "tool_call_start", "index": 0, "name": "f", "id": {1}}, "id is {1}, not a text"),
+        ({"type": "tool_call_rejected", "index": 0, "reason": ["x"]}, "reason is ['x'], not a text"),
+        (ToolCallEnd(0, (0, 1), ({},)), "tolerated is ({},), not a list of texts"),  # type: ignore[arg-type]  # wrong
+        (ToolCallEnd(0, None), None),  # type: ignore[arg-type]  # as one without a place may make it
+    ],
+)
+def test_wrong_types_in_events_are_told_in_words(said: Any, why: str | None) -> None:
+    def make_parser(tools: Any) -> Any:
+        return _Says(said)
+
+    if why is None:
+        assert not read(make_parser, ["a"]).placed
+        return
+    with pytest.raises(LawBroken) as raised:
+        read(make_parser, ["a"])
+    assert raised.value.law == "shape"
+    assert raised.value.said.endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ({"tool_calls": 5}, "tool_calls is no list"),
+        ({"tool_calls": "ab"}, "tool_calls is no list"),
+        ({"tool_calls": [{"name": "f", "arguments": {1, 2}}]}, "arguments that JSON cannot say"),
+    ],
+)
+def test_wrong_types_in_messages_are_told_in_words(message: Any, kind: str) -> None:
+    with pytest.raises(LawBroken) as raised:
+        read(lambda tools: lambda text: message, ["a"])
+    assert (raised.value.law, raised.value.kind) == ("shape", kind)
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
+def test_a_parser_that_ends_the_process_has_raised(error: type[BaseException]) -> None:
+    def make_parser(tools: Any) -> Any:
+        raise error
+
+    with pytest.raises(LawBroken, match=rf"never-raises: the factory raised {error.__name__}"):
+        read(make_parser, ["a"])
+
+
+@pytest.mark.parametrize("law", [judging.written, judging.cut_short])
+def test_numbers_that_are_told_as_values_are_compared_as_doubles(law: Callable[..., None]) -> None:
+    """9007199254740993 is 9007199254740992 to JSON.parse; as text it can be told as it stands."""
+    expected = judging.Expected((("f", {"n": [2**53 + 1]}),))
+    near, other = ({"n": [number]} for number in (2**53, 2**53 + 2**2))
+    law(told_by_message({"tool_calls": [{"name": "f", "arguments": near}]}), expected)
+    for arguments in (other, json.dumps(near), {"n": [10**400]}):
+        with pytest.raises(LawBroken):
+            law(told_by_message({"tool_calls": [{"name": "f", "arguments": arguments}]}), expected)
+
+
+def test_that_arguments_were_told_as_values_is_known_to_another_process() -> None:
+    told = told_by_message({"tool_calls": [{"name": "f", "arguments": {}}]})
+    assert told.doubles and of_data(json.loads(json.dumps(as_data(told)))) == told
+
+
+def test_our_own_file_is_not_where_a_parser_raised() -> None:
+    with pytest.raises(LawBroken) as raised:
+        read(lambda tools: lambda text: sys.exit(text), ["a"])
+    assert raised.value.kind == "SystemExit in the parser"
