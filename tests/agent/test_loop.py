@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from law_texts import NAMES, texts
 from laws import events_of
 from scripted_endpoint import Endpoint, call, completion, endpoint
-from test_laws import NAMES, texts
 
 import toolfmt
 from toolfmt import BadMessages, Message, ToolCall, ToolfmtError, ToolRegistry, run

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_inspect_command import REPORTS, finding, invented, lines, report, run, told
+from invented_reports import REPORTS, finding, invented, lines, report, run, told
 
 from toolfmt.cli.baseline import Baseline
 from toolfmt.inspect.report.report import Finding

@@ -17,11 +17,10 @@ from typing import Any
 
 import depth
 import pytest
-from click.testing import CliRunner, Result
+from command_line import file, run
 from model_cases import MODELS, expected, json_text, made, request
 
 import toolfmt
-from toolfmt.cli.commands import main
 from toolfmt.cli.input import pieces
 from toolfmt.formats import FORMATS
 from toolfmt.inspect import checks
@@ -40,10 +39,6 @@ def no_terminal_has_a_say_in_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
-def run(*arguments: str, input: str | bytes = b"") -> Result:
-    return CliRunner().invoke(main, arguments, input=input, prog_name="toolfmt")
-
-
 def output(*arguments: str, input: str | bytes = b"", status: int = 0) -> str:
     result = run(*arguments, input=input)
     assert (status, "") == (result.exit_code, result.stderr)
@@ -58,12 +53,6 @@ def complaint(*arguments: str, input: str | bytes = b"") -> str:
     assert line != result.stderr
     assert line.count("\n") == 1
     return line.strip()
-
-
-def file(directory: Path, value: Any, name: str = "given.json") -> str:
-    path = directory / name
-    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
-    return str(path)
 
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:

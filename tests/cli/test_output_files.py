@@ -14,9 +14,9 @@ import depth
 import pytest
 from browser import browser
 from click.testing import CliRunner, Result
+from invented_reports import REPORTS, finding
 from model_cases import MODELS
-from test_inspect_command import REPORTS, finding
-from test_page import BAD, FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, Page
+from report_pages import BAD, FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, Page
 
 from toolfmt.cli.commands import main
 from toolfmt.cli.output_files import Pages

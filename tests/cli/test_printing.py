@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from html import unescape
 
 import pytest
-from test_inspect_command import finding, report
+from invented_reports import finding, report
 
 from toolfmt.cli.printing.findings import page_text
 from toolfmt.cli.printing.formats import format_text

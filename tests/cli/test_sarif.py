@@ -14,8 +14,8 @@ from typing import Any
 import depth
 import pytest
 from click.testing import CliRunner
+from invented_reports import finding, report
 from model_cases import MODELS
-from test_inspect_command import finding, report
 
 from toolfmt.cli.commands import main
 from toolfmt.cli.printing.sarif import sarif

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from inspection_templates import changed as changed_template
 from model_cases import MODELS
-from test_inspection import changed as changed_template
 
 import toolfmt
 from toolfmt.cli.commands import main

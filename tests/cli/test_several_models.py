@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from invented_reports import CLEAN, REPORTS, report
 from model_cases import MODELS
-from test_inspect_command import CLEAN, REPORTS, report
 
 from toolfmt.cli.commands import main
 from toolfmt.cli.output import json_line

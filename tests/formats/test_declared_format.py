@@ -12,8 +12,8 @@ import pytest
 from declared_templates import NAMED, OWN, REAL, THINK, WHOLE, declared
 from hypothesis import given
 from hypothesis import strategies as st
-from test_inspection import TEMPLATE, codes, directory
-from test_response_template import every_format
+from inspection_templates import TEMPLATE, codes, directory
+from response_templates import every_format
 from transformers.utils.chat_parsing import parse_response
 
 import toolfmt

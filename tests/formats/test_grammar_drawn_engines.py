@@ -11,8 +11,8 @@ import drawn_engines
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from node_calls import CALLS, TOOLS
 from node_matching import allows
-from test_grammar_nodes import _CALLS, TOOLS
 
 from toolfmt.errors import CannotConstrain, CannotWrite
 from toolfmt.formats import write
@@ -28,7 +28,7 @@ from toolfmt.formats.values import QUOTED_JSON
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None:
     @settings(max_examples=depth.examples(60), suppress_health_check=list(HealthCheck))
-    @given(drawn_engines.ENGINES[kind], st.lists(_CALLS, min_size=1, max_size=2))
+    @given(drawn_engines.ENGINES[kind], st.lists(CALLS, min_size=1, max_size=2))
     def allowed(engine: Any, calls: list[Any]) -> None:
         format = drawn_engines.format_of(engine)
         try:

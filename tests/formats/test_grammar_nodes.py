@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from node_calls import CALLS, TOOLS, _tool
 from node_matching import allows
 
 from toolfmt.errors import CannotConstrain, CannotWrite
@@ -26,42 +27,6 @@ from toolfmt.formats.tagged import Tagged
 from toolfmt.messages.events import Content, Reasoning, ToolCallEnd, ToolCallRejected, ToolCallStart
 from toolfmt.messages.tools import tool_schemas
 
-
-def _tool(name: str, properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": list(required), **more}
-    return {"type": "function", "function": {"name": name, "parameters": parameters}}
-
-
-TOOLS = [
-    _tool(
-        "get_weather",
-        {
-            "city": {"type": "string"},
-            "days": {"type": "integer"},
-            "units": {"type": "string", "enum": ["c", "f"]},
-            "tags": {"type": "array", "items": {"type": "string"}},
-            "detail": {"type": "boolean"},
-        },
-        "city",
-    ),
-    _tool("now", {}),
-    _tool(
-        "book",
-        {
-            "who": {
-                "type": "object",
-                "properties": {"name": {"type": "string"}, "age": {"type": "number"}},
-                "required": ["name"],
-                "additionalProperties": False,
-            },
-            "note": {"type": ["string", "null"]},
-            "price": {"type": "number", "minimum": 0},
-            "rooms": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
-        },
-        "who",
-        "price",
-    ),
-]
 ALL = [format.with_variant(variant) for format in FORMATS for variant in ("", *format.variants)]
 NAMES = [f"{format.name}{':' if format.variant else ''}{format.variant}" for format in ALL]
 UNFRAMED = {
@@ -71,27 +36,6 @@ UNFRAMED = {
 }
 BY_FIRST_SIGN = {"glm4_legacy"}
 """Formats whose calls begin with the tool's name alone: nothing tells them from text."""
-
-_TEXTS = st.sampled_from(["Oslo", "a b", "3", "null", "", "Zürich 🙂", 'say "hi"', "it's", "back\\slash", "a\nb", "{}"])
-_CALLS: st.SearchStrategy[tuple[str, dict[str, Any]]] = st.one_of(
-    st.fixed_dictionaries(
-        {"city": _TEXTS},
-        optional={
-            "days": st.integers(-9, 99),
-            "units": st.sampled_from("cf"),
-            "tags": st.lists(_TEXTS, max_size=2),
-            "detail": st.booleans(),
-        },
-    ).map(lambda arguments: ("get_weather", arguments)),
-    st.just(("now", {})),
-    st.fixed_dictionaries(
-        {
-            "who": st.fixed_dictionaries({"name": _TEXTS}, optional={"age": st.sampled_from([1, 2.5])}),
-            "price": st.sampled_from([0, 1.5, 20]),
-        },
-        optional={"note": st.none() | _TEXTS, "rooms": st.lists(st.integers(0, 9), min_size=1, max_size=3)},
-    ).map(lambda arguments: ("book", arguments)),
-)
 
 
 def _rules(format: ToolCallFormat, tools: Any = TOOLS, choice: str = "required", parallel: bool = True) -> Rules:
@@ -104,7 +48,7 @@ def test_what_is_written_is_allowed(format: ToolCallFormat) -> None:
     most = 1 if "one-call" in found.rules.narrower else 3
 
     @settings(max_examples=12)
-    @given(st.lists(_CALLS, min_size=1, max_size=most))
+    @given(st.lists(CALLS, min_size=1, max_size=most))
     def written(calls: list[Any]) -> None:
         try:
             text = write(format, calls, TOOLS)

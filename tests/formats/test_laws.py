@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain
 from typing import Any
 
 import depth
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from law_texts import CALLS, NAMES, VALUES, texts
 from laws import check_arguments, check_copy, check_shape, check_tiling, cut, events_of, frame
 
 import toolfmt
@@ -19,12 +19,6 @@ from toolfmt.formats import FORMATS, Parser, ToolCallFormat, get, write
 from toolfmt.messages.events import Content, ToolCallArguments, ToolCallEnd, ToolCallStart, merge
 from toolfmt.testing.material import markers
 
-COMMON = [
-    " ", "\n", "\n\n", "\r\n", "\t", "a", "Hello, world", "{", "}", "[", "]", "(", ")", '"', "'", "\\", "\\n",
-    "\\u00e9", ",", ":", "=", "<", ">", "/", "|", "```", "```json", "null", "None", "True", "1", "-0.5", "é", "格",
-    "\x00", "\ud800", '{"name": "f", "arguments": {', '"name"', '"arguments"', '"f"', "f(", "f", "call:f{",
-    "<think>", "</think>", "NaN",
-]  # fmt: skip
 TOOLS: list[Any] = [
     {
         "type": "function",
@@ -46,7 +40,6 @@ TOOLS: list[Any] = [
     },
     {"type": "function", "function": {"name": "now"}},
 ]
-NAMES = [format.name for format in FORMATS]
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -60,49 +53,6 @@ OPTIONS = st.fixed_dictionaries(
 def first_mark(format: ToolCallFormat) -> str:
     """What a call begins with, where the format has a mark for that."""
     return next(iter((*format.openers, *format.unframed_openers)), "f\n{")
-
-
-SOUP = {
-    name: st.lists(st.sampled_from([*COMMON, *markers(name), *markers(name)]), max_size=24).map("".join)
-    for name in NAMES
-}
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-STRINGS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.lists(
-    st.sampled_from([*(piece for piece in COMMON[:-8] if piece != "\ud800"), *chain(*map(markers, NAMES))]), max_size=5
-).map("".join)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | STRINGS,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(LETTERS, min_size=1, max_size=5), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-ARGUMENTS = st.dictionaries(st.text(LETTERS + "_", min_size=1, max_size=8), VALUES, max_size=4)
-CALLS = st.lists(st.tuples(st.sampled_from(["f", "get_weather", "a.b-c"]), ARGUMENTS), min_size=1, max_size=3)
-
-
-@st.composite
-def mutated(draw: st.DrawFn, format: str) -> str:
-    """A text with valid calls in it, damaged in a few places."""
-    try:
-        text = write(format, draw(CALLS))
-    except CannotWrite:
-        text = write(format, [("f", {"s": "x"})])
-    text = (
-        draw(st.sampled_from(["", "Let me see. ", "<think>hm</think>\n"]))
-        + text
-        + draw(st.sampled_from(["", "\nDone."]))
-    )
-    for _ in range(draw(st.integers(0, 3))):
-        at = draw(st.integers(0, len(text)))
-        length = draw(st.integers(0, 6))
-        piece = draw(st.sampled_from(["", *COMMON, *markers(format)]))
-        text = text[:at] + piece + text[at + length :]
-    return text
-
-
-def texts(format: str) -> st.SearchStrategy[str]:
-    return SOUP[format] | mutated(format)
 
 
 @pytest.mark.sample(8)

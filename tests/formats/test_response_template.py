@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from response_templates import every_format
 from small_tokenizers import by_bytes
 from transformers import PreTrainedTokenizerFast
 from transformers.utils.chat_parsing import parse_response
 
 import toolfmt
 from toolfmt.errors import NoResponseTemplate, UnknownFormat
-from toolfmt.formats import FORMATS, ToolCallFormat, formats
+from toolfmt.formats import FORMATS, ToolCallFormat
 from toolfmt.formats.response_template import described
 from toolfmt.integrations import verified_templates as proven_templates
 from toolfmt.integrations.transformers import LIMITS, limits, response_template
@@ -28,12 +28,6 @@ REASONS = (
     "nothing but its name or its JSON opens a call",
     "arguments are neither JSON nor flat tags",
 )
-
-
-def every_format() -> Iterator[Any]:
-    for format in formats():
-        for variant in ("", *format.variants):
-            yield pytest.param(format.with_variant(variant), id=f"{format.name}, {variant}".removesuffix(", "))
 
 
 @pytest.mark.parametrize("format", list(every_format()))

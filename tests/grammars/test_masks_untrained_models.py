@@ -107,7 +107,7 @@ def test_what_is_no_grammar_is_told_before_anything_is_generated(loaded: Any) ->
 
 @pytest.fixture(scope="module")
 def url(directory: Path) -> Iterator[str]:
-    from test_mlx import served
+    from mlx_serving import served
 
     with served(directory, options=for_mlx_server.ServerOptions(format=format_of("json"))) as address:
         yield address
@@ -178,7 +178,7 @@ def test_a_choice_that_there_is_no_grammar_for_is_told(url: str, directory: Path
 
 
 def test_the_server_takes_its_processors_once(url: str, directory: Path) -> None:
-    from test_mlx import served
+    from mlx_serving import served
 
     with served(directory, options=for_mlx_server.ServerOptions(format=format_of("json"))) as again:
         answer = asked(again, directory, tool_choice="required", logit_bias={"5": 1.0})

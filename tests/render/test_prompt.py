@@ -11,6 +11,7 @@ from typing import Any
 import depth
 import pytest
 from model_cases import made, shared_names, shared_template
+from prompt_cases import ARGUMENTS, DROPS_TOOLS, GENERATION, TOOL, TOOLS, TURN, USER, call, template
 
 from toolfmt.errors import (
     BadMessages,
@@ -29,42 +30,11 @@ from toolfmt.render.prompt import Prompt
 from toolfmt.render.verify.rendered_once import check_prose, check_template, dropped
 from toolfmt.templates import ChatTemplate
 
-USER = {"role": "user", "content": "Will it rain?"}
 SYSTEM = {"role": "system", "content": "Be brief."}
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_weather",
-        "description": "Weather at a place.",
-        "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
-    },
-}
 SECOND = {"name": "tell_time", "description": "The time of day."}
-ARGUMENTS = {"place": "Oslo"}
-
-TURN = "{%- for m in messages %}{{ '<|' + m.role + '|>' + CONTENT }}CALLS{{ '<|end|>' }}{%- endfor %}"
-GENERATION = "{{ '<|assistant|>' if add_generation_prompt }}"
-TOOLS = "{{ '<|tools|>' + tools | tojson + '<|end|>' if tools }}"
-CALLS = (
-    "{% for c in m.tool_calls or [] %}"
-    """{{ '<tool_call>{"name": "' + c.function.name + '", "arguments": ' + ARGUMENTS + '}</tool_call>' }}{% endfor %}"""
-)
 
 
-def template(
-    *, content: str = "(m.content or '')", arguments: str = "c.function.arguments | tojson", tools: str = TOOLS
-) -> str:
-    """A chat template that renders contents and arguments by these expressions."""
-    turn = TURN.replace("CALLS", CALLS.replace("ARGUMENTS", arguments)).replace("CONTENT", content)
-    return tools + turn + GENERATION
-
-
-DROPS_TOOLS = TURN.replace("CALLS", "").replace("CONTENT", "(m.content or '')") + GENERATION
 LISTS_TOOLS = TOOLS + DROPS_TOOLS
-
-
-def call(*, arguments: Any = ARGUMENTS, name: str = "get_weather", id: str = "callA0001") -> dict[str, Any]:
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def conversation(*calls: dict[str, Any], content: Any = "") -> list[dict[str, Any]]:

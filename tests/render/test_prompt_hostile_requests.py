@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import file, run
+from delivery_cases import LOOP, PLAIN, calls, changed, model_of, refusing, result, said, system, user
 from model_cases import made
-from test_commands import file, run
-from test_delivery import LOOP, PLAIN, calls, changed, model_of, refusing, result, said, system, user
-from test_prompt import DROPS_TOOLS, TOOL
-from test_prompt_request import continued, through_transformers
+from prompt_cases import DROPS_TOOLS, TOOL
+from transformers_rendering import continued, through_transformers
 
 from toolfmt.errors import BadMessages, BadTools, LimitHit, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.messages.tools import canonical_tools

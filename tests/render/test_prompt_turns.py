@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from model_cases import made, shared_template
-from test_prompt import TOOL, USER, call, template
+from prompt_cases import TOOL, USER, call, template
 
 from toolfmt.errors import NotDelivered
 from toolfmt.model.model import Model

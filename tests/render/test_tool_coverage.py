@@ -8,19 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from delivery_cases import model_of
 from lying_templates import HONEST, ONE_TOOL, QUESTION, TOOLS_SHOWN
-from test_delivery import model_of
+from tool_coverage_cases import DELETE, GET, changed, tool
 
 from toolfmt.errors import ToolfmtError
 
-
-def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
-    properties = {key: {"type": "string", "description": told} for key, told in parameters.items()}
-    schema = {"type": "object", "properties": properties}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
-
-
-GET, DELETE = tool("get", "Gets it.", path="Where it is."), tool("delete_file", "Deletes a file.", path="Which one.")
 LINES = tool("look", 'First line.\n\nSecond "line" & <more>.', path="One\nor two.")
 
 CHOOSE: dict[str, Any] = {
@@ -45,11 +38,6 @@ PARAMETERS = " ~ (tool.function.parameters | tojson)"
 
 def asked(text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
-
-
-def changed(old: str, new: str) -> str:
-    assert HONEST.count(old) == 1
-    return HONEST.replace(old, new)
 
 
 def shown(tools: str) -> str:

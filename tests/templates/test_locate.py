@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_gguf_file import TEMPLATE, written
+from gguf_files import TEMPLATE, written
 
 import toolfmt
 from toolfmt.errors import BadModelDirectory

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_gguf_file import TEMPLATE, written
+from gguf_files import TEMPLATE, written
 
 from toolfmt.errors import BadModelDirectory
 from toolfmt.inspect.inspection import inspect_files

