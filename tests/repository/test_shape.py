@@ -38,3 +38,19 @@ def test_the_architecture_page_names_modules_that_exist() -> None:
     missing = {name for name in named if not any(module.endswith("/" + name) for module in modules)}
     assert len(named) > 100
     assert missing == set()
+
+
+def test_every_test_file_is_in_the_directory_of_the_package_that_it_tests() -> None:
+    """Its name starts with that of a module or package inside: `tests/render/test_budget_of_tools.py` tests
+    `toolfmt/render/budget.py`. In `formats` only the directory counts until its modules are in packages.
+    """
+    astray = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        directory = path.parent.relative_to(ROOT / "tests")
+        package = ROOT / "toolfmt" / directory
+        names = {each.stem for each in (package, *package.rglob("*")) if each.suffix in ("", ".py")}
+        is_named = any(f"{path.stem}_".startswith(f"test_{name}_") for name in names)
+        top = directory.parts[0] if directory.parts else ""
+        if top not in ("findings", "formats", "repository") and not is_named:
+            astray.append(path.relative_to(ROOT).as_posix())
+    assert astray == []
