@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from invented_reports import REPORTS, finding, invented, lines, report, run, told
+from invented_reports import REPORTS, finding, lines, report, run, told
 
 from toolfmt.cli.baseline import Baseline
 from toolfmt.inspect.report.report import Finding
 from toolfmt.model.batch import InspectionOutcome
-
-assert invented  # a fixture that the tests here use by name
 
 pytestmark = pytest.mark.usefixtures("invented")
 REPORTS["told-in-words"] = replace(
