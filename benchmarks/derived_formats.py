@@ -52,12 +52,12 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
-from toolfmt.testing import corpus, damaging, judging, prose_pieces
+from toolfmt.testing import corpus, damaging, invariants, prose_pieces
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.judging import Expected
+from toolfmt.testing.invariants import Expected
 from toolfmt.testing.laws import every_cut
 from toolfmt.testing.material import frame, literals_of
-from toolfmt.testing.told import read
+from toolfmt.testing.outcome import read
 
 CHECKOUT = Path(__file__).parents[1]
 _SHARED = CHECKOUT.parent / "shared" / "templates"
@@ -404,24 +404,24 @@ def law_checks(format: ToolCallFormat) -> Iterator[tuple[str, Callable[[], None]
 
     def any_text(text: str) -> None:
         told = read(make, [text], prose_pieces.TOOLS)
-        judging.shape(told.events)
-        judging.json_arguments(told.events)
-        judging.nothing_lost(text, told, frame(format))
+        invariants.shape(told.events)
+        invariants.json_arguments(told.events)
+        invariants.nothing_lost(text, told, frame(format))
         for pieces in every_cut(text, most=40):
-            judging.same(told, read(make, pieces, prose_pieces.TOOLS))
+            invariants.same(told, read(make, pieces, prose_pieces.TOOLS))
 
     def round_trip() -> None:
         text = write(format, calls[:1], prose_pieces.TOOLS)
-        judging.written(read(make, [text], prose_pieces.TOOLS), Expected(tuple(calls[:1])))
+        invariants.written(read(make, [text], prose_pieces.TOOLS), Expected(tuple(calls[:1])))
 
     def cut_short() -> None:
         for end in range(len(written)):
-            judging.cut_short(read(make, [written[:end]], prose_pieces.TOOLS), Expected(tuple(calls[:1])))
+            invariants.cut_short(read(make, [written[:end]], prose_pieces.TOOLS), Expected(tuple(calls[:1])))
 
     def not_joined() -> None:
         for damage in damaging.damages(format):
             told = read(make, [damage.text], damaging.TOOLS)
-            judging.not_joined(told, damaging.VALUES, lambda value: damaging.unseen(format, value))
+            invariants.not_joined(told, damaging.VALUES, lambda value: damaging.unseen(format, value))
 
     for number, text in enumerate(soups(format, written)):
         yield f"any text {number}", lambda text=text: any_text(text)  # type: ignore[misc]  # a default binds the text

@@ -67,7 +67,7 @@ class Search:
         """Draw an answer and try it."""
         from toolfmt.formats import get
         from toolfmt.testing.drawing import draw_answer, draw_pieces
-        from toolfmt.testing.trying import broken_by
+        from toolfmt.testing.runner import broken_by
 
         format = chance.choice(self.formats)
         answer = draw_answer(chance, format, variants=("", *get(format).variants))

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from toolfmt.testing.peers import for_mlx_lm
-from toolfmt.testing.peers.told import calls_of
+from toolfmt.testing.peers.event_dicts import calls_of
 
 AVAILABLE = importlib.util.find_spec("mlx_lm") is not None
 _END_OF_SEQUENCE = "</s>"  # what the templates are given as eos_token, and Mistral's own

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from toolfmt.formats import Call, ToolCallFormat, get, write
-from toolfmt.testing.peers import told
+from toolfmt.testing.peers import event_dicts
 from toolfmt.testing.peers.claims import Factory
 
 FILE = Path(__file__).with_suffix(".jsonl")
@@ -127,7 +127,7 @@ def outcome(reader: Any, answer: str, arrives: Arrival) -> Outcome:
     events = [event for piece in pieces for event in reader.feed(piece)]
     events += reader.finish()
     content = "".join(event["text"] for event in events if event["type"] == "content")
-    return {"content": content, "calls": [list(call) for call in told.calls_of(events)]}
+    return {"content": content, "calls": [list(call) for call in event_dicts.calls_of(events)]}
 
 
 def same(one: Outcome, other: Outcome) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from toolfmt.formats import ToolCallFormat
 from toolfmt.testing.peers import for_mlx_lm, for_sglang, for_transformers, for_vllm
 from toolfmt.testing.peers.claims import Factory
-from toolfmt.testing.peers.told import calls_of
+from toolfmt.testing.peers.event_dicts import calls_of
 
 _WHOLE = "_whole"
 """What the name of a factory ends with that reads a whole answer."""

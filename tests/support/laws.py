@@ -7,9 +7,9 @@ from typing import Any
 
 from toolfmt.formats import Parser
 from toolfmt.messages.events import Event, merge
-from toolfmt.testing.judging import json_arguments as check_arguments
-from toolfmt.testing.judging import shape as check_shape
-from toolfmt.testing.judging import tiling as check_tiling
+from toolfmt.testing.invariants import json_arguments as check_arguments
+from toolfmt.testing.invariants import shape as check_shape
+from toolfmt.testing.invariants import tiling as check_tiling
 from toolfmt.testing.material import cut, frame
 
 __all__ = ["Options", "check_arguments", "check_copy", "check_shape", "check_tiling", "cut", "events_of", "frame"]

@@ -12,7 +12,7 @@ from toolfmt.cli.commands import main
 from toolfmt.errors import UnknownFormat
 from toolfmt.formats import Parser
 from toolfmt.testing.corpus import CORPUS, case_text, cases, lines_of, parts_of, read, tool_sets
-from toolfmt.testing.told import read as told_of
+from toolfmt.testing.outcome import read as told_of
 
 FIELDS = ["id", "format", "topic", "title", "seen", "text", "tools", "prefix", "strict", "expected"]
 CALL_FIELDS = ["type", "index", "name", "id", "arguments", "span", "tolerated", "rejected", "raw"]

@@ -32,11 +32,11 @@ from toolfmt.testing.drawing import (
     written,
 )
 from toolfmt.testing.fuzzing import Fuzz
+from toolfmt.testing.outcome import ParserOutcome
 from toolfmt.testing.peers import for_vllm
+from toolfmt.testing.runner import broken_by
 from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import CommandTarget, InProcessTarget, Local, target
-from toolfmt.testing.told import ParserOutcome
-from toolfmt.testing.trying import broken_by
 from toolfmt.testing.usable import check_usable
 
 SUPPORT = Path(__file__).parents[1] / "support"

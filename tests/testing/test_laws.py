@@ -23,10 +23,10 @@ import toolfmt.testing
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
-from toolfmt.testing import LawBroken, judging, strategies
+from toolfmt.testing import LawBroken, invariants, strategies
 from toolfmt.testing.drawing import GeneratedOutput, Kind
 from toolfmt.testing.laws import LAWS, every_cut
-from toolfmt.testing.told import ParserOutcome, as_data, of_data, read, told_by_events, told_by_message
+from toolfmt.testing.outcome import ParserOutcome, as_data, of_data, read, told_by_events, told_by_message
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"s": "x"}}\n</tool_call>'
 
@@ -135,15 +135,15 @@ def test_arguments_that_are_no_json_object_are_told(arguments: str, kind: str) -
     ],
 )
 def test_how_arguments_differ_has_words(came: Any, kind: str | None) -> None:
-    assert judging.difference({"s": "x", "n": 1, "b": True}, came) == kind
+    assert invariants.difference({"s": "x", "n": 1, "b": True}, came) == kind
 
 
 def test_a_large_integer_is_not_a_float_beside_it() -> None:
-    assert judging.difference(2**53 + 1, float(2**53 + 1)) == "a number is another"
-    assert judging.difference([1, [2]], [1, [3]]) == "a number is another"
-    assert judging.difference([1], [1, 2]) == "a list has another length"
-    assert judging.difference("a b", "a  b") == "a string's blanks are others"
-    assert judging.difference("abc", "ab") == "a string is cut short"
+    assert invariants.difference(2**53 + 1, float(2**53 + 1)) == "a number is another"
+    assert invariants.difference([1, [2]], [1, [3]]) == "a number is another"
+    assert invariants.difference([1], [1, 2]) == "a list has another length"
+    assert invariants.difference("a b", "a  b") == "a string's blanks are others"
+    assert invariants.difference("abc", "ab") == "a string is cut short"
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ def test_a_parser_that_tells_calls_alone_is_held_to_them() -> None:
 
 
 def test_reasoning_may_stay_in_the_content_with_its_markers_but_not_be_lost() -> None:
-    expected = judging.Expected((("f", {}),), before="Hi.", reasoning="hm", frames=(("<think>", "</think>"),))
+    expected = invariants.Expected((("f", {}),), before="Hi.", reasoning="hm", frames=(("<think>", "</think>"),))
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, 0))]
-    judging.written(ParserOutcome((Content("<think>hm</think>\nHi."), *call), placed=False), expected)
+    invariants.written(ParserOutcome((Content("<think>hm</think>\nHi."), *call), placed=False), expected)
     with pytest.raises(LawBroken, match="the reasoning is lost"):
-        judging.written(ParserOutcome((Content("Hi."), *call), placed=False), expected)
+        invariants.written(ParserOutcome((Content("Hi."), *call), placed=False), expected)
 
 
 def test_what_is_lost_is_told_by_offsets() -> None:
@@ -280,9 +280,9 @@ def test_readings_with_and_without_offsets_are_compared_by_what_a_client_ends_up
     whole = told_by_events([Content("ab")])
     pieces = told_by_events([Content("a"), Content("b")])
     assert (whole.placed, pieces.placed) == (True, False)
-    judging.same(whole, pieces)
+    invariants.same(whole, pieces)
     with pytest.raises(LawBroken, match="the content is another"):
-        judging.same(whole, told_by_events([Content("a"), Content("c")]))
+        invariants.same(whole, told_by_events([Content("a"), Content("c")]))
 
 
 def test_what_was_told_goes_to_another_process_and_back() -> None:
@@ -323,9 +323,9 @@ def test_drawn_calls_fit_their_tools(data: st.DataObject) -> None:
 def test_drawn_answers_say_what_must_come_out(answer: GeneratedOutput) -> None:
     told = read(lambda tools: Parser("lfm2", tools=tools), [answer.text], answer.tools)
     if answer.expected is None:
-        judging.prose(told, answer.last)
+        invariants.prose(told, answer.last)
     else:
-        judging.written(told, answer.expected)
+        invariants.written(told, answer.expected)
 
 
 def test_the_strategies_alone_need_hypothesis_and_name_the_extra() -> None:
@@ -360,9 +360,9 @@ def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None
     def told(end: int) -> ParserOutcome:
         return ParserOutcome((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
 
-    judging.same(told(3), told(3))
+    invariants.same(told(3), told(3))
     with pytest.raises(LawBroken, match="offsets or notes are others"):
-        judging.same(told(3), told(4))
+        invariants.same(told(3), told(4))
 
 
 def test_the_page_tells_how_each_law_and_strategy_is_called() -> None:
@@ -453,10 +453,10 @@ def test_a_parser_that_ends_the_process_has_raised(error: type[BaseException]) -
         read(make_parser, ["a"])
 
 
-@pytest.mark.parametrize("law", [judging.written, judging.cut_short])
+@pytest.mark.parametrize("law", [invariants.written, invariants.cut_short])
 def test_numbers_that_are_told_as_values_are_compared_as_doubles(law: Callable[..., None]) -> None:
     """9007199254740993 is 9007199254740992 to JSON.parse; as text it can be told as it stands."""
-    expected = judging.Expected((("f", {"n": [2**53 + 1]}),))
+    expected = invariants.Expected((("f", {"n": [2**53 + 1]}),))
     near, other = ({"n": [number]} for number in (2**53, 2**53 + 2**2))
     law(told_by_message({"tool_calls": [{"name": "f", "arguments": near}]}), expected)
     for arguments in (other, json.dumps(near), {"n": [10**400]}):

@@ -21,10 +21,10 @@ from toolfmt.formats import Parser, formats, get, write
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.messages.events import Content
 from toolfmt.testing.fuzzing import Fuzz
-from toolfmt.testing.peers import claims, for_mlx_lm, for_sglang, for_transformers, for_vllm, told
+from toolfmt.testing.outcome import read
+from toolfmt.testing.peers import claims, event_dicts, for_mlx_lm, for_sglang, for_transformers, for_vllm
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 from toolfmt.testing.targets import Local
-from toolfmt.testing.told import read
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("get_weather", {"city": "Paris", "days": 2}),
@@ -156,11 +156,11 @@ def test_the_markers_of_a_format_are_tokens_of_their_own() -> None:
 
 
 def test_pieces_of_calls_are_put_together_as_a_client_does() -> None:
-    calls = told.StreamedCalls()
+    calls = event_dicts.StreamedCalls()
     pieces = [(0, "get_", None), (0, "time", '{"a'), (0, None, '": 1}'), (1, "f", ""), (2, "g", '{"b": ')]
     events = [event for piece in pieces for event in calls.piece(*piece)]
     events += calls.over()
-    assert told.calls_of(events) == [("get_time", '{"a": 1}'), ("f", ""), ("g", '{"b": ')]
+    assert event_dicts.calls_of(events) == [("get_time", '{"a": 1}'), ("f", ""), ("g", '{"b": ')]
     assert [(event["type"].removeprefix("tool_call_"), event["index"]) for event in events if "delta" not in event] == [
         ("start", 0),
         ("end", 0),
@@ -173,7 +173,7 @@ def test_pieces_of_calls_are_put_together_as_a_client_does() -> None:
 
 
 def test_text_ends_a_call_that_is_whole() -> None:
-    calls = told.StreamedCalls()
+    calls = event_dicts.StreamedCalls()
     events = [*calls.piece(0, "f", "{"), *calls.content("a"), *calls.piece(0, None, "}"), *calls.content("b")]
     assert [event["type"].removeprefix("tool_call_") for event in events] == [
         "start", "arguments", "content", "arguments", "end", "content",
@@ -184,7 +184,7 @@ def test_text_ends_a_call_that_is_whole() -> None:
 def test_what_toolfmt_reads_is_told_in_the_same_shape() -> None:
     """A whole call of an adapter is what the events of toolfmt's own parser are, but for where they stood."""
     ours = [event.to_dict() for event in Parser("json").feed(JSON_CALL) if not isinstance(event, Content)]
-    theirs = list(told.whole_call(0, "get_time", "{}"))
+    theirs = list(event_dicts.whole_call(0, "get_time", "{}"))
     assert [{**event, "span": None, "tolerated": None} for event in theirs] == [
         {**event, "span": None, "tolerated": None} for event in ours
     ]
@@ -198,7 +198,7 @@ def read_by(factory: claims.Factory, text: str) -> tuple[str, list[tuple[str, An
     if hasattr(reader, "feed"):
         events = events_of(reader, text)
         assert [event["type"] for event in events if event["type"].startswith("tool_call_re")] == []
-        return text_of(events), values(told.calls_of(events))
+        return text_of(events), values(event_dicts.calls_of(events))
     message = reader(text)
     functions = [call["function"] for call in message["tool_calls"]]
     return message["content"] or "", values([(function["name"], function["arguments"]) for function in functions])
@@ -261,7 +261,7 @@ class TestMlxLm:
 
     def test_a_call_that_its_parser_refuses_is_dropped_as_the_server_drops_it(self) -> None:
         assert text_of(events_of(for_mlx_lm.json_tools(), f"a<tool_call>{{]</tool_call>b{JSON_CALL}")) == "ab"
-        calls = told.calls_of(events_of(for_mlx_lm.json_tools(), f"<tool_call>{{]</tool_call>{JSON_CALL}"))
+        calls = event_dicts.calls_of(events_of(for_mlx_lm.json_tools(), f"<tool_call>{{]</tool_call>{JSON_CALL}"))
         assert calls == [("get_time", "{}")]
 
     def test_what_the_server_does_not_catch_is_raised(self) -> None:
@@ -273,7 +273,9 @@ class TestMlxLm:
         assert events_of(for_mlx_lm.MlxLmReader(lost, wrapper, None, dropped=KeyError), JSON_CALL) == []
 
     def test_a_call_without_its_end_is_read_when_the_answer_ends(self) -> None:
-        assert told.calls_of(events_of(for_mlx_lm.mistral(), '[TOOL_CALLS]f[ARGS]{"a": 1}')) == [("f", '{"a": 1}')]
+        assert event_dicts.calls_of(events_of(for_mlx_lm.mistral(), '[TOOL_CALLS]f[ARGS]{"a": 1}')) == [
+            ("f", '{"a": 1}')
+        ]
 
 
 class TestTransformers:
@@ -281,7 +283,7 @@ class TestTransformers:
         answer = f"<think>\nHm.\n</think>\n\nSo.\n{JSON_CALL}<|im_end|>"
         events = events_of(for_transformers.qwen2(TOOLS), answer)
         assert (text_of(events, "reasoning").strip(), text_of(events).strip()) == ("Hm.", "So.")
-        assert told.calls_of(events) == [("get_time", "{}")]
+        assert event_dicts.calls_of(events) == [("get_time", "{}")]
         assert for_transformers.qwen2_whole(TOOLS)(answer) == {
             "role": "assistant",
             "content": "So.",

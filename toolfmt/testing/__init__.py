@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         check_round_trip,
         check_shape,
     )
+    from toolfmt.testing.outcome import ParserOutcome, read
     from toolfmt.testing.strategies import answers, calls, damaged, pieces, prose, schemas, tools, written
     from toolfmt.testing.targets import target
-    from toolfmt.testing.told import ParserOutcome, read
 
 _HOMES = {
     "LAWS": "laws",
@@ -39,7 +39,7 @@ _HOMES = {
     "Fault": "fuzzing",
     "Fuzz": "fuzzing",
     "LawBroken": "broken",
-    "ParserOutcome": "told",
+    "ParserOutcome": "outcome",
     "answers": "strategies",
     "calls": "strategies",
     "cases": "corpus",
@@ -55,7 +55,7 @@ _HOMES = {
     "damaged": "strategies",
     "pieces": "strategies",
     "prose": "strategies",
-    "read": "told",
+    "read": "outcome",
     "schemas": "strategies",
     "target": "targets",
     "tools": "strategies",

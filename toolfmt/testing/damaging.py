@@ -20,7 +20,7 @@ from typing import Any
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser, ToolCallFormat, write
 from toolfmt.messages.events import ToolCallArguments, ToolCallEnd, ToolCallStart
-from toolfmt.testing.judging import leaves
+from toolfmt.testing.invariants import leaves
 
 LONGEST_RUN = 24
 VALUES = ("AAA1", "BBB2", "CCC3", "DDD4")

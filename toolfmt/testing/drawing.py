@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import get, write
 from toolfmt.testing import corpus, damaging, prose_pieces
-from toolfmt.testing.judging import Expected
+from toolfmt.testing.invariants import Expected
 from toolfmt.testing.material import call_markers, markers
 
 Kind: TypeAlias = Literal["calls", "cut", "damaged", "prose", "joined", "corpus", "soup"]

@@ -17,9 +17,9 @@ from toolfmt.testing.corpus import case_text
 from toolfmt.testing.drawing import GeneratedOutput, draw_answer, draw_pieces, marks_covered
 from toolfmt.testing.laws import LAWS
 from toolfmt.testing.material import call_markers
+from toolfmt.testing.runner import broken_by
 from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import HANGS, CommandTarget, Target, Way
-from toolfmt.testing.trying import broken_by
 
 MOST_FAULTS = 60
 """Kinds of faults after which the search gives up: more are no help."""

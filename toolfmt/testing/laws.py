@@ -1,6 +1,6 @@
 """The laws as functions over anyone's parser, for a test suite: each reads an answer, and raises `LawBroken`.
 
-`make_parser(tools)` makes a parser for one answer (`toolfmt.testing.told`): an object with `feed` and `finish`, or a
+`make_parser(tools)` makes a parser for one answer (`toolfmt.testing.outcome`): an object with `feed` and `finish`, or a
 callable that reads a whole answer. Each function says what a parser without a stream, without offsets (spans) or
 without rejections is held to. Where a law speaks of a format, give its name: it tells which markers frame an answer.
 Nothing here needs hypothesis.
@@ -14,12 +14,12 @@ from functools import partial
 from typing import Any
 
 from toolfmt.formats import get, write
-from toolfmt.testing import damaging, judging
+from toolfmt.testing import damaging, invariants
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.corpus import lines_of, parts_of
-from toolfmt.testing.judging import Expected
+from toolfmt.testing.invariants import Expected
 from toolfmt.testing.material import frame
-from toolfmt.testing.told import MakeParser, ParserOutcome, Tools, read
+from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, read
 
 LAWS = {
     "never-raises": "whatever a model writes, the parser raises nothing",
@@ -47,13 +47,13 @@ def check_shape(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
     """Law 4: calls are start, arguments*, then end or rejected; indexes run in order of appearance. For every parser;
     one that reads whole answers cannot break it."""
     with _about(make_parser, text, tools) as told:
-        judging.shape(told.events)
+        invariants.shape(told.events)
 
 
 def check_arguments_json(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
     """Law 5: the arguments of every call that ended are one JSON object. For every parser."""
     with _about(make_parser, text, tools) as told:
-        judging.json_arguments(told.events)
+        invariants.json_arguments(told.events)
 
 
 def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools: Tools = None) -> None:
@@ -64,7 +64,7 @@ def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools
     it is then in its text.
     """
     with _about(make_parser, text, tools) as told:
-        judging.nothing_lost(text, told, frame(get(format)))
+        invariants.nothing_lost(text, told, frame(get(format)))
 
 
 def check_chunking(
@@ -82,7 +82,7 @@ def check_chunking(
     for way in every_cut(text) if pieces is None else pieces:
         now = read(make_parser, way, tools)
         try:
-            judging.same(whole, now)
+            invariants.same(whole, now)
         except LawBroken as broken:
             broken.should = told_lines(whole)
             raise broken.about(text, list(way), told_lines(now)) from None
@@ -106,7 +106,7 @@ def check_round_trip(
     text = before + write(format, calls, tools) + after
     expected = Expected(tuple(calls), before, after)
     with _about(make_parser, text, tools) as told:
-        judging.written(told, expected)
+        invariants.written(told, expected)
 
 
 def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
@@ -116,7 +116,7 @@ def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
     """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
     with _about(make_parser, text, tools) as told:
-        judging.prose(told, last)
+        invariants.prose(told, last)
 
 
 def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, Any]], *, tools: Tools = None) -> None:
@@ -125,7 +125,7 @@ def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, A
     text = write(format, calls, tools)
     for end in range(len(text)):
         with _about(make_parser, text[:end], tools) as told:
-            judging.cut_short(told, Expected(tuple(calls)))
+            invariants.cut_short(told, Expected(tuple(calls)))
 
 
 def check_not_joined(make_parser: MakeParser, format: str) -> None:
@@ -133,7 +133,7 @@ def check_not_joined(make_parser: MakeParser, format: str) -> None:
     them. For every parser; damage that no reader can see is left out."""
     for damage in damaging.damages(format):
         with _about(make_parser, damage.text, damaging.TOOLS) as told:
-            judging.not_joined(told, damaging.VALUES, partial(damaging.unseen, format))
+            invariants.not_joined(told, damaging.VALUES, partial(damaging.unseen, format))
 
 
 def told_lines(told: ParserOutcome) -> list[str]:

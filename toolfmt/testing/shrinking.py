@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 from toolfmt.errors import CannotWrite
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.drawing import GeneratedOutput, Recipe, written
+from toolfmt.testing.runner import broken_by
 from toolfmt.testing.targets import Target, Way
-from toolfmt.testing.trying import broken_by
 
 Key: TypeAlias = tuple[str, str]
 _SENTENCES = re.compile(r"(?<=[.!?:] )|(?<=\n)")

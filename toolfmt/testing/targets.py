@@ -30,8 +30,8 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.formats import names
 from toolfmt.formats.format_files import SUFFIX, known_format
 from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, of_data, read, told_by_message
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
-from toolfmt.testing.told import MakeParser, ParserOutcome, Tools, of_data, read, told_by_message
 
 Reading: TypeAlias = ParserOutcome | LawBroken
 Way: TypeAlias = Sequence[str]

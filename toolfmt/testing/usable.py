@@ -13,8 +13,8 @@ from typing import Any
 from toolfmt.errors import CannotWrite, ToolfmtError
 from toolfmt.formats import write
 from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.outcome import Tools
 from toolfmt.testing.targets import CommandTarget, Target
-from toolfmt.testing.told import Tools
 
 _CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 _TOOLS: list[Any] = [{"type": "function", "function": {"name": "get_weather", "parameters": _CITY}}]

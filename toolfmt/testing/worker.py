@@ -16,7 +16,7 @@ from typing import Any
 from toolfmt.formats import Parser, names
 from toolfmt.formats.format_files import SUFFIX, given_format
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.told import MakeParser, as_data, raised, read
+from toolfmt.testing.outcome import MakeParser, as_data, raised, read
 
 _PEERS = "toolfmt.testing.peers.for_"
 _MOST_TOLD = 2_000

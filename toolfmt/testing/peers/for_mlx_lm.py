@@ -17,7 +17,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-from toolfmt.testing.peers import told
+from toolfmt.testing.peers import event_dicts
 from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing
 from toolfmt.testing.peers.tokens import markers_of
 
@@ -37,24 +37,24 @@ class MlxLmReader:
         self._gathered = ""
         self._calls = 0
 
-    def feed(self, text: str) -> Iterator[told.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.Told]:
         self._state, segments = self._machine.split(self._state, text)
         for state, part in segments:
             if state == "reasoning":
-                yield from told.reasoning(part)
+                yield from event_dicts.reasoning(part)
             elif state == "tool":
                 self._gathered += part
             elif state == "normal":
                 if self._before == "tool":
                     yield from self._call()
-                yield from told.content(part)
+                yield from event_dicts.content(part)
             self._before = state
 
-    def finish(self) -> Iterator[told.Told]:
+    def finish(self) -> Iterator[event_dicts.Told]:
         if self._before == "tool" and self._gathered:
             yield from self._call()
 
-    def _call(self) -> Iterator[told.Told]:
+    def _call(self) -> Iterator[event_dicts.Told]:
         text, self._gathered = self._gathered, ""
         try:
             with warnings.catch_warnings(action="ignore"):  # ast.parse complains about escapes
@@ -63,7 +63,7 @@ class MlxLmReader:
             return
         for call in parsed if isinstance(parsed, list) else [parsed]:
             arguments = json.dumps(call["arguments"], ensure_ascii=False)
-            yield from told.whole_call(self._calls, call["name"], arguments)
+            yield from event_dicts.whole_call(self._calls, call["name"], arguments)
             self._calls += 1
 
 

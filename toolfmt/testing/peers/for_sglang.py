@@ -20,7 +20,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
-from toolfmt.testing.peers import told
+from toolfmt.testing.peers import event_dicts
 from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
@@ -89,18 +89,18 @@ class SglangReader:
     def __init__(self, chat: SglangRequest, markers: Sequence[str]) -> None:
         self._chat = chat
         self._whole_markers = WholeMarkers(markers)
-        self._calls = told.StreamedCalls()
+        self._calls = event_dicts.StreamedCalls()
 
-    def feed(self, text: str) -> Iterator[told.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.Told]:
         whole = self._whole_markers.feed(text)
         if whole:
             yield from self._told(*self._chat.step(whole))
 
-    def finish(self) -> Iterator[told.Told]:
+    def finish(self) -> Iterator[event_dicts.Told]:
         yield from self._told(*self._chat.end(self._whole_markers.finish()))
         yield from self._calls.over()
 
-    def _told(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[told.Told]:
+    def _told(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[event_dicts.Told]:
         yield from self._calls.content(text)
         for piece in pieces:
             yield from self._calls.piece(*piece)
@@ -112,7 +112,7 @@ def streamed(parser: str, variants: Claims, tools: Tools) -> SglangReader:
 
 def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[str, Any]]:
     chat = _made(parser, variants, tools)
-    return lambda text: told.message(*chat.whole(text))
+    return lambda text: event_dicts.message(*chat.whole(text))
 
 
 def _made(parser: str, variants: Claims, tools: Tools) -> SglangRequest:

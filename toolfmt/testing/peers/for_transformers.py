@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from toolfmt.formats.declared import from_response_template
-from toolfmt.testing.peers import told
+from toolfmt.testing.peers import event_dicts
 from toolfmt.testing.peers.claims import Factory, Tools, by_name, found, missing, python_name
 
 
@@ -33,25 +33,25 @@ class TransformersReader:
         self._parser = parser(template, prefix=_prefix(template), tools=tools)
         self._calls = 0
 
-    def feed(self, text: str) -> Iterator[told.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.Told]:
         yield from self._told(self._parser.feed(text))
 
-    def finish(self) -> Iterator[told.Told]:
+    def finish(self) -> Iterator[event_dicts.Told]:
         try:
             _, events = self._parser.finalize()
         except (ValueError, RuntimeError):  # the server logs it
             return
         yield from self._told(events)
 
-    def _told(self, events: list[dict[str, Any]]) -> Iterator[told.Told]:
+    def _told(self, events: list[dict[str, Any]]) -> Iterator[event_dicts.Told]:
         for item in self._chunks(events):
             if isinstance(item, self._tool_call):
-                yield from told.whole_call(self._calls, item.name, item.arguments)
+                yield from event_dicts.whole_call(self._calls, item.name, item.arguments)
                 self._calls += 1
             elif isinstance(item, self._reasoning):
-                yield from told.reasoning(str(item))
+                yield from event_dicts.reasoning(str(item))
             else:
-                yield from told.content(item)
+                yield from event_dicts.content(item)
 
 
 def whole(template: dict[str, Any], tools: Tools) -> Callable[[str], dict[str, Any]]:
@@ -61,7 +61,7 @@ def whole(template: dict[str, Any], tools: Tools) -> Callable[[str], dict[str, A
         said = parse_response(text, template, prefix=_prefix(template), tools=tools)
         functions = [call["function"] for call in said.get("tool_calls") or []]
         calls = [(function["name"], json.dumps(function["arguments"])) for function in functions]
-        return told.message(said.get("content"), calls, said.get("reasoning_content"))
+        return event_dicts.message(said.get("content"), calls, said.get("reasoning_content"))
 
     return read
 

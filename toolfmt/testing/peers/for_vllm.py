@@ -19,7 +19,7 @@ from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from toolfmt.testing.peers import told
+from toolfmt.testing.peers import event_dicts
 from toolfmt.testing.peers.claims import Claims, Factory, Tools, by_name, claimed, found, missing
 from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
@@ -78,24 +78,24 @@ class VllmReader:
         self._chat = chat
         self._tokenizer = tokenizer
         self._whole_markers = WholeMarkers(markers)
-        self._calls = told.StreamedCalls()
+        self._calls = event_dicts.StreamedCalls()
 
-    def feed(self, text: str) -> Iterator[told.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.Told]:
         yield from self._step(self._whole_markers.feed(text))
 
-    def finish(self) -> Iterator[told.Told]:
+    def finish(self) -> Iterator[event_dicts.Told]:
         yield from self._step(self._whole_markers.finish())
         yield from self._told(self._chat.step("", [self._tokenizer.eos_token_id], "stop")[0])
         yield from self._calls.over()
 
-    def _step(self, text: str) -> Iterator[told.Told]:
+    def _step(self, text: str) -> Iterator[event_dicts.Told]:
         if text:
             yield from self._told(self._chat.step(text, _ids(self._tokenizer, text))[0])
 
-    def _told(self, delta: Any) -> Iterator[told.Told]:
+    def _told(self, delta: Any) -> Iterator[event_dicts.Told]:
         if delta is None:
             return
-        yield from told.reasoning(delta.reasoning)
+        yield from event_dicts.reasoning(delta.reasoning)
         yield from self._calls.content(delta.content)
         for call in delta.tool_calls:
             if call.function is not None:
@@ -118,7 +118,7 @@ def whole(parser: str, variants: Claims, tools: Tools) -> Callable[[str], dict[s
 
     def read(text: str) -> dict[str, Any]:
         thought, content, calls = chat.whole(text, tokenizer.encode(text, add_special_tokens=False))
-        return told.message(content, [(call.name, call.arguments) for call in calls], thought)
+        return event_dicts.message(content, [(call.name, call.arguments) for call in calls], thought)
 
     return read
 

@@ -22,7 +22,7 @@ from toolfmt.messages.events import (
     ToolCallStart,
 )
 from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.told import ParserOutcome, json_value
+from toolfmt.testing.outcome import ParserOutcome, json_value
 
 _BLANK = " \t\r\n"
 _BLANKS = frozenset(_BLANK)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from toolfmt.formats import get
-from toolfmt.testing import damaging, judging
+from toolfmt.testing import damaging, invariants
 from toolfmt.testing.broken import LawBroken
 from toolfmt.testing.drawing import GeneratedOutput
 from toolfmt.testing.laws import told_lines
 from toolfmt.testing.material import frame
+from toolfmt.testing.outcome import ParserOutcome
 from toolfmt.testing.targets import Target, Way
-from toolfmt.testing.told import ParserOutcome
 
 _WHOLE = ", of a call as it is written"
 
@@ -37,7 +37,7 @@ def broken_by(
             broken.append(other.about(answer.text, list(way)))
             continue
         try:
-            judging.same(whole, other)
+            invariants.same(whole, other)
         except LawBroken as differs:
             differs.should = told_lines(whole)
             broken.append(differs.about(answer.text, list(way), told_lines(other)))
@@ -53,14 +53,14 @@ def _of_whole(answer: GeneratedOutput, told: ParserOutcome) -> Iterator[LawBroke
 
 
 def _judges(answer: GeneratedOutput, told: ParserOutcome) -> Iterator[Callable[[], None]]:
-    yield partial(judging.shape, told.events)
-    yield partial(judging.json_arguments, told.events)
+    yield partial(invariants.shape, told.events)
+    yield partial(invariants.json_arguments, told.events)
     expected = answer.expected
     if answer.kind == "prose":
-        yield partial(judging.prose, told, answer.last)
+        yield partial(invariants.prose, told, answer.last)
     elif answer.kind == "joined":
-        yield partial(judging.not_joined, told, damaging.VALUES, partial(damaging.unseen, answer.format))
+        yield partial(invariants.not_joined, told, damaging.VALUES, partial(damaging.unseen, answer.format))
     elif expected is not None:
-        yield partial(judging.cut_short if answer.kind == "cut" else judging.written, told, expected)
+        yield partial(invariants.cut_short if answer.kind == "cut" else invariants.written, told, expected)
     if answer.kind in ("prose", "soup", "damaged") or told.placed:
-        yield partial(judging.nothing_lost, answer.text, told, frame(get(answer.format)))
+        yield partial(invariants.nothing_lost, answer.text, told, frame(get(answer.format)))
