@@ -18,7 +18,7 @@ import toolfmt
 from toolfmt.errors import BadMessages, ToolfmtError
 from toolfmt.model.conversation import Conversation, Turn
 from toolfmt.model.model import Model
-from toolfmt.render.attempts import spoken_format
+from toolfmt.render.compiled_template import spoken_format
 from toolfmt.templates import ModelFiles, TemplateSource
 
 NOW = datetime(2025, 6, 1)

@@ -18,7 +18,7 @@ from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.render.adapt.adaptations import adapt, writes_calls
 from toolfmt.render.adapt.remedies import REMEDIES, ids_shortened, plans, results_named
-from toolfmt.render.attempts import spoken_format
+from toolfmt.render.compiled_template import spoken_format
 
 MODELS = Path(__file__).parents[2] / "corpus" / "models"
 TOOL = canonical_tools([{"name": "find", "parameters": {"properties": {"words": {"type": "string"}}}}])[0]

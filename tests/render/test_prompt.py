@@ -541,7 +541,7 @@ def test_a_template_is_parsed_once_however_many_prompts_it_makes(
             parsed.append(source)
             super().__init__(source, *given, **more)
 
-    monkeypatch.setattr("toolfmt.render.attempts.ChatTemplate", Counting)
+    monkeypatch.setattr("toolfmt.render.compiled_template.ChatTemplate", Counting)
     assert model.render([USER], [TOOL]) == first
     assert not parsed
     (tmp_path / "other").mkdir()

@@ -27,7 +27,7 @@ from toolfmt.errors import BadMessages, BadTools, LimitHit, NotDelivered, Templa
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.model.conversation import Conversation
 from toolfmt.model.model import Model
-from toolfmt.render.attempts import compiled
+from toolfmt.render.compiled_template import compiled
 from toolfmt.render.prompt import render
 from toolfmt.render.verify.delivery import delivered
 from toolfmt.render.verify.sentinel_request import sentinel_request_of

@@ -53,7 +53,16 @@ LAYERS: dict[str, list[set[str]]] = {
         {"inspection", "comparison", "shown_turns"},
         {"fix"},
     ],
-    "render": [{"request"}, {"verify"}, {"adapt"}, {"token_ids"}, {"budget", "attempts"}, {"backend"}, {"prompt"}],
+    "render": [
+        {"request"},
+        {"verify"},
+        {"adapt"},
+        {"token_ids", "compiled_template"},
+        {"budget", "attempts"},
+        {"response_start"},
+        {"backend"},
+        {"prompt"},
+    ],
     "model": [{"sandbox"}, {"jobs"}, {"model"}, {"conversation", "batch", "derive"}, {"fix"}],
 }
 # Parts of a package that do not import each other although they are in one layer.

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
     [
         ("toolfmt", 16),  # httpx has 18, click 17
         ("toolfmt/inspect", 15),  # seven packages, and the modules that use them
-        ("toolfmt/render", 9),  # three packages, and the steps from a request to a prompt
+        ("toolfmt/render", 11),  # three packages, and the steps from a request to a prompt
         ("toolfmt/templates", 4),  # three packages
         ("toolfmt/model", 8),  # the sandbox, and what programs import
     ],

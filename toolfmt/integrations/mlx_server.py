@@ -46,7 +46,7 @@ from toolfmt.integrations.protocols import Chat, FinishReason, Payload
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
 from toolfmt.model.model import Model
-from toolfmt.render.attempts import spoken_format
+from toolfmt.render.compiled_template import spoken_format
 from toolfmt.render.prompt import Prompt, render
 from toolfmt.templates import TemplateSource, load_files
 

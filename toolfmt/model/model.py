@@ -26,8 +26,8 @@ from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.model.jobs import INSPECT, PROFILE, WorkerBackend, shared_worker, tokenizer_of
 from toolfmt.model.sandbox.pool import Worker
-from toolfmt.render.attempts import spoken_format
 from toolfmt.render.backend import InProcessBackend, RenderBackend, StrategyChoice
+from toolfmt.render.compiled_template import spoken_format
 from toolfmt.render.prompt import Prompt, broken, render
 from toolfmt.render.request.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles, load_files

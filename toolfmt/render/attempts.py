@@ -13,11 +13,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 from toolfmt.errors import (
-    OF_THE_PROCESS,
     BadMessages,
     BadModelDirectory,
     CannotWrite,
@@ -25,10 +24,7 @@ from toolfmt.errors import (
     NotDelivered,
     TemplateError,
 )
-from toolfmt.formats import ToolCallFormat, default_format, prose
-from toolfmt.formats.prefix import answer_prefix
-from toolfmt.inspect.probe.conversations import REPLY
-from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.formats import ToolCallFormat, prose
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.render.adapt.adaptations import adapt, writes_calls
 from toolfmt.render.adapt.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
@@ -41,31 +37,27 @@ from toolfmt.render.adapt.remedies import (
     with_marked_parts,
 )
 from toolfmt.render.adapt.tool_adaptations import ShownTool, adapted_tool, lost_in_lines, other_tool, shown_tool
-from toolfmt.render.request.messages import INSTRUCTING, Message, media_of, without_media
+from toolfmt.render.compiled_template import check_limit, compiled, spoken_format
+from toolfmt.render.request.messages import INSTRUCTING, Message, media_data, media_of, without_media
 from toolfmt.render.verify.delivery import Delivery, Span, delivered, proved
+from toolfmt.render.verify.rejected_part import locate, with_missing_variable
 from toolfmt.render.verify.rendered_once import check_prose, check_template, dropped
 from toolfmt.render.verify.sentinel_request import SentinelRequest, sentinel_request_of
-from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
+from toolfmt.templates import ChatTemplate, ModelFiles
 
 TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
 """No tools are given and only a template for requests with tools is there; that one was rendered without them."""
 DEFAULT_SYSTEM_PROMPT_REPLACED = "default-system-prompt-replaced"
 """Tools described in the system message replace the template's default system prompt."""
 
-_PLACEHOLDER = "Xq5placeholder"
+PLACEHOLDER = "Xq5placeholder"
 """A word that no template holds, in the place of the prose."""
-_MOST_COMPILED = 16
-"""So many templates stay compiled: to compile one takes a hundred times as long as to render it."""
-_LONGEST_HEADER = 200
-"""More characters than any header of an assistant's turn has."""
 _MOST_PLANS = 160
 """Sets of remedies that are tried for a short conversation; of a long one so many that a refusal takes no minutes."""
 _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
 _LONGEST_BEGINNING = 40
 """Maximum number of messages at the beginning of a long conversation whose plan is tried for the whole."""
-_MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
-_SHORTEST_DATA = 5
 _MARKER = re.compile(r"<[^<>\n]*>|\[[^\[\]\n]*\]|〈[^〈〉\n]*〉")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
@@ -75,7 +67,6 @@ _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
 """Conversations in which the tools are checked. The second one is for templates that require a system message."""
 _MAX_ROUNDS = 3
 """Maximum number of searches: a new plan for the messages may need other adaptations of the tools, and vice versa."""
-_ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
 """The keys of an image or another medium that hold neither its data nor its address."""
 
 
@@ -137,7 +128,7 @@ class Request:
         way = _Way(template, profile, named, self.tools or None, "", calls_in_words, results_in_words)
         made = self._search_with_tools(way)
         unseen = [tool for tool in self.tools if tool["function"]["name"] not in made.delivery.tools_shown]
-        instructions = self._format.instructions
+        instructions = self.format.instructions
         if unseen or (self.tools and instructions and instructions in made.text):
             without = self._without_tools(template, made.messages)
             check_template(made.text, without, instructions)
@@ -147,14 +138,14 @@ class Request:
     def as_prose(self, *why: str) -> Attempt:
         """The tools stand in the system message, in words; the template is given none."""
         template, profile, named = self._template(with_tools=False)
-        told = prose(self._format, self.tools)
+        told = prose(self.format, self.tools)
         way = _Way(template, profile, (*why, *named), None, told, calls_in_words=True, results_in_words=True)
         made = self._found(way)
         if told:
             made = replace(made, tools_lost=_lost(self.tools, map(lost_in_lines, self.tools)))
-            untold, _ = self._adapted(replace(way, system_text=_PLACEHOLDER), self.messages, made.plan)
+            untold, _ = self._adapted(replace(way, system_text=PLACEHOLDER), self.messages, made.plan)
             without = self._without_tools(template, untold)
-            check_prose(made.text, without, told, without.count(_PLACEHOLDER), self.tools)
+            check_prose(made.text, without, told, without.count(PLACEHOLDER), self.tools)
             if self._replaces_default(way, made):
                 made = replace(made, adaptations=(DEFAULT_SYSTEM_PROMPT_REPLACED, *made.adaptations))
             spans = (*made.delivery.spans, *_described(made.text, told, self.tools))
@@ -167,9 +158,9 @@ class Request:
         """Return whether the prompt lacks text that the template writes if there is no system message."""
         if self.messages[0]["role"] in INSTRUCTING:
             return False
-        question: Message = {"role": "user", "content": _PLACEHOLDER}
+        question: Message = {"role": "user", "content": PLACEHOLDER}
         messages, _ = self._adapted(replace(way, system_text=""), [question], made.plan)
-        around = self._without_tools(way.template, messages).split(_PLACEHOLDER)
+        around = self._without_tools(way.template, messages).split(PLACEHOLDER)
         lines = (line.strip() for text in around for line in _MARKER.sub("\n", text).splitlines())
         return any(len(_WORDS.findall(line)) > 1 and line not in made.text for line in lines)
 
@@ -267,7 +258,7 @@ class Request:
             return best
         if refused is not None:
             self._check_media(way)
-            raise _with_missing_variable(way, self._of_tool(way, refused) or self._placed(way, refused)) from None
+            raise self._rejected_part(way, refused) from None
         assert best is not None
         if best.delivery.lost[0] == _PROSE:
             raise TemplateError(
@@ -284,7 +275,7 @@ class Request:
         yield from self._plan_of_beginning(way)
         # A channel holds one call and nothing else: there is no content to write calls into.
         # A result refers to its call by an id, which a call in the content does not have.
-        apart = self._format.headers or way.calls_in_words or way.profile.ids
+        apart = self.format.headers or way.calls_in_words or way.profile.ids
         without = {CALLS_BESIDE_TEXT_AS_CONTENT} if apart else set()
         # These are applied already if the profile asks for them.
         without |= {"ids-shortened"} if way.profile.ids == "nine" else set()
@@ -362,7 +353,7 @@ class Request:
         return adapt(
             messages,
             way.profile,
-            format=self._format,
+            format=self.format,
             calls_in_words=way.calls_in_words,
             results_in_words=way.results_in_words,
             system_text=way.system_text,
@@ -417,7 +408,7 @@ class Request:
         media = media_of(self.messages)
         if not media:
             return ()
-        pasted = [told for part, told in media if any(data in (twin_prompt or text) for data in _data_of(part))]
+        pasted = [told for part, told in media if any(data in (twin_prompt or text) for data in media_data(part))]
         if pasted:
             return tuple(pasted)
         messages, _ = self._adapted(way, [without_media(message) for message in self.messages], plan)
@@ -427,127 +418,24 @@ class Request:
             same = False
         return tuple(told for _, told in media) if same else ()
 
-    def _placed(self, way: _Way, refused: TemplateError) -> TemplateError:
-        """The error, with the message from which on the conversation is refused."""
-        taken, not_taken = 0, len(self.messages)
-        while not_taken - taken > 1:
-            middle = (taken + not_taken) // 2
-            if self._refuses(way, self.messages[:middle], refused):
-                not_taken = middle
-            else:
-                taken = middle
-        if not taken:
-            return refused  # it may be the conversation that is refused, and no message of it
-        where = f"messages[{not_taken - 1}] ({self.messages[not_taken - 1]['role']})"
-        return TemplateError(f"{where}: {refused}", refused.line, refused.kind, refused.own_words)
+    def _rejected_part(self, way: _Way, rejection: TemplateError) -> TemplateError:
+        """The error, which names the tool or the message that the template rejects, and a missing variable."""
 
-    def _of_tool(self, way: _Way, refused: TemplateError) -> TemplateError | None:
-        """Return the error with the tool, and if known the parameter, that the template rejects; None if it is no tool.
+        def rejects(messages: Sequence[Message], tools: list[Message] | None) -> bool:
+            try:
+                part, _ = self._adapted(way, messages, frozenset())
+                self._render(way.template, part, tools)
+            except (TemplateError, BadMessages, CannotWrite) as error:
+                return str(error) == str(rejection)
+            return False
 
-        The template rejects this tool alone, but not one of the same name with nothing in it.
-        """
-
-        def rejected(tool: Message) -> bool:
-            return self._refuses(replace(way, tools=[tool]), self.messages, refused)
-
-        for position, tool in enumerate(way.tools or ()):
-            name, schema = tool["function"]["name"], tool["function"].get("parameters") or {}
-            if not rejected(tool) or rejected(_bare_tool(name, {})):
-                continue
-            properties = schema.get("properties")
-            listed = properties.items() if isinstance(properties, Mapping) else ()
-            parameter = next((key for key, inner in listed if rejected(_bare_tool(name, {key: inner}))), None)
-            where = f"tools[{position}] ({name})" + (f", the parameter {parameter}" if parameter else "")
-            error = f"{where}: {refused}; change the definition, or leave the tool out"
-            return TemplateError(error, refused.line, refused.kind, refused.own_words)
-        return None
-
-    def _refuses(self, way: _Way, messages: Sequence[Message], refused: TemplateError) -> bool:
-        try:
-            part, _ = self._adapted(way, messages, frozenset())
-            self._render(way.template, part, way.tools)
-        except (TemplateError, BadMessages, CannotWrite) as error:
-            return str(error) == str(refused)
-        return False
-
-    # --- what the answer begins with
-
-    def prefill(self, made: Attempt) -> str:
-        """What of the answer the generation prompt has begun already: mostly nothing, or an opened reasoning block."""
-        closed = self._tried(made, made.messages)
-        if closed == made.text and self.variables["add_generation_prompt"]:
-            # A template that always begins the answer: then what it begins is what the probes saw.
-            always = made.profile.prefill
-            return always if made.text.endswith(always) else ""
-        if not closed or not made.text.startswith(closed):
-            return ""
-        generation = made.text[len(closed) :]
-        format = self._format
-        begun = answer_prefix(generation, headers=format.headers)
-        if not begun.strip(": \n"):
-            return ""
-        if begun == generation and not answer_prefix(closed[-_LONGEST_HEADER:], headers=format.headers):
-            return generation  # the header always stands there, what is added begins the answer
-        # Two ways to find the assistant's header: its shape, else what also stands before an answer in words.
-        header = len(generation) - len(begun) or self._shown_header(made, closed, generation) or len(generation)
-        openers = {opener for opener, _ in format.reasoning_read}
-        openers |= {closer for opener, closer in format.reasoning_read if closer == f"</{opener[1:]}"}
-        openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
-        # A template may put an empty reasoning block before every answer: that is no header.
-        return generation[min([header, *(at for opener in openers if (at := generation.find(opener)) >= 0)]) :]
-
-    def _shown_header(self, made: Attempt, closed: str, generation: str) -> int:
-        """How much of the generation prompt stands before an answer in words, too."""
-        answered = self._tried(made, [*made.messages, {"role": "assistant", "content": REPLY}])
-        before = answered.partition(REPLY)[0]
-        return common_prefix(generation, before[len(closed) :]) if before.startswith(closed) else 0
-
-    def left_open(self, made: Attempt) -> tuple[str, str]:
-        """The prompt up to the end of the answer's text that it ends with, and what of it is the answer."""
-        last = len(self.messages) - 1
-        spans = [span for span in made.delivery.spans if span.message == last]
-        texts = _texts_of(self.messages[last].get("content"))
-        said = texts[-1].strip()
-        marked = self._marked_end(made)
-        end = marked or max((span.end for span in spans), default=made.text.rfind(said) + len(said))
-        blanks = texts[-1][len(texts[-1].rstrip()) :]
-        end += len(blanks) if marked is None and made.text.startswith(blanks, end) else 0
-        text = made.text[:end]
-        before = self._tried(made, made.messages[:-1])
-        begin = len(before) if before and text.startswith(before) else max(0, end - len(said) - _LONGEST_HEADER)
-        whole = (texts[0], texts[0].lstrip(), texts[0].rstrip(), said) if len(texts) == 1 else ()
-        shown = next((one for one in whole if text.endswith(one)), "")
-        shown = shown or text[min((span.begin for span in spans if span.begin < end), default=end) :]
-        if not shown:
-            raise NotDelivered(
-                f"messages[{last}] (assistant): {made.template.origin} leaves out the text that is to go on; "
-                "leave continue_final_message out, or give reasoning as reasoning_content"
-            )
-        known = self._format
-        head = answer_prefix(
-            text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning_read
-        )
-        # Blanks that the template writes before a text are none of it.
-        return text, (head if head.strip() else "") + shown
-
-    def _marked_end(self, made: Attempt) -> int | None:
-        """Where the text that the conversation ends with ends in the prompt: before a word that is put behind it, as
-        transformers finds the place; None where the template then renders something else before that word.
-
-        The blank behind the word tells whether the template keeps those at the end of a text.
-        """
-        marked = _with_text_behind(made.messages[-1], f"{_PLACEHOLDER} ")
-        text = self._tried(made, [*made.messages[:-1], marked])
-        at = text.rfind(_PLACEHOLDER)
-        before = text[: max(at, 0)]
-        if not text.startswith(f"{_PLACEHOLDER} ", at):
-            before = before.rstrip()
-        return len(before) if before and made.text.startswith(before) else None
+        located = locate(rejection, self.messages, way.tools, rejects)
+        return with_missing_variable(located, way.template, way.profile)
 
     # --- the template
 
     @cached_property
-    def _format(self) -> ToolCallFormat:
+    def format(self) -> ToolCallFormat:
         return spoken_format(self.profile)
 
     def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
@@ -561,7 +449,7 @@ class Request:
             )
         named = [] if self.files.template(with_tools) else [TOOL_USE_TEMPLATE]
         profile = self.profile if source == for_tools else self.profile.without_tools or self.profile
-        _check_limit(self.files, profile)
+        check_limit(self.files, profile)
         return compiled(self.files, source), profile, named
 
     def _render(
@@ -569,7 +457,7 @@ class Request:
     ) -> str:
         return template.render(messages, tools=tools, **{**self.variables, **changed})
 
-    def _tried(self, made: Attempt, messages: list[Message]) -> str:
+    def without_generation_prompt(self, made: Attempt, messages: list[Message]) -> str:
         """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
         try:
             return self._render(made.template, messages, made.tools, add_generation_prompt=False)
@@ -593,32 +481,6 @@ def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str
         for position, (tool, lost) in enumerate(zip(tools, parts, strict=True))
         for part in lost
     )
-
-
-def _bare_tool(name: str, properties: Message) -> Message:
-    """A tool with these parameters and nothing else."""
-    parameters = {"type": "object", "properties": properties}
-    return {"type": "function", "function": {"name": name, "description": "", "parameters": parameters}}
-
-
-def _texts_of(content: Any) -> list[str]:
-    """The texts of a content, at least one: itself, or those of its parts."""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-    return [text for text in texts if isinstance(text, str)] or [""]
-
-
-def _with_text_behind(message: Message, added: str) -> Message:
-    """The message with a text put behind the last one of its content; the same one where it has none."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return {**message, "content": content + added}
-    parts = list(content or [])
-    for at, part in reversed(list(enumerate(parts))):
-        if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-            parts[at] = {**part, "text": part["text"] + added}
-            return {**message, "content": parts}
-    return message
 
 
 def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]:
@@ -651,59 +513,4 @@ def _media_lost(told: str, way: _Way) -> NotDelivered:
     )
 
 
-def _data_of(part: Any) -> Iterator[str]:
-    """The texts in a part that are no words about it: addresses, and data as text."""
-    if isinstance(part, Mapping):
-        for key, value in part.items():
-            if key not in _ABOUT_MEDIA:
-                yield from _data_of(value)
-    elif isinstance(part, str) and len(part) >= _SHORTEST_DATA:
-        yield part
-
-
 _PROSE = "the message that describes the tools"
-
-
-def compiled(files: ModelFiles, source: TemplateSource) -> ChatTemplate:
-    """The template, ready to render; its errors name the file. Raises `TemplateError` where it does not parse."""
-    return _compiled(source.text, tuple(files.special_tokens.items()), files.where(source))
-
-
-@lru_cache(maxsize=_MOST_COMPILED)
-def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: str) -> ChatTemplate:
-    try:
-        return ChatTemplate(text, dict(special_tokens), origin=origin)
-    except TemplateError as error:
-        raise TemplateError(with_way_out(str(error)), error.line, error.kind, error.own_words) from None
-
-
-def _check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
-    """Raises where the template took more than it is given when it was probed."""
-    failure = profile.failure
-    if failure is not None and failure.limit:
-        line = "" if failure.line is None else f" (line {failure.line})"
-        trusted = " (trusted=True, or --trusted, renders it without limits)" if failure.limit in OF_THE_PROCESS else ""
-        raise TemplateError(f"{files.directory}: {failure.message}{line}; it is not rendered{trusted}")
-
-
-def with_way_out(error: str) -> str:
-    """The error, some of which jinja2 ends with a full stop, and what to do."""
-    return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
-
-
-def _with_missing_variable(way: _Way, error: TemplateError) -> TemplateError:
-    """The error, and how to give the variable where the template reads one that nothing has told: a template alone, in
-    a file, does not tell the tokens of its model."""
-    missing = _MISSING_VARIABLE.fullmatch(error.own_words) if error.kind == "not-rendered" else None
-    name = missing[1] if missing else ""
-    if name not in way.profile.variables or re.search(rf"\b{name}\s*\(", way.template.source):
-        return error  # a function is nothing that can be given
-    told = f'{error}; give the template what the model has there: --var {name}=\'"…"\', or {name}="…" in Python'
-    return TemplateError(told, error.line, error.kind, error.own_words)
-
-
-def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
-    """The format that calls are taught and written in: the model's as its template spells it, or the most widely
-    spoken one."""
-    known = profile.tool_call_format
-    return default_format() if known is None else known.with_variant(profile.variant)

@@ -18,9 +18,11 @@ from toolfmt.errors import LimitHit, NotDelivered, TemplateError, ToolfmtError
 from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile
 from toolfmt.render.adapt.control_tokens import markers_of
 from toolfmt.render.adapt.remedies import CALLS_AS_CONTENT
-from toolfmt.render.attempts import Attempt, Request, compiled
+from toolfmt.render.attempts import Attempt, Request
 from toolfmt.render.budget import counter
+from toolfmt.render.compiled_template import compiled
 from toolfmt.render.request.messages import Message, calls_of, is_object, lists_tools, names_no_call
+from toolfmt.render.response_start import left_open, prefill
 from toolfmt.render.verify.delivery import Span
 from toolfmt.templates import ModelFiles
 
@@ -150,13 +152,13 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> R
     request = Request(files, profile, asked.messages, asked.tools, variables, asked.lossy)
     way, made = _made(request, asked.strategy)
     made = _with_every_part(request, made, asked.strategy)
-    text, prefill = request.left_open(made) if asked.continued else (made.text, request.prefill(made))
+    text, begun = left_open(request, made) if asked.continued else (made.text, prefill(request, made))
     in_words = way == "prompt" and bool(request.tools)
     as_content = CALLS_AS_CONTENT in made.adaptations
     return RenderResult(
         text=text,
         strategy=way,
-        prefill=prefill,
+        prefill=begun,
         stop=made.profile.stop,
         adaptations=(*made.adaptations, *_to_be_known(request, made, guessed=as_content or in_words)),
         lost=made.delivery.lost,

@@ -22,9 +22,9 @@ from toolfmt.formats.registry import resolved
 from toolfmt.inspect.report.template_profile import Strategy, TemplateProfile, stored
 from toolfmt.messages.tools import canonical_tools, same_order
 from toolfmt.render.adapt.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
-from toolfmt.render.attempts import spoken_format, with_way_out
 from toolfmt.render.backend import InProcessBackend, RenderBackend, RenderRequest, StrategyChoice, shallow
 from toolfmt.render.budget import Budget, budget
+from toolfmt.render.compiled_template import spoken_format, with_way_out
 from toolfmt.render.request.messages import Message, calls_of, checked_messages, with_text_arguments
 from toolfmt.render.request.tool_selection import narrowed
 from toolfmt.render.token_ids import markers_in, spans_between, token_ids

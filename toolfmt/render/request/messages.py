@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from toolfmt._util.json_values import DEEPEST, why_no_json
@@ -149,6 +149,8 @@ def told_in_words(parts: list[Any]) -> list[Any]:
 
 
 _MEDIA = ("image", "audio", "video", "file")
+_ABOUT_MEDIA = ("type", "detail", "media_type", "mime_type", "format", "text")
+_SHORTEST_DATA = 5
 
 
 def _is_text(part: object) -> bool:
@@ -223,3 +225,13 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+def media_data(part: Any) -> Iterator[str]:
+    """Yield the strings in a part that are its data: addresses, and data as text."""
+    if isinstance(part, Mapping):
+        for key, value in part.items():
+            if key not in _ABOUT_MEDIA:
+                yield from media_data(value)
+    elif isinstance(part, str) and len(part) >= _SHORTEST_DATA:
+        yield part
