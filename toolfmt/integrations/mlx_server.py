@@ -103,6 +103,8 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         return self._models[path]
 
     def _tokenize(self, tokenizer: Any, request: Any, args: Any) -> Any:
+        # Rendered here, since only here are the tokenizer and mlx-lm's default of `enable_thinking` known. Passed on as
+        # messages, the request would change again: mlx-lm adds a content to every message and parses all arguments.
         if not isinstance(request, ChatRequest):
             return super()._tokenize(tokenizer, request, args)
         provider = self.model_provider

@@ -104,8 +104,8 @@ def _why(known: Knowledge) -> list[str]:
         *_comment(f"No format was derived from the template: {known.why_not.rstrip('.')}."),
         *_comment(
             f"{TO_FILL}: the engine and its markers. Those of {known.sibling} stand here, whose calls look most alike. "
-            f"What each parameter is stands in {_home(known.made.engine)}; the table of engines in ARCHITECTURE.md "
-            "tells what there is else. Where none can read these calls, one has to learn it first, for every format."
+            f"What each parameter is stands in {_home(known.made.engine)}; docs/design/parsing.md lists the other "
+            "engines. Where none can read these calls, one has to learn it first, for every format."
         ),
     ]
 
