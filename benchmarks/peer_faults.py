@@ -1,14 +1,13 @@
-"""The faults of other projects' tool parsers that are listed in docs/faults.md: whether each still happens.
+"""Check whether the bugs of other projects' tool parsers that docs/faults.md lists still happen.
 
     python -m benchmarks.peer_faults [--only ID …] [--page FILE]
 
-`peer_faults.jsonl`, beside this file, has a fault a line: the target (a factory of `toolfmt.testing.peers`), the tools,
-what an answer is made of, how it arrives, what the parser made of it and why that is wrong. The answer is written here
-again by the format's own writer, read by the parser as its project's server does, and what comes out is compared with
-what was written down: `as listed`, `mended` where it is now what it should be, else `other`. A project that cannot be
-imported is named and passed over; vLLM and SGLang are found installed, or as unpacked wheels in PYTHONPATH
-(`runtime_parsers.py` names what their parsers import). `--page` writes docs/faults.md. The exit status is 1 if a fault
-of the listed version is not as listed.
+`peer_faults.jsonl` has one bug per line: the target (a factory of `toolfmt.testing.peers`), the tools, the parts of
+the output, how it arrives, what the parser returned and why that is wrong. The output is written again by the
+format's own writer and parsed as the project's server does it. The result is `as listed`, `fixed` if it is now what
+it should be, or `other`. A project that cannot be imported is skipped with a message; vLLM and SGLang can be
+installed, or unpacked wheels in PYTHONPATH (`runtime_parsers.py` names what their parsers import). `--page` writes
+docs/faults.md. The exit status is 1 if a bug of the listed version is not as listed.
 """
 
 from __future__ import annotations
@@ -38,12 +37,7 @@ PROJECTS = {
 Outcome: TypeAlias = dict[str, Any]
 """`content` and `calls` (pairs of a name and the text of arguments), or `raised`, the name of an exception."""
 Arrival: TypeAlias = Literal["words", "once", "whole"]
-ARRIVALS = {
-    "words": "streamed, a word or a sign a step",
-    "once": "streamed, in one step",
-    "whole": "whole",
-}
-"""How an answer arrives, as the page tells it."""
+"""How the output arrives: streamed by words or characters, streamed in one chunk, or whole."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +102,7 @@ class Fault:
     def state(self, now: Outcome) -> str:
         if now == self.told:
             return "as listed"
-        return "mended" if same(now, self.meant) else "other"
+        return "fixed" if same(now, self.meant) else "other"
 
 
 def _calls(part: Iterable[Sequence[Any]]) -> list[Call]:
@@ -154,104 +148,51 @@ def faults() -> list[Fault]:
 
 
 INTRODUCTION = """\
-# Faults found in other projects' tool parsers
+# Bugs found in other projects' tool parsers
 
-Writing a parser for the tool calls of language models is hard: toolfmt's own has had every kind of fault that stands
-here, and this list exists because the same tests that found those can be put to any parser. Each entry is an answer as
-the family's template or documentation has it, such an answer cut by the token limit, or plain text, that the named
-parser, in the named version and in its own server's hands, reads otherwise. It is meant as a help to those who maintain
-and use the parsers. Nothing here is about taste (blanks around text are not compared) or about damaged answers.
+Parsing tool calls is hard. toolfmt's own parsers had every kind of bug in this list; the tests that found those run
+on any parser. The list is meant as a help for maintainers and users of the named parsers.
 
-The answers are written by toolfmt's writer for the format, which gives back byte for byte what the families' templates
-render; the sources are named. Each was found by running calls of all kinds through the parser, made as small as it
-gets, and checked by hand against the source. "Streamed, a word or a sign a step" hands the text over like a
-detokenizer, with special tokens whole; "in one step" is what a server does with several tokens at once (a stream
-interval, speculative decoding), before the step of the end-of-sequence token, and is listed only where it changes what
-a client gets; "whole" is a request without streaming.
+Each row is a model output that the named parser returns differently from what the model wrote. The output is one that
+the format's chat template renders or its documentation shows, one that the token limit cut, or plain text. Damaged
+outputs and whitespace around text do not count. Each parser runs as its own server runs it. "One chunk" means that
+the server passes on several tokens at once (a stream interval, speculative decoding). Each case was reduced to the
+smallest one and checked against the parser's source.
 
-To see them happen, with mlx-lm and transformers installed, vLLM and SGLang installed or unpacked in `PYTHONPATH`:
+The data are in [benchmarks/peer_faults.jsonl](../benchmarks/peer_faults.jsonl), one case per line: tools, output,
+what the parser returned, the reason, and the version. To run the cases, install mlx-lm and transformers. vLLM and
+SGLang can be installed, or unpacked in `PYTHONPATH`:
 
     python -m benchmarks.peer_faults                    # all
-    python -m benchmarks.peer_faults --only ID          # one
+    python -m benchmarks.peer_faults --only ID          # one, with its output
 
-To look for more: `toolfmt fuzz toolfmt.testing.peers.for_mlx_lm:json_tools`, and so on for every factory of
-`toolfmt.testing.peers.for_mlx_lm`, `for_transformers`, `for_vllm` and `for_sglang`.
+To search for more: `toolfmt fuzz toolfmt.testing.peers.for_mlx_lm:json_tools`, and the same for each factory of
+`toolfmt.testing.peers.for_mlx_lm`, `for_transformers`, `for_vllm` and `for_sglang` ([fuzzing](fuzzing.md)).
 
-llama.cpp is not here. Its parser of answers (`common/chat.cpp`) is C++ that neither `llama-server` (for texts that it
-has not generated) nor llama-cpp-python offers; trying it takes a program built against llama.cpp, as its own tests are,
-and that was not done.
+llama.cpp is not in the list. Its parser is C++ that neither `llama-server` nor llama-cpp-python offers for a given
+text.
 
-This page is made of `benchmarks/peer_faults.jsonl` by `python -m benchmarks.peer_faults --page docs/faults.md`.
+This page is generated by `python -m benchmarks.peer_faults --page docs/faults.md`.
 """
 
 
 def page(known: Sequence[Fault]) -> str:
-    """docs/faults.md."""
+    """Return docs/faults.md. Each row has an anchor, to which the pages of the formats link."""
     lines = [INTRODUCTION]
     for module, project in PROJECTS.items():
         of_it = [fault for fault in known if fault.target.startswith(f"{module}:")]
         if not of_it:
             continue
         versions = ", ".join(sorted({fault.version for fault in of_it}))
-        lines += [f"## {project} {versions}\n", "| fault | parser | |", "|---|---|---|"]
-        for fault in of_it:
-            lines.append(f"| [{fault.id}](#{fault.id}) | {parser_of(fault)} | {fault.title} |")
-        lines.append("")
-        for fault in of_it:
-            lines += [*_entry(fault), ""]
+        lines += [f"## {project} {versions}\n", "| ID | parser | format | what happens |", "|---|---|---|---|"]
+        lines += [*map(_row, of_it), ""]
     return "\n".join(lines)
 
 
-def parser_of(fault: Fault) -> str:
-    return f"`{fault.factory().parser}`"
-
-
-def _entry(fault: Fault) -> list[str]:
-    variant = f", written {fault.variant}" if fault.variant else ""
-    now = fault.told
-    came = f"raised `{now['raised']}`" if "raised" in now else _shown(now)
-    lines = [
-        f"### {fault.id}",
-        "",
-        f"{fault.title[0].upper()}{fault.title[1:]}. {fault.why}",
-        "",
-        f"- parser: {parser_of(fault)}, format `{fault.format}`{variant}; {ARRIVALS[fault.arrives]}",
-        f"- tools: {_tools(fault.tools)}",
-        f"- answer{', cut by the token limit' if fault.cut else ''}: {_code(fault.answer)}",
-        f"- came out: {came}",
-        f"- should have: {_shown(fault.meant)}",
-        f"- source: {'; '.join(fault.written.source)}",
-    ]
-    if fault.known:
-        lines.append(f"- upstream: {', '.join(fault.known)}")
-    return lines
-
-
-def _shown(outcome: Outcome) -> str:
-    calls = [
-        f"{_code(name) if name else 'a call without a name'} with {_code(arguments) if arguments else 'an empty text'}"
-        for name, arguments in outcome["calls"]
-    ]
-    text = f"the text {_code(outcome['content'])}" if outcome["content"].strip() else ""
-    return "; ".join(filter(None, (text, *calls))) or "nothing"
-
-
-def _tools(tools: Iterable[dict[str, Any]]) -> str:
-    shown = []
-    for tool in tools:
-        function = tool["function"]
-        properties = function["parameters"].get("properties", {})
-        given = ", ".join(f"{key}: {json.dumps(schema)}" for key, schema in properties.items())
-        shown.append(_code(f"{function['name']}({given})"))
-    return ", ".join(shown)
-
-
-def _code(text: str) -> str:
-    """A text as inline code; what one cannot see, and a newline, as JSON has it."""
-    shown = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("\u2028", "\\u2028")
-    ticks = "`" * (1 + max((len(run) for run in re.findall(r"`+", shown)), default=0))
-    padding = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
-    return f"{ticks}{padding}{shown}{padding}{ticks}"
+def _row(fault: Fault) -> str:
+    upstream = "".join(f"; see {known}" for known in fault.known)
+    parser = fault.factory().parser
+    return f'| <a id="{fault.id}"></a>{fault.id} | `{parser}` | {fault.format} | {fault.title}{upstream} |'
 
 
 def main() -> int:
@@ -277,9 +218,11 @@ def main() -> int:
         failed |= state != "as listed" and version == fault.version
         print(f"{fault.project} {version}  {state:10} {fault.id}")
         if given.only or state == "other":
-            print(f"    answer       {fault.answer!r}")
-            print(f"    came out     {json.dumps(now, ensure_ascii=False)}")
-            print(f"    should have  {json.dumps(fault.meant, ensure_ascii=False)}")
+            print(f"    output    {fault.answer!r}")
+            print(f"    returned  {json.dumps(now, ensure_ascii=False)}")
+            print(f"    expected  {json.dumps(fault.meant, ensure_ascii=False)}")
+            print(f"    reason    {fault.why}")
+            print(f"    source    {'; '.join(fault.written.source)}")
     return int(failed)
 
 

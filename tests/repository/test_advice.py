@@ -39,7 +39,8 @@ def _anchor(heading: str) -> str:
 
 def _headings(page: Path) -> set[str]:
     outside = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
-    return {_anchor(heading) for heading in re.findall(r"^#+ (.*)$", outside, re.MULTILINE)}
+    headings = {_anchor(heading) for heading in re.findall(r"^#+ (.*)$", outside, re.MULTILINE)}
+    return headings | set(re.findall(r'<a id="([^"]+)"></a>', outside))
 
 
 def _linked() -> list[tuple[str, str]]:
