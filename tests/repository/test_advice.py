@@ -21,10 +21,9 @@ WORDS = [
     for page in (
         *(
             DOCS / f"{name}.md"
-            for name in ("index", "first_steps", "choose_settings", "publish_a_model", "field_guide")
+            for name in ("index", "first_steps", "choose_settings", "publish_a_model", "field_guide", "concepts")
         ),
         TREE,
-        *sorted((DOCS / "concepts").glob("*.md")),
     )
     if page.exists()
 ]
