@@ -51,20 +51,24 @@ _ENGINES = (
 
 _QUESTIONS = (
     (
-        "Does the tool stand in the prompt?",
-        "toolfmt render DIR --request FILE --strategy template",
+        "Is the tool in the prompt?",
+        "toolfmt render MODEL --request FILE --strategy template",
         "It never calls · It does not start",
     ),
-    ("Does the model's raw text hold a call?", "the answer, special tokens kept", "It never calls · It calls wrongly"),
     (
-        "Does a parser read it?",
-        "toolfmt parse answer.txt --model DIR",
+        "Does the model's raw output contain a call?",
+        "the output, special tokens kept",
+        "It never calls · It calls wrongly",
+    ),
+    (
+        "Does a parser read the call?",
+        "toolfmt parse output.txt --model MODEL",
         "The call appears as text · Arguments · Reasoning",
     ),
-    ("Does the same text, streamed, give the same?", "toolfmt parse … --chunk 1", "Streaming gives nothing"),
+    ("Does the same text, streamed, give the same call?", "toolfmt parse … --chunk 1", "Streaming differs"),
     (
-        "Do call and result stand in the next prompt?",
-        "toolfmt render DIR --request FILE",
+        "Are the call and its result in the next prompt?",
+        "toolfmt render MODEL --request FILE",
         "The result is ignored · The second turn",
     ),
 )
@@ -82,9 +86,7 @@ def where_it_gets_lost() -> str:
         picture.arrow([(MARGIN + 24, top + 46), (MARGIN + 24, top + 84)])
         picture.words(MARGIN + 32, top + 70, "yes", ink=VALUE)
         picture.down(86)
-    picture.words(
-        MARGIN + 12, picture.y + 14, "Still odd? It does not stop · It works sometimes · Answers are worse", ink=QUIET
-    )
+    picture.words(MARGIN + 12, picture.y + 14, "It does not stop · It works sometimes · Responses are worse", ink=QUIET)
     picture.down(18)
     return picture.svg()
 

@@ -19,10 +19,7 @@ TREE = DOCS / "tools_do_not_work.md"
 WORDS = [
     page
     for page in (
-        *(
-            DOCS / f"{name}.md"
-            for name in ("index", "first_steps", "choose_settings", "publish_a_model", "field_guide", "concepts")
-        ),
+        *(DOCS / f"{name}.md" for name in ("index", "first_steps", "choose_settings", "publish_a_model", "concepts")),
         TREE,
     )
     if page.exists()
