@@ -1,6 +1,6 @@
 """Grammars of all formats and variants in the engines that read GBNF: llama.cpp's own sampler, and XGrammar's matcher.
 
-    python benchmarks/gbnf_engines.py [--written 50] [--broken 6] [--damaged 60] [--format NAME] [--engine NAME]
+    python benchmarks/lab/gbnf_engines.py [--written 50] [--broken 6] [--damaged 60] [--format NAME] [--engine NAME]
 
 For each format: so many written calls, which the engine must accept; calls that break their schema in eleven ways, and
 damaged texts that strict reading refuses, none of which it may accept; where calls are required, and where text may
@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
 from grammar_calls import Faults, Subject, broken, damaged, named, plain, variants, written
 from grammar_engines import LlamaGrammars, XGrammars

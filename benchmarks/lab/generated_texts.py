@@ -1,13 +1,13 @@
 """Texts that nobody tuned a parser for, by the million: laws 1 to 5 and 11, nothing raised, the time, the memory.
 
-    python benchmarks/generated_texts.py [FORMAT …] [--texts 65000] [--seed 0] [--seconds S] [--processes N]
-    python benchmarks/generated_texts.py --memory [FORMAT …]
+    python benchmarks/lab/generated_texts.py [FORMAT …] [--texts 65000] [--seed 0] [--seconds S] [--processes N]
+    python benchmarks/lab/generated_texts.py --memory [FORMAT …]
 
 A text is made of elements: prose, calls of any format whole, cut, spliced with another, set into each other, into a
 fence, into reasoning or between backticks, markers of any format alone, doubled and by the hundred, JSON that is none,
 absurd numbers, control characters, halves of surrogate pairs, long runs; then a few places are damaged. Tools, schemas,
-strictness and prefix are drawn as well. The generator shares nothing with the tests of the laws;
-`tests/support/laws.py` has the checks. Text number N of a seed is the same in every run.
+strictness and prefix are drawn as well. The generator shares nothing with the tests of the laws; `tests/laws.py` has
+the checks. Text number N of a seed is the same in every run.
 
 Every text is read whole and at random cuts; every third (unless it is long) a character at a time, and every eighth by
 `parse`. One in a hundred is long, and its CPU time is measured, fed at once and in pieces of four: more than 25 µs a
@@ -34,7 +34,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from laws import check_arguments, check_shape, check_tiling, cut, events_of, frame
 

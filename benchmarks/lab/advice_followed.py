@@ -1,6 +1,6 @@
 """The advice of reports, followed literally: what a program then does when its model drafts calls in its reasoning.
 
-    python -m benchmarks.advice_followed [--models 30] [--seed S]
+    python -m benchmarks.lab.advice_followed [--models 30] [--seed S]
 
 A model directory is made for each template. Nothing but the report's strings is used: the command and the line of
 Python are run as they stand there (FILE is the request, `tools` the tools). The answer is composed: where the model
