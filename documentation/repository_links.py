@@ -30,8 +30,6 @@ TEXTS = {
 _INLINE = re.compile(r"(\]\()([^)\s:]+)((?:\s+\"[^\"]*\")?\))")
 _BY_REFERENCE = re.compile(r"(^\[[^\]]+\]: +)(\S+)()$", re.MULTILINE)
 _LANGUAGES = {".py": "python", ".json": "json", ".yml": "yaml", ".jinja": "jinja", ".toml": "toml", ".sh": "bash"}
-_NOT_SEARCHED = "search:\n  exclude: true\n"
-"""For a page that is for developers only, and long: every page loads the search index."""
 _LONGEST = 200_000
 """Characters of a file that are shown."""
 
@@ -39,8 +37,7 @@ _LONGEST = 200_000
 def texts() -> dict[str, str]:
     """The texts of the repository that are there, as pages: what they say, with links that hold in the site."""
     return {
-        page: f"---\ntitle: {name}\n{_NOT_SEARCHED if name == 'ARCHITECTURE.md' else ''}---\n\n"
-        f"{rewritten((ROOT / name).read_text(encoding='utf-8'), name, page)}"
+        page: f"---\ntitle: {name}\n---\n\n{rewritten((ROOT / name).read_text(encoding='utf-8'), name, page)}"
         for name, page in TEXTS.items()
         if (ROOT / name).is_file()
     }

@@ -83,6 +83,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
         call_id = make_tool_call_id() + "-{number}" if messages is None else self.format.call_id
         return Deltas(
             self.format,
+            # The tools that the model was shown: a Responses request also has custom and namespaced ones.
             get_function_tools(request.tools) if _may_call(request) else [],
             whole_calls=whole_calls,
             taken_ids=taken_ids(messages or ()),
