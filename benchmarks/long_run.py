@@ -3,9 +3,9 @@
     python -m benchmarks.long_run [NAME …] [--examples 1000] [--processes 2] [--summary FILE]
 
 NAME is a folder or a file in `tests/`; without one, all run, in the order in which the packages import each other. Each
-is one run of `pytest --all` in which `tests/depth.py` finds `TOOLFMT_TEST_EXAMPLES` (examples for each guarantee) and
-`TOOLFMT_TEST_EVERY=1` (nothing is sampled). The summary has a line for each run, written when the run ends, so that an
-interrupted one keeps its results. It takes hours. The exit status is 1 if a run fails.
+is one run of `pytest --all` in which `tests/support/depth.py` finds `TOOLFMT_TEST_EXAMPLES` (examples for each
+guarantee) and `TOOLFMT_TEST_EVERY=1` (nothing is sampled). The summary has a line for each run, written when the run
+ends, so that an interrupted one keeps its results. It takes hours. The exit status is 1 if a run fails.
 """
 
 from __future__ import annotations

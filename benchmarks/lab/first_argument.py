@@ -7,8 +7,8 @@ is there, until the answer ends, and the longest time without a byte; and the sa
 server. Then what both servers tell of the same answers of several families, each with two calls, one of which writes a
 program with closers in it: whole, and cut by `max_tokens` at every third token. Of the cut ones are counted those with
 a call that a client could execute and the model has not written so, and those that do not end as cut (`length`). The
-models say their answers without having learnt them (`tests/tiny_models.py`), so that a token takes little time and
-reading shows. Needs what the `test` extra brings.
+models say their answers without having learnt them (`tests/support/tiny_models.py`), so that a token takes little
+time and reading shows. Needs what the `test` extra brings.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 A text is made of elements: prose, calls of any format whole, cut, spliced with another, set into each other, into a
 fence, into reasoning or between backticks, markers of any format alone, doubled and by the hundred, JSON that is none,
 absurd numbers, control characters, halves of surrogate pairs, long runs; then a few places are damaged. Tools, schemas,
-strictness and prefix are drawn as well. The generator shares nothing with the tests of the laws; `tests/laws.py` has
-the checks. Text number N of a seed is the same in every run.
+strictness and prefix are drawn as well. The generator shares nothing with the tests of the laws;
+`tests/support/laws.py` has the checks. Text number N of a seed is the same in every run.
 
 Every text is read whole and at random cuts; every third (unless it is long) a character at a time, and every eighth by
 `parse`. One in a hundred is long, and its CPU time is measured, fed at once and in pieces of four: more than 25 µs a
