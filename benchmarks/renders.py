@@ -26,7 +26,7 @@ from typing import Any
 from transformers.utils import chat_template_utils
 
 from toolfmt.model.model import Model
-from toolfmt.render import attempts
+from toolfmt.render import compiled_template
 from toolfmt.render.request.saved_profile import restored
 from toolfmt.templates import ModelFiles, TemplateSource
 
@@ -98,7 +98,7 @@ def figures(source: str) -> Figures | None:
         )
 
     def first(saved: str | None) -> object:
-        attempts._compiled.cache_clear()
+        compiled_template._compiled.cache_clear()
         profile = None if saved is None else restored(files, saved)
         return Model(files, trusted=True, profile=profile).render(MESSAGES, TOOLS)
 
