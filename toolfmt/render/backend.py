@@ -1,8 +1,9 @@
-"""A request that was checked, made into a prompt: the part of rendering in which a template's code runs.
+"""Run a template on a checked request: the interface of a render backend, and the one that runs in this process.
 
-`toolfmt.render.prompt` checks a request, passes it to a `RenderBackend`, and returns the result. A `RenderBackend` runs
-the template where it may: `InProcessBackend` in this process, that of `toolfmt.model.jobs` in one with limits. What
-goes in (`RenderRequest`) and what comes out (`RenderResult`) is plain data, so that it can be either; `make` does it.
+`toolfmt.render.prompt` checks a request, passes it to a `RenderBackend`, and returns the result. `InProcessBackend`
+runs the template in this process, `toolfmt.model.jobs.WorkerBackend` in a worker with limits. Both call `make`, which
+renders with the strategy of the template's profile and, if that loses something, describes the tools in the system
+prompt. `RenderRequest` and `RenderResult` are plain data, so that they can be sent to another process.
 """
 
 from __future__ import annotations

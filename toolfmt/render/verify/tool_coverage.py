@@ -1,9 +1,10 @@
-"""Whether a prompt holds the tools as its twin's holds them: names, descriptions, names of parameters, their limits.
+"""Find the tools that a finished prompt shows differently than the sentinel prompt of the same request does.
 
-`toolfmt.render.verify.delivery` asks. A template may test a question or a description that the twin has no words of,
-and then show other tools, or none; or rename a tool wherever it stands. The twin's prompt tells what to look for, and
-in which order, among the texts of the messages, so that what a message says is not taken for a definition. Nothing here
-raises.
+`tool_parts.py` asks another question: which parts of a definition the template leaves out, for each tool alone. Here
+the whole conversation counts. A template may test the text of a question or description and then show other tools or
+none, or rename a tool. The sentinel prompt shows which names, descriptions, parameter names and limits to search for,
+and in which order among the texts of the messages, so that no text of a message counts as a definition.
+`toolfmt.render.verify.delivery` calls `changed_tools` if the two prompts cannot be aligned. Nothing here raises.
 """
 
 from __future__ import annotations

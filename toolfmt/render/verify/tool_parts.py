@@ -1,4 +1,6 @@
-"""Find the parts of a tool definition that a rendering does not show.
+"""Find the parts of a tool definition that the template leaves out when it renders this tool alone.
+
+Whether a finished prompt shows the tools is the question of `tool_coverage.py`.
 
 The parts that count are the tool's name and description, and in its schema at every depth: parameter names,
 descriptions, types, enum and const values, `required` entries, branches of `anyOf`, `oneOf` and `allOf`, and `$ref`s.
