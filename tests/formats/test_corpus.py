@@ -110,7 +110,7 @@ def test_every_format_has_cases_on_every_topic(format: str) -> None:
     if missing or found.total() < FEWEST:
         told = [f"corpus/{format} has {found.total()} cases, {FEWEST} are the least."]
         told += [f"No case in {listed(missing)}."] if missing else []
-        told += ["The same file of another format shows the shape; CONTRIBUTING.md, One more case, says the rest."]
+        told += ["The same file of another format shows the shape; CONTRIBUTING.md, Add a case, has the rest."]
         pytest.fail("\n".join(told), pytrace=False)
 
 
