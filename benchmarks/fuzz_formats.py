@@ -3,7 +3,7 @@
     python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] [--seed 0]
     python benchmarks/fuzz_formats.py [FORMAT …] [--minutes 60] --guided [--corpus DIR]
 
-The first draws answers as `toolfmt fuzz` does, of all formats in turn, in all their ways of writing, and holds the
+The first draws answers as `toolfmt dev fuzz` does, of all formats in turn, in all their ways of writing, and holds the
 parsers to every law. The second needs atheris (`pip install atheris`; 3.0.0 was tried, with Python 3.11): it
 instruments `toolfmt.formats`, and the bytes that libFuzzer makes stand for the choices that a seed makes else
 (`Bytes`), so that what reaches new code is varied further. `--corpus` keeps those bytes from run to run.

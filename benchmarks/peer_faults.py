@@ -166,7 +166,7 @@ SGLang can be installed, or unpacked in `PYTHONPATH`:
     python -m benchmarks.peer_faults                    # all
     python -m benchmarks.peer_faults --only ID          # one, with its output
 
-To search for more: `toolfmt fuzz toolfmt.testing.peers.for_mlx_lm:json_tools`, and the same for each factory of
+To search for more: `toolfmt dev fuzz toolfmt.testing.peers.for_mlx_lm:json_tools`, and the same for each factory of
 `toolfmt.testing.peers.for_mlx_lm`, `for_transformers`, `for_vllm` and `for_sglang` ([fuzzing](fuzzing.md)).
 
 llama.cpp is not in the list. Its parser is C++ that neither `llama-server` nor llama-cpp-python offers for a given

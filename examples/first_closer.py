@@ -1,8 +1,8 @@
 """A tool-call parser as one writes it in an afternoon: the first `</tool_call>` ends a call, wherever it stands.
 
-    toolfmt fuzz examples.first_closer:parser
+    toolfmt dev fuzz examples.first_closer:parser
 
-It reads whole answers: a callable that takes the text and returns a message in OpenAI's shape. What `toolfmt fuzz`
+It reads whole answers: a callable that takes the text and returns a message in OpenAI's shape. What `toolfmt dev fuzz`
 finds in it stands in docs/fuzzing.md.
 """
 

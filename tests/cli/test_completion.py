@@ -46,12 +46,14 @@ def commands(group: click.Group = main) -> Iterator[click.Command]:
 
 def test_commands_and_the_values_of_options() -> None:
     assert items("ren") == [("plain", "render")]
-    assert items("corpus", "e") == [("plain", "export")]
+    assert items("dev", "corpus", "e") == [("plain", "export")]
     assert items("inspect", "--fail-on", "n") == [("plain", "note"), ("plain", "never")]
     assert ("plain", "--baseline") in items("inspect", "--b")
 
 
-@pytest.mark.parametrize("words", [["parse", "--format"], ["formats"], ["fuzz"], ["grammar"], ["fuzz", "--format"]])
+@pytest.mark.parametrize(
+    "words", [["parse", "--format"], ["formats"], ["dev", "fuzz"], ["grammar"], ["dev", "fuzz", "--format"]]
+)
 def test_formats_by_name_and_alias_else_files(words: list[str]) -> None:
     expected = [name for format in formats() for name in (format.name, *format.aliases) if name.startswith("glm")]
     assert "glm4" in expected
@@ -119,7 +121,7 @@ def helped(width: int, *words: str) -> str:
     return done.output
 
 
-@pytest.mark.parametrize("words", [[], ["corpus"]])
+@pytest.mark.parametrize("words", [[], ["dev"], ["dev", "corpus"]])
 def test_no_command_is_told_by_half_a_sentence(words: list[str]) -> None:
     told = helped(80, *words)
     assert "..." not in told.replace("COMMAND [ARGS]...", "")
@@ -128,8 +130,17 @@ def test_no_command_is_told_by_half_a_sentence(words: list[str]) -> None:
 
 def test_every_command_is_listed_once_and_what_one_begins_with_first() -> None:
     lines = [line.split()[0] for line in helped(80).split("exit.\n")[-1].splitlines() if line.startswith("  ")]
-    assert sorted(lines) == sorted(main.commands)
-    assert lines[0] == "inspect"
+    users = ["inspect", "explain", "diff", "measure", "render", "parse", "grammar", "formats", "report-bug"]
+    assert lines == [*users, "dev"]
+
+
+def test_the_commands_of_developers_are_below_dev() -> None:
+    dev = main.commands["dev"]
+    assert isinstance(dev, click.Group)
+    assert sorted(dev.commands) == ["corpus", "derive", "fuzz", "new-finding", "new-format"]
+    result = CliRunner().invoke(main, ["fuzz", "glm4"])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "No such command 'fuzz'" in result.stderr
 
 
 def test_a_command_without_a_section_is_listed_last_and_a_hidden_one_not() -> None:

@@ -170,7 +170,7 @@ def test_a_command_for_one_model_lists_the_models_that_it_ignores(tmp_path: Path
         ("parse", "--model", str(model), "--jsonl", str(recorded)),
         ("grammar", str(model), "--tools", str(tools), "--for", "gbnf"),
         ("diff", str(MODELS / "json-frames"), str(model)),
-        ("derive", str(model)),
+        ("dev", "derive", str(model)),
     ]
     before = [CliRunner().invoke(main, words) for words in commands]
     for name in ("checkpoint-1", "checkpoint-2"):

@@ -1,4 +1,4 @@
-"""`toolfmt new-format` and `toolfmt new-finding`: what they write into a clone, what they refuse, and that what has
+"""`toolfmt dev new-format` and `new-finding`: what they write into a clone, what they refuse, and that what has
 been filled in passes the contract tests.
 
 Most run on a clone of a few files; the last ones copy what the contract tests need, and run those there.
@@ -83,7 +83,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def made(clone: Path, name: str, place: str | Path, *more: str) -> Result:
-    result = run("new-format", name, "--from", place, "--to", clone, *more)
+    result = run("dev", "new-format", name, "--from", place, "--to", clone, *more)
     assert (result.exit_code, result.exception) == (0, None), result.stderr
     return result
 
@@ -169,7 +169,7 @@ def test_a_dialect_that_derives_is_written_as_python(clone: Path) -> None:
     assert result.stdout.splitlines()[0] == f"made     {KNOWN}/lenticular.py"
     assert result.stdout.splitlines()[-2:] == [
         f"changed  {REGISTRY}",
-        "pytest -k lenticular says what is still missing; CONTRIBUTING.md, how to go on",
+        "pytest -k lenticular lists what is missing; CONTRIBUTING.md has the next steps",
     ]
     assert "derived (tags), proven on 28 call sets" in result.stderr
     assert "nearest known format: xml_function (corpus/xml_function)" in result.stderr
@@ -276,7 +276,7 @@ def test_a_model_type_of_another_format_is_not_taken(clone: Path, tmp_path: Path
 
 def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
     before = files(clone)
-    result = run("new-format", "new_glm", "--from", MODELS / "glm4-key-value", "--to", clone)
+    result = run("dev", "new-format", "new_glm", "--from", MODELS / "glm4-key-value", "--to", clone)
     assert (result.exit_code, result.stdout, files(clone)) == (1, "", before)
     assert f"glm4 reads these calls already, and nothing is written; its record is {KNOWN}/glm4.py" in result.stderr
     assert "`model_types`" not in result.stderr
@@ -286,14 +286,14 @@ def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
 def test_what_may_be_missing_of_a_known_format_is_said(clone: Path, tmp_path: Path) -> None:
     template(tmp_path, changed_template(('{"name": "', '{ "name" :  "')))
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
-    told = run("new-format", "new_json", "--from", tmp_path, "--to", clone).stderr
+    told = run("dev", "new-format", "new_json", "--from", tmp_path, "--to", clone).stderr
     assert "json reads these calls already, and nothing is written" in told
     assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in told
     assert "it does not list the model type brand_new: that goes into its `model_types`" in told
 
 
 def test_the_module_of_a_format_is_named_where_it_has_another_name(clone: Path) -> None:
-    told = run("new-format", "another", "--from", MODELS / "json-frames", "--to", clone).stderr
+    told = run("dev", "new-format", "another", "--from", MODELS / "json-frames", "--to", clone).stderr
     assert f"its record is {KNOWN}/json_tool_call.py" in told
 
 
@@ -401,7 +401,7 @@ def test_what_no_format_holds_is_not_said() -> None:
 )  # fmt: skip
 def test_a_name_that_no_format_can_have_is_refused(clone: Path, name: str, told: str) -> None:
     before = files(clone)
-    line = refused("new-format", name, "--from", OWN, "--to", clone)
+    line = refused("dev", "new-format", name, "--from", OWN, "--to", clone)
     assert line.startswith(told)
     assert "choose" in line or "perhaps" in line or "a letter first" in line
     assert len(line) < 300
@@ -421,7 +421,7 @@ def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
     (clone / there).write_text("mine")
     before = files(clone)
     for more in ((), ("--dry-run",)):
-        line = refused("new-format", "lenticular", "--from", OWN, "--to", clone, *more)
+        line = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone, *more)
         assert line.startswith(there.removesuffix("/inside"))
         assert "there already, and nothing is overwritten; choose another name" in line
     assert files(clone) == before
@@ -429,7 +429,7 @@ def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
 
 def test_a_link_to_nothing_is_there_too(clone: Path) -> None:
     (clone / KNOWN / "lenticular.py").symlink_to(clone / "nowhere.py")
-    assert "there already" in refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    assert "there already" in refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone)
     assert not (clone / "nowhere.py").exists()
 
 
@@ -439,7 +439,7 @@ def test_nothing_is_written_through_a_link_nor_half_where_a_file_is(clone: Path,
     place = clone / "corpus" / "lenticular"
     place.symlink_to(outside) if link else place.write_text("mine")
     before = files(clone)
-    line = refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    line = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone)
     assert line == "corpus/lenticular: there already and no folder; choose another name, or move it away"
     assert (files(clone), list(outside.iterdir())) == (before, [])
 
@@ -447,7 +447,7 @@ def test_nothing_is_written_through_a_link_nor_half_where_a_file_is(clone: Path,
 def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     way_out = "clone the repository and go there, or name the root of a clone with --to"
-    for command in (("new-format", "lenticular", "--from", OWN), ("new-finding", "tools-printed-twice")):
+    for command in (("dev", "new-format", "lenticular", "--from", OWN), ("dev", "new-finding", "tools-printed-twice")):
         assert refused(*command) == f"{tmp_path}: not in a clone of toolfmt, which this command writes into; {way_out}"
         told = refused(*command, "--to", tmp_path)
         assert told == f"{tmp_path}: not the root of a clone of toolfmt ({REGISTRY} is not there); {way_out}"
@@ -456,14 +456,14 @@ def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monke
 
 def test_a_clone_is_found_from_any_folder_of_it(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(clone / "corpus")
-    assert run("new-finding", "tools-printed-twice").exit_code == 0
+    assert run("dev", "new-finding", "tools-printed-twice").exit_code == 0
     assert (clone / CHECKS / "tf093_tools_printed_twice.py").is_file()
 
 
 def test_it_is_said_when_another_toolfmt_runs_than_the_one_of_the_clone(clone: Path) -> None:
     told = "the toolfmt that runs is not the one of this clone; pip install -e '.[test]' there makes it so"
-    assert told in run("new-finding", "tools-printed-twice", "--to", clone, "--dry-run").stderr
-    assert told not in run("new-finding", "tools-printed-twice", "--to", ROOT, "--dry-run").stderr
+    assert told in run("dev", "new-finding", "tools-printed-twice", "--to", clone, "--dry-run").stderr
+    assert told not in run("dev", "new-finding", "tools-printed-twice", "--to", ROOT, "--dry-run").stderr
 
 
 @pytest.mark.parametrize(
@@ -476,7 +476,7 @@ def test_it_is_said_when_another_toolfmt_runs_than_the_one_of_the_clone(clone: P
 )
 def test_without_a_template_that_renders_there_is_no_format(clone: Path, place: Path, told: str) -> None:
     before = files(clone)
-    assert told in refused("new-format", "lenticular", "--from", place, "--to", clone)
+    assert told in refused("dev", "new-format", "lenticular", "--from", place, "--to", clone)
     assert files(clone) == before
 
 
@@ -485,7 +485,7 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
         raise LimitHit("it takes too long", "CPU time")
 
     monkeypatch.setattr(new_format, "show_turns", hit)
-    line = refused("new-format", "lenticular", "--from", OWN, "--to", clone, "--trusted")
+    line = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone, "--trusted")
     assert line == f"{OWN}: the template hit a limit (CPU time): it takes too long"
 
 
@@ -500,14 +500,14 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
 )  # fmt: skip
 def test_a_template_that_never_ends_is_told_by_its_limit(clone: Path, tmp_path: Path, endless: str, told: str) -> None:
     before = files(clone)
-    line = refused("new-format", "lenticular", "--from", template(tmp_path, endless), "--to", clone)
+    line = refused("dev", "new-format", "lenticular", "--from", template(tmp_path, endless), "--to", clone)
     assert "the template hit a limit: " in line
     assert told in line
     assert files(clone) == before
 
 
 def test_without_a_place_it_says_what_is_missing() -> None:
-    assert "Missing option '--from'" in refused("new-format", "lenticular")
+    assert "Missing option '--from'" in refused("dev", "new-format", "lenticular")
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="nothing keeps this user from writing")
@@ -515,7 +515,7 @@ def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
     (clone / KNOWN).chmod(0o500)
     try:
         assert "cannot be written (Permission denied)" in refused(
-            "new-format", "lenticular", "--from", OWN, "--to", clone
+            "dev", "new-format", "lenticular", "--from", OWN, "--to", clone
         )
     finally:
         (clone / KNOWN).chmod(0o700)
@@ -524,7 +524,7 @@ def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
 @pytest.mark.parametrize("text", ["x = (", "MODULES = ()", '_MODULES = ("a", "b")', "_MODULES = ()"])
 def test_a_list_that_cannot_be_read_is_told(clone: Path, text: str) -> None:
     (clone / REGISTRY).write_text(text)
-    told = refused("new-format", "lenticular", "--from", OWN, "--to", clone)
+    told = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone)
     assert told.startswith(f"{REGISTRY}: ")
     assert (clone / REGISTRY).read_text() == text
 
@@ -542,7 +542,7 @@ def test_line_ends_of_windows_stay(clone: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("new-format", "lenticular", "--from", str(OWN)), ("new-finding", "printed-twice")]
+    "command", [("dev", "new-format", "lenticular", "--from", str(OWN)), ("dev", "new-finding", "printed-twice")]
 )
 def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command: tuple[str, ...]) -> None:
     before = files(clone)
@@ -564,14 +564,14 @@ def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command:
 
 
 def test_a_finding_gets_the_next_code_its_module_and_its_test(clone: Path) -> None:
-    result = run("new-finding", "tools-printed-twice", "--to", clone)
+    result = run("dev", "new-finding", "tools-printed-twice", "--to", clone)
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
         [
             f"made     {CHECKS}/tf093_tools_printed_twice.py",
             "made     tests/inspect/test_tf093_tools_printed_twice.py",
             f"changed  {FINDINGS}",
-            "pytest -k TF093 says what is still missing; CONTRIBUTING.md, how to go on",
+            "pytest -k TF093 lists what is missing; CONTRIBUTING.md has the next steps",
         ],
     )
     assert "tools-printed-twice is TF093" in result.stderr
@@ -587,13 +587,13 @@ def test_a_finding_gets_the_next_code_its_module_and_its_test(clone: Path) -> No
 
 
 def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) -> None:
-    assert run("new-finding", "one", "--to", clone).exit_code == 0
+    assert run("dev", "new-finding", "one", "--to", clone).exit_code == 0
     (clone / CHECKS / "tf100_half_made.py").write_text("")
-    assert run("new-finding", "two", "--to", clone).exit_code == 0
+    assert run("dev", "new-finding", "two", "--to", clone).exit_code == 0
     assert (clone / CHECKS / "tf101_two.py").is_file()
     assert '    "tf093_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
     (clone / CHECKS / "tf999_the_last.py").write_text("")
-    assert refused("new-finding", "three", "--to", clone).startswith("there is no code behind TF999")
+    assert refused("dev", "new-finding", "three", "--to", clone).startswith("there is no code behind TF999")
 
 
 @pytest.mark.parametrize(
@@ -612,14 +612,14 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
 )  # fmt: skip
 def test_a_name_that_no_finding_can_have_is_refused(clone: Path, name: str, told: str) -> None:
     before = files(clone)
-    assert refused("new-finding", "--to", clone, "--", name).startswith(told)
+    assert refused("dev", "new-finding", "--to", clone, "--", name).startswith(told)
     assert files(clone) == before
 
 
 def test_the_test_of_a_finding_is_not_written_over(clone: Path) -> None:
     (clone / "tests/inspect").mkdir()
     (clone / "tests/inspect/test_tf093_twice.py").write_text("mine")
-    told = refused("new-finding", "twice", "--to", clone)
+    told = refused("dev", "new-finding", "twice", "--to", clone)
     assert told.startswith("tests/inspect/test_tf093_twice.py: there already, and nothing is overwritten")
     assert not (clone / CHECKS / "tf093_twice.py").exists()
 
@@ -751,7 +751,7 @@ def test_a_format_is_finished_by_following_the_tests(whole: Path) -> None:
         "-k",
         "lenticular",
     )
-    status, told = command(whole, "toolfmt", "new-format", "lenticular", "--from", place)
+    status, told = command(whole, "toolfmt", "dev", "new-format", "lenticular", "--from", place)
     assert (status, "the toolfmt that runs" in told) == (0, False)
     status, told = command(whole, *asked)
     assert status == 1
@@ -778,7 +778,7 @@ def fill(file: Path) -> None:
 
 
 def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
-    status, told = command(whole, "toolfmt", "new-finding", "tools-printed-twice")
+    status, told = command(whole, "toolfmt", "dev", "new-finding", "tools-printed-twice")
     assert (status, "the toolfmt that runs" in told) == (0, False)
     module = "tf093_tools_printed_twice.py"
     test, check = whole / f"tests/inspect/test_{module}", whole / CHECKS / module

@@ -48,7 +48,7 @@ def test_the_corpus_meets_every_tolerance() -> None:
 
 @EVERY
 def test_nothing_of_a_format_is_left_to_fill_in(format: ToolCallFormat) -> None:
-    """What `toolfmt new-format` leaves to a person: each line says what belongs there."""
+    """What `toolfmt dev new-format` leaves to a person: each line says what belongs there."""
     module = Path(known.__file__).with_name(f"{known.module_of(format)}.py")
     check_filled(format.name, [module, *sorted((CORPUS / format.name).glob("*.txt"))])
 

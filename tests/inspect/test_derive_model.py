@@ -1,5 +1,6 @@
-"""`toolfmt derive` and `toolfmt.derive`, and what an inspection makes of a template that no known format claims: the
-derived format is named with its proof, goes into prompts and parsers, and is never preferred to what is known better.
+"""`toolfmt dev derive` and `toolfmt.derive`, and what an inspection makes of a template that no known format claims:
+the derived format is named with its proof, goes into prompts and parsers, and is never preferred to what is known
+better.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def test_a_profile_with_a_derived_format_that_is_none_is_refused(text: str) -> N
 
 
 def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
-    result = run("derive", str(OWN))
+    result = run("dev", "derive", str(OWN))
     assert result.exit_code == 0
     file = tmp_path / "myformat.json"
     file.write_text(result.stdout, "utf-8")
@@ -129,7 +130,7 @@ def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
 
 def test_a_sentence_says_why_none_can_be_derived(tmp_path: Path) -> None:
     place = made(tmp_path, UNDELIMITED).files.directory
-    result = run("derive", str(place))
+    result = run("dev", "derive", str(place))
     why = toolfmt.derive(place).why_not
     assert (result.exit_code, why != "") == (1, True)
     assert result.stdout == f"{place}: no format can be derived: {why}\n"
@@ -162,7 +163,7 @@ def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() ->
     assert near[1] == "xml_function"
     (call,) = toolfmt.parse(near[2].replace("\\n", "\n"), near[1]).tool_calls
     assert TOOL in call.name
-    assert "toolfmt derive" not in fix  # it was tried, and the message has the reason
+    assert "toolfmt dev derive" not in fix  # it was tried, and the message has the reason
 
 
 def test_the_advice_leaves_out_what_does_not_apply() -> None:
@@ -194,7 +195,7 @@ def test_calls_of_a_known_format_are_derived_when_asked_for_and_the_known_one_is
     made = toolfmt.derive(KNOWN)
     assert made.format is not None
     assert made.known == "glm4"
-    assert run("derive", str(KNOWN)).stderr.splitlines()[1].startswith("toolfmt: glm4 reads these calls too")
+    assert run("dev", "derive", str(KNOWN)).stderr.splitlines()[1].startswith("toolfmt: glm4 reads these calls too")
     decided = toolfmt.load(KNOWN).inspect().format
     assert (decided.name, decided.confidence, decided.derived) == ("glm4", "verified", None)
 
@@ -405,7 +406,7 @@ def test_of_a_dialect_like_a_declared_format_one_is_derived_when_asked_for(tmp_p
 def test_the_advice_names_derive_where_nothing_was_tried(tmp_path: Path) -> None:
     report = made(tmp_path, TEMPLATE, tokenizer={"tool_parser_type": "glm47"}).inspect()
     fix = unknown_format(report).fix
-    assert " Or run `toolfmt derive MODEL`: it writes a format file if the calls allow it. Or write a format" in fix
+    assert " Or run `toolfmt dev derive MODEL`: it writes a format file if the calls allow it. Or write a format" in fix
 
 
 def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tmp_path: Path) -> None:

@@ -532,7 +532,7 @@ def test_every_finding_has_a_test_and_a_page() -> None:
 
 @pytest.mark.parametrize("check", checks.CHECKS, ids=checks.code)
 def test_nothing_of_a_finding_is_left_to_fill_in(check: ModuleType) -> None:
-    """What `toolfmt new-finding` leaves to a person: each line says what belongs there."""
+    """What `toolfmt dev new-finding` leaves to a person: each line says what belongs there."""
     assert check.__file__ is not None
     tests = sorted(Path(__file__).parent.glob(f"test_{checks.code(check).lower()}_*.py"))
     check_filled(checks.code(check), [Path(check.__file__), *tests])

@@ -129,7 +129,7 @@ def test_diff_and_render_print_one_line(unavailable: Callable[..., None], tmp_pa
         ((INSPECT,), ("diff", CLEAN, LATE)),
         ((PROFILE,), ("render", LATE, "--request", str(request))),
         ((MAKE,), ("render", LATE, "--request", str(request))),
-        ((DERIVE,), ("derive", LATE)),
+        ((DERIVE,), ("dev", "derive", LATE)),
     ):
         unavailable(*jobs)
         result = cli(*words)

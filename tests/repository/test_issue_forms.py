@@ -66,15 +66,18 @@ def test_a_field_says_what_its_kind_has_to(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_what_a_form_asks_to_be_typed_is_there(path: Path) -> None:
-    """Commands and their options, and each form asks for what `report-bug` or `derive` prints."""
+    """Commands and their options, and each form asks for what `report-bug` or `dev derive` prints."""
     text = path.read_text("utf-8")
-    typed = re.findall(r"`toolfmt ([a-z-]+)([^`]*)`", text)
+    typed = re.findall(r"`toolfmt ((?:dev )?[a-z-]+)([^`]*)`", text)
     assert typed
+    dev = main.commands["dev"]
+    assert isinstance(dev, click.Group)
+    commands = {**main.commands, **{f"dev {name}": command for name, command in dev.commands.items()}}
     for name, rest in typed:
-        command = main.commands[name]
+        command = commands[name]
         options = {option for one in command.params if isinstance(one, click.Option) for option in one.opts}
         assert set(re.findall(r"--[a-z-]+", rest)) <= options
-    assert {name for name, _ in typed} & {"report-bug", "derive"}
+    assert {name for name, _ in typed} & {"report-bug", "dev derive"}
 
 
 def test_the_chooser_names_no_address_that_is_not_there() -> None:

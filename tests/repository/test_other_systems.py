@@ -105,7 +105,7 @@ def test_the_stand_in_for_windows_is_bare(windows: dict[str, str]) -> None:
         ("parse", "--format", "json", "-"),
         ("parse", "--format", "json", "--output", "message"),
         ("explain", "TF012"),
-        ("fuzz", "glm4", "--answers", "5", "--json"),
+        ("dev", "fuzz", "glm4", "--answers", "5", "--json"),
     ],
     ids=lambda words: words[0],
 )

@@ -121,9 +121,9 @@ def test_the_commands_of_a_page_and_their_options_are_there(page: Path) -> None:
         ("cat FILE | .venv/bin/toolfmt parse --format glm4  # --and --so on", None),
         ("uvx --from . toolfmt inspct DIR", "no command inspct"),
         ("toolfmt grammar DIR --tools FILE --for gbnf|lark", None),
-        ("toolfmt corpus export > cases.jsonl", None),
+        ("toolfmt dev corpus export > cases.jsonl", None),
         ("toolfmt inspct DIR", "no command inspct"),
-        ("toolfmt corpus import", "no command import"),
+        ("toolfmt dev corpus import", "no command import"),
         ("cd models && toolfmt render DIR --message FILE", "No such option '--message'. Did you mean '--messages'?"),
         ("toolfmt grammar DIR --tools", "Option '--tools' requires an argument."),
         (

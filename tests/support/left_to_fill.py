@@ -1,4 +1,4 @@
-"""What `toolfmt new-format` and `new-finding` have left for a person to fill in, with its place."""
+"""What `toolfmt dev new-format` and `new-finding` have left for a person to fill in, with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`toolfmt fuzz`: faults are found, told apart, made smaller and told; what hangs or dies is a fault of its own."""
+"""`toolfmt dev fuzz`: faults are found, told apart, made smaller and told; what hangs or dies is a fault of its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ NOW: Any = {"type": "function", "function": {"name": "now", "parameters": {"type
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"}).invoke(main, ["fuzz", *arguments], prog_name="toolfmt")
+    return CliRunner(env={"COLUMNS": "100", "NO_COLOR": "1"}).invoke(
+        main, ["dev", "fuzz", *arguments], prog_name="toolfmt"
+    )
 
 
 def searched(make_parser: Any, format: str, answers: int, seed: int = 0) -> Fuzz:

@@ -1,7 +1,7 @@
 """The command line: arguments in, printed report out; no decisions.
 
-Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require say), `diff` a difference, `fuzz` a
-fault. 2: bad input, told in one line on standard error. What a command needs is imported when it runs, so that
+Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require say), `diff` a difference, `dev
+fuzz` a bug. 2: bad input, told in one line on standard error. What a command needs is imported when it runs, so that
 `toolfmt --help` is quick. Output is UTF-8 whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair)
 is written as an escape.
 """
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolfmt import __version__
-from toolfmt.cli.group import Commands, Count, Seconds, temperature
+from toolfmt.cli.dev_commands import dev
+from toolfmt.cli.group import Commands, Count, Seconds, json_option, temperature, trusted_option
 from toolfmt.cli.input import counted, name_models_below, naming, pieces, read_json, recut, shown
 from toolfmt.cli.output import (
     EventLines,
@@ -47,18 +48,13 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-_trusted = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
 @click.group(
     cls=Commands,
     sections={
         "A model": ("inspect", "explain", "diff", "measure"),
-        "Its prompts and answers": ("render", "parse", "grammar"),
-        "The formats": ("formats", "derive"),
-        "Parsers of others": ("fuzz", "corpus"),
-        "toolfmt itself": ("report-bug", "new-format", "new-finding"),
+        "Prompts and outputs": ("render", "parse", "grammar"),
+        "Formats": ("formats",),
+        "Development": ("report-bug", "dev"),
     },
     no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -76,7 +72,7 @@ def main() -> None:
 
 @main.command(short_help="Report what a model does with tools, and what will go wrong.")
 @click.argument("places", metavar="MODEL...", nargs=-1, required=True)
-@_as_json
+@json_option
 @click.option(
     "--output-format", type=click.Choice(["text", "json", "sarif"]), help="How to print; text unless --json is given."
 )
@@ -116,7 +112,7 @@ def main() -> None:
     metavar="SECONDS",
     help="Stop a worker that uses no CPU time for this long (macOS, Windows: that runs for this long). [default: 600]",
 )
-@_trusted
+@trusted_option
 def inspect(**given: Any) -> int:
     """Report what MODEL can do with tools, which tool-call format it uses, and what will go wrong.
 
@@ -134,15 +130,15 @@ def inspect(**given: Any) -> int:
     return Inspecting(**given).status()
 
 
-@main.command(short_help="Tell how a model behaves otherwise than another one.")
+@main.command(short_help="Compare the behavior of two models.")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@_as_json
+@json_option
 @click.option(
     "--select", multiple=True, metavar="WORDS", help="Tell only these: capabilities,prompts,TF012. Repeatable."
 )
 @click.option("--ignore", multiple=True, metavar="WORDS", help="Do not tell these. Repeatable.")
-@_trusted
+@trusted_option
 def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
     """Tell how the model in B behaves otherwise than the one in A, whatever their templates look like.
 
@@ -196,8 +192,8 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     show_default=True,
     help="The prompt, or what a chat endpoint has to be sent to render it.",
 )
-@_as_json
-@_trusted
+@json_option
+@trusted_option
 def render(
     directory: str,
     messages_file: str | None,
@@ -410,8 +406,8 @@ def _check_one_way(
     help="Of an endpoint: until an answer begins, and from there until it is whole.",
 )
 @click.option("--api-key", envvar="OPENAI_API_KEY", show_envvar=True, metavar="KEY", help="The endpoint's key.")
-@_as_json
-@_trusted
+@json_option
+@trusted_option
 def measure(**given: Any) -> int:
     """Measure how often a model calls tools, and how well.
 
@@ -429,78 +425,9 @@ def measure(**given: Any) -> int:
     return Measuring(**given).status()
 
 
-@main.command(short_help="Search for faults of a parser, anyone's.")
-@click.argument("given", metavar="TARGET")
-@click.option(
-    "--format", "format_names", multiple=True, metavar="NAME|FILE", help="Try answers of this format. Repeatable."
-)
-@click.option(
-    "--seconds",
-    type=Seconds(),
-    metavar="N",
-    help="Search for so long; 60 seconds unless --answers is given.",
-)
-@click.option("--answers", type=Count(), metavar="N", help="Try so many answers: the same faults on every machine.")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Which answers are drawn.")
-@click.option(
-    "--timeout",
-    type=Seconds(),
-    default=10,
-    show_default=True,
-    metavar="SECONDS",
-    help="Seconds of CPU time, or of no CPU use, after which a parser counts as hanging.",
-)
-@_as_json
-def fuzz(**given: Any) -> int:
-    """Search for faults of a parser, anyone's, and print each as the smallest case that shows it.
-
-    A TARGET is a format of toolfmt or a JSON file of one; module:factory, where factory(tools) makes a parser; or a
-    command that reads an answer on standard input and prints its calls as JSON. The page docs/fuzzing.md says what each
-    gets and gives.
-
-    It is tried with written calls (whole, cut, damaged; with markers of the format in strings), prose that calls
-    nothing, and cases of the corpus; where it streams, each whole and in pieces. One seed gives the same answers.
-
-    Exit status: 0 no fault, 1 a fault, 2 the target could not be tried, 130 interrupted.
-    """
-    from toolfmt.cli.fuzz_command import Fuzzing
-
-    return Fuzzing(**given).status()
-
-
-@main.group(no_args_is_help=False)
-def corpus() -> None:
-    """The parser cases that toolfmt is tested with, as data."""
-
-
-@corpus.command(short_help="Print every case, a JSON object a line.")
-@click.option(
-    "--format", "form", type=click.Choice(["jsonl"]), default="jsonl", show_default=True, help="Of the output."
-)
-@click.option("--output", metavar="FILE", help="Where to write; else standard output.")
-def export(form: str, output: str | None) -> None:
-    """Print every case, a JSON object a line: format, text, tools, prefix, what must come out.
-
-    The page docs/fuzzing.md describes the fields.
-    """
-    from toolfmt.testing.corpus import cases, json_lines
-
-    if output is None:
-        for line in json_lines(cases()):
-            print_text(line)
-        return
-    from toolfmt.errors import ToolfmtError
-
-    try:
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(json_lines(cases()))
-    except OSError as error:
-        raise ToolfmtError(f"{output}: cannot be written ({error.strerror}); name a file that can be") from None
-
-
 @main.command(short_help="List the formats, or show the page of one.")
 @click.argument("name", metavar="[NAME|FILE]", required=False)
-@_as_json
+@json_option
 def formats(name: str | None, as_json: bool) -> None:
     """List the formats, or show the page of one, which a FILE of JSON may describe (docs/own_formats.md)."""
     from toolfmt import formats as registry
@@ -515,63 +442,6 @@ def formats(name: str | None, as_json: bool) -> None:
     from toolfmt.cli.printing.formats import format_text, formats_text
 
     print_text(formats_text(chosen, *terminal()) if name is None else format_text(chosen[0], *terminal()))
-
-
-@main.command(short_help="Derive a format from the calls that a template renders.")
-@click.argument("place", metavar="MODEL")
-@_trusted
-def derive(place: str, trusted: bool) -> int:
-    """Derive a tool-call format from the calls that a model's template renders, and print it as JSON.
-
-    For a template in a dialect that nobody has written down: differing calls show how it writes them, and the format
-    that follows is printed only if it reads back calls and answers that it was not made from. What is printed is a file
-    for --format and toolfmt.format_from_file; give it a name of its own. A line on standard error says how it is
-    proven.
-
-    Exit status: 0 a format, 1 none can be derived (a sentence says why), 2 could not look.
-    """
-    from toolfmt.cli.derive_command import derive_at
-
-    return derive_at(place, trusted)
-
-
-_to = click.option("--to", metavar="DIR", help="The root of the clone; else the one that stands around this directory.")
-_dry_run = click.option("--dry-run", is_flag=True, help="Print as a patch what would be written, and write nothing.")
-
-
-@main.command(short_help="Begin a format in a clone of the repository.")
-@click.argument("name", metavar="NAME")
-@click.option("--from", "place", required=True, metavar="MODEL", help="The model, or a .jinja file of its template.")
-@_to
-@_dry_run
-@_trusted
-def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bool) -> int:
-    """Begin a format in a clone of toolfmt's repository: its module, its entry in the list, its case files.
-
-    The format is derived from the calls that the MODEL's template renders; where none can be, the nearest known format
-    stands there, and why. What a person has to fill in begins with TO FILL: `pytest -k NAME` lists it.
-    Nothing that is there is overwritten.
-
-    Exit status: 0 written, 1 a known format reads these calls already, 2 bad input, or not in a clone.
-    """
-    from toolfmt.cli import scaffold_commands as scaffolding
-
-    return scaffolding.new_format(name, place, to, dry_run, trusted)
-
-
-@main.command(short_help="Begin a finding in a clone of the repository.")
-@click.argument("name", metavar="NAME")
-@_to
-@_dry_run
-def new_finding(name: str, to: str | None, dry_run: bool) -> None:
-    """Begin a finding in a clone of toolfmt's repository: the module of its check, its entry in the list, its test.
-
-    NAME is in small letters with hyphens, as tools-dropped; it gets the next code. What a person has to fill in begins
-    with TO FILL: `pytest -k CODE` lists it. Nothing that is there is overwritten.
-    """
-    from toolfmt.cli import scaffold_commands as scaffolding
-
-    scaffolding.new_finding(name, to, dry_run)
 
 
 @main.command(short_help="Print the page of a finding, or list them all.")
@@ -612,7 +482,7 @@ def explain(code: str | None) -> None:
     type=click.Choice(["vllm", "sglang", "llama.cpp"]),
     help="Print the fields of a request to this runtime, as JSON.",
 )
-@_trusted
+@trusted_option
 def grammar(**given: Any) -> None:
     """Print the grammar of the answers that a model may give with these tools, for constrained decoding.
 
@@ -638,7 +508,7 @@ def grammar(**given: Any) -> None:
 @click.option("--with-template", is_flag=True, help="Tell the text of the template, too.")
 @click.option("--with-answer", is_flag=True, help="Tell the answer and its tools as they stand.")
 @click.option("--output", metavar="FILE", help="Where to write: a file that is new; else standard output.")
-@_trusted
+@trusted_option
 def report_bug(**given: Any) -> int:
     """Print a report on a fault of toolfmt, to be pasted into an issue. It sends nothing anywhere.
 
@@ -691,6 +561,8 @@ def _parser(format_name: str | None, directory: str | None, tools: Any, prefix: 
 
     return Parser(given_format(format_name or ""), tools=tools, prefix=prefix or "", strict=strict)
 
+
+main.add_command(dev)
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""What `toolfmt fuzz` was asked for: a target found, answers tried on it, the faults printed, the exit status out.
+"""What `toolfmt dev fuzz` was asked for: a target found, answers tried on it, the faults printed, the exit status out.
 
 `toolfmt.cli.commands` makes a `Fuzzing` of what was typed.
 """

@@ -24,6 +24,8 @@ from toolfmt.errors import BrokenPlugIn, ToolfmtError
 
 TRACEBACK = "TOOLFMT_TRACEBACK"
 """The environment variable that asks for the traceback of a fault."""
+trusted_option = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _LONGEST_SAID = 200
 _LAST_STANDARD_FILE = 2
 _BESIDE_A_COMMAND = 4

@@ -1,4 +1,4 @@
-"""A format read from a file, as `toolfmt derive` writes one, or a person."""
+"""A format read from a file, as `toolfmt dev derive` writes one, or a person."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def resolved(format: str | ToolCallFormat) -> ToolCallFormat:
 def _hint(name: str) -> str:
     """What was meant by an unknown name: a name that is nearly it, or an answer where the format is to stand."""
     if name == DERIVED:
-        return "a derived format is in no registry: give the format itself, or a file of `toolfmt derive`; "
+        return "a derived format is in no registry: give the format itself, or a file of `toolfmt dev derive`; "
     near = difflib.get_close_matches(name.lower(), names(), n=3) if len(name) <= _LONGEST else []
     if "<" in name or "\n" in name or (" " in name and not near):
         return "if that is an answer, the text comes first: parse(text, format); "

@@ -1,7 +1,7 @@
 """Turns with calls as a template renders them, for whoever writes a format down: what stands there is what went in.
 
-Asked for by name (`toolfmt new-format`). The template's code runs in this process: `toolfmt.model.jobs` runs it in one
-with limits. Nothing here knows what is made of the texts.
+Asked for by name (`toolfmt dev new-format`). The template's code runs in this process: `toolfmt.model.jobs` runs it in
+one with limits. Nothing here knows what is made of the texts.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ TOPICS = (
     "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
 )  # fmt: skip
 TO_FILL = "TO FILL"
-"""What begins whatever `toolfmt new-format` and `new-finding` leave for a person to fill in."""
+"""What begins whatever `toolfmt dev new-format` and `new-finding` leave for a person to fill in."""
 
 _TITLES = re.compile(r"={16,}")
 _ANSWER_ENDS = re.compile(r"-{16,}")
@@ -117,7 +117,7 @@ class Case:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The case as data: a line of `toolfmt corpus export`, whose fields docs/fuzzing.md describes."""
+        """The case as data: a line of `toolfmt dev corpus export`, whose fields docs/fuzzing.md describes."""
         return {
             "id": self.id,
             "format": self.format,

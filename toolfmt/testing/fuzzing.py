@@ -159,7 +159,7 @@ class Fuzz:
         return {way: (sum(one[2] == way for one in self.covered), every) for way in ways}
 
     def to_dict(self) -> dict[str, Any]:
-        """What was found, as `toolfmt fuzz --json` prints it."""
+        """What was found, as `toolfmt dev fuzz --json` prints it."""
         return {
             "target": self.target.name,
             "version": self.target.version or None,

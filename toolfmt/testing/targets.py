@@ -1,4 +1,5 @@
-"""What `toolfmt fuzz` tries: a format of toolfmt, a factory in Python (`module:factory`), or a command in any language.
+"""What `toolfmt dev fuzz` tries: a format of toolfmt, a factory in Python (`module:factory`), or a command in any
+language.
 
 Each reads an answer in several ways (lists of pieces) and tells of each what came, or which law reading broke. A
 factory and a format run in a process of their own (`worker.py`), a command in one an answer: what hangs or dies is a

@@ -1,7 +1,7 @@
 """The faults of a parser as text: each as a case that can be put into a corpus file, with what came out; and how far
 the search has come.
 
-`toolfmt.cli.fuzz_command` calls it with what `toolfmt fuzz --json` prints.
+`toolfmt.cli.fuzz_command` calls it with what `toolfmt dev fuzz --json` prints.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class NotNeeded:
 
 
 def prepare(name: str, place: str, clone: Clone, *, trusted: bool = False) -> Prepared | NotNeeded:
-    """What `toolfmt new-format NAME --from MODEL` writes into the clone.
+    """What `toolfmt dev new-format NAME --from MODEL` writes into the clone.
 
     Raises `ToolfmtError` for a name that cannot be a format's, a place without a template that can be rendered, and
     where something is there already.

@@ -11,7 +11,7 @@ format is derived from the calls and proven on others (TF092); the finding says 
 
 What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in the
 model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls, start from
-the format that the finding names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls
+the format that the finding names, and adapt it to the quoted call. `toolfmt dev derive` writes such a file if the calls
 allow it. Or describe the tools in the system prompt (`toolfmt render MODEL --strategy prompt`): the model then writes
 calls in a format that toolfmt reads.
 
@@ -36,7 +36,7 @@ SEVERITY: Severity = "error"
 
 
 _PARSER = "Set the parser named in the model card."
-_DERIVE = "Or run `toolfmt derive MODEL`: it writes a format file if the calls allow it."
+_DERIVE = "Or run `toolfmt dev derive MODEL`: it writes a format file if the calls allow it."
 _LONGEST_CALL = 200
 
 

@@ -5,8 +5,8 @@ time show what stands around names, keys and values, and the parser that follows
 answers, that it was not made from. That proves what the template writes into the history of a conversation. What a
 model writes is mostly the same, and for some models is not: only an answer of the model shows it.
 
-What to do: look at one answer of the model, and parse with the derived format. `toolfmt derive` prints it, as a file
-that any program can load.
+What to do: look at one answer of the model, and parse with the derived format. `toolfmt dev derive` prints it, as a
+file that any program can load.
 
 Example: a template that renders `⟦call get_weather⟧⟦arg city⟧Paris⟦/arg⟧⟦end⟧`.
 """
@@ -26,7 +26,7 @@ SEVERITY: Severity = "note"
 
 def _command(facts: Facts) -> str:
     place = f" {argument(str(facts.files.directory))}" if has_place(facts) else ""
-    return f"toolfmt derive{place}"
+    return f"toolfmt dev derive{place}"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

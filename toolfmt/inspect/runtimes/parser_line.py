@@ -14,7 +14,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.templates import is_template
 
 _FROM_FILE = 'toolfmt.format_from_file("derived.json")'
-"""What `toolfmt derive` has printed."""
+"""What `toolfmt dev derive` has printed."""
 
 
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
