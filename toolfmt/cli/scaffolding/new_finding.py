@@ -59,7 +59,7 @@ _TEST = '''"""{code} {name}: found in a template that has it, with its line, and
 
 from __future__ import annotations
 
-from test_inspection import TEMPLATE, changed
+from inspection_templates import TEMPLATE, changed
 
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Finding
