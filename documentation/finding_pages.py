@@ -60,7 +60,7 @@ def _first_line(check: ModuleType) -> str:
 
 def _page(check: ModuleType, seen: list[tuple[str, dict[str, Any]]]) -> str:
     code, name, severity = checks.code(check), checks.name(check), checks.severity(check)
-    healed = checks.healed_by(check)
+    healed = checks.fixed_by(check)
     heals = f"; {_HEALERS[healed]}" if healed else ""
     about = "\n\nIt is about what the files beside the template say." if checks.about_files(code) else ""
     return (

@@ -71,7 +71,7 @@ NO_QUESTIONS = "tools"
 
 
 @pytest.mark.parametrize(
-    ("template", "fix", "healed_by", "strategy"),
+    ("template", "fix", "fixed_by", "strategy"),
     [
         (SIGNATURE, "State it in the tool's description; toolfmt's render does this.", "render", "template"),
         # Command R+, tool_use
@@ -92,10 +92,10 @@ NO_QUESTIONS = "tools"
     ],
 )
 def test_what_to_do_about_dropped_parts_is_what_render_does(
-    template: str, fix: str, healed_by: str, strategy: str
+    template: str, fix: str, fixed_by: str, strategy: str
 ) -> None:
     (told,) = (finding for finding in inspect_template(template).findings if finding.code == "TF040")
-    assert (told.fix, told.healed_by) == (fix, healed_by)
+    assert (told.fix, told.fixed_by) == (fix, fixed_by)
     definition = tool({"city": text("The city.", enum=["Oslo"])})
     if strategy:
         prompt = model_of(template).render([{"role": "user", "content": "Hello"}], [definition])

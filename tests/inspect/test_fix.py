@@ -26,7 +26,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks import CHECKS, code
 from toolfmt.inspect.fix import prelude, remedies, settings
 from toolfmt.inspect.fix.conversations import VARIANTS, Variant, conversations, written_otherwise
-from toolfmt.inspect.fix.fix_model import MendedModel, healed_by
+from toolfmt.inspect.fix.fix_model import MendedModel, fixed_by
 from toolfmt.inspect.fix.fix_template import Mended, mend
 from toolfmt.inspect.fix.json_text import members, strings, with_member, with_string, without_member
 from toolfmt.inspect.fix.reinspection import what_is_worse
@@ -290,7 +290,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 @pytest.mark.sample(2)
 @pytest.mark.every(2)
 @pytest.mark.parametrize("name", CASES)
-def test_a_finding_is_healed_by_the_smallest_change(name: str) -> None:
+def test_a_finding_is_fixed_by_the_smallest_change(name: str) -> None:
     wanted, before, lines = CASES[name]
     done = mended(before, wanted)
     assert [(wanted,)] == [step.codes for step in done.steps]
@@ -998,8 +998,8 @@ def test_what_was_given_its_name_is_taken_back_where_another_cannot_be(tmp_path:
 def test_a_setting_that_changes_what_the_template_does_heals_nothing() -> None:
     files = template_alone(NULL, Path("t.jinja"))
     before, after = inspect_files(files), mended(NULL, "TF017").report
-    assert healed_by(before, replace(before, notes=()), ("TF055",)) == ("TF055",)
-    assert healed_by(before, after, ("TF017",)) == ()
+    assert fixed_by(before, replace(before, notes=()), ("TF055",)) == ("TF055",)
+    assert fixed_by(before, after, ("TF017",)) == ()
 
 
 def test_an_empty_directory_is_written_into(tmp_path: Path) -> None:

@@ -470,7 +470,7 @@ def test_a_question_that_does_not_come_out_is_an_error_unless_render_heals_it(
 ) -> None:
     found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
     what = "The text of a single user message, given as a string, is not in the prompt: the prompt is '<|user|>'."
-    assert [(one.message, one.fix, one.severity, one.healed_by) for one in found] == [(what, *fix)]
+    assert [(one.message, one.fix, one.severity, one.fixed_by) for one in found] == [(what, *fix)]
 
 
 def test_renders_of_a_template_that_takes_parts_only_hand_over_parts() -> None:

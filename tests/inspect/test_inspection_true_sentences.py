@@ -781,7 +781,7 @@ def test_tools_that_a_system_message_brings_along_are_told_as_lost_without_one()
     """Virtuoso Lite, Motif 2 and functiongemma write them in the branch of the role `system`."""
     template = beside_system("")
     found = finding(template, "TF078")
-    assert (found.severity, found.healed_by, found.line) == ("warning", "render", 2)
+    assert (found.severity, found.fixed_by, found.line) == ("warning", "render", 2)
     assert found.message.startswith("Tools are dropped where there is no system message")
     assert "TF078" not in codes(TOOLS + template)
     refusing = "{% if tools and messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + template
@@ -833,7 +833,7 @@ def test_instructions_that_are_written_as_the_models_own_words_are_told() -> Non
 
 
 @pytest.mark.parametrize(
-    ("system", "fix", "healed_by"),
+    ("system", "fix", "fixed_by"),
     [
         ("<s>[INST] <<SYS>>{{ m.content }}<</SYS>>",
          "Give a system message with every request, or in the template write '[INST]' before the first question too.",
@@ -841,14 +841,14 @@ def test_instructions_that_are_written_as_the_models_own_words_are_told() -> Non
         ("{{ m.content }}", "In the template write '[INST]' before the first question too.", "template"),
     ],
 )  # fmt: skip
-def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fix: str, healed_by: str) -> None:
+def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fix: str, fixed_by: str) -> None:
     opening = "{% if loop.index0 > 1 %}<s>[INST] {% endif %}"  # undi95-mixtral, shisa-gamma, bagel-dpo
     source = "{% for m in messages %}{% if m.role == 'system' %}" + system + "{% elif m.role == 'user' %}\n"
     source += opening + "{{ m.content }} [/INST]{% else %} {{ m.content }} </s>{% endif %}{% endfor %}"
     told = finding(source, "TF091")
-    unless = ", unless there is a system message" if healed_by == "request" else ""
+    unless = ", unless there is a system message" if fixed_by == "request" else ""
     assert told.message == f"The first question stands without '[INST]', which later ones begin with{unless}."
-    assert (told.fix, told.healed_by, told.line, told.severity) == (fix, healed_by, 2, "warning")
+    assert (told.fix, told.fixed_by, told.line, told.severity) == (fix, fixed_by, 2, "warning")
     assert "TF091" not in codes(source.replace(opening, "<s>[INST] "))
     assert "TF091" not in codes(
         "{% for m in messages %}{% if loop.index0 > 1 %}<sep>{% endif %}{{ m.content }}{% endfor %}"
@@ -921,6 +921,6 @@ def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  
     for template, healed in ((shown, "request"), (shown.replace("in tools %}", "in tools or [] %}"), "")):
         for code, otherwise in (("TF041", "render"), ("TF044", "prompt")):
             told = finding(template, code)
-            assert told.healed_by == (healed or otherwise)
+            assert told.fixed_by == (healed or otherwise)
             assert ("cannot be described in the system prompt" in told.fix) == bool(healed)
             assert ("toolfmt's" in told.fix) == (not healed)

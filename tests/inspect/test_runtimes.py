@@ -522,7 +522,7 @@ def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_adv
     fixes = {one.code: one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Give functions and datetime with every request, or use another template."
     assert fixes["TF042"] == "Give the tools there, and datetime as well."
-    assert [one.healed_by for one in report.findings if one.code == "TF042"] == ["request"]
+    assert [one.fixed_by for one in report.findings if one.code == "TF042"] == ["request"]
     assert fixes["TF012"] == "Describe the tools in a message once the template takes one (TF003)."
     unknown = "not known: no answer given as a text is rendered, and no eos_token is named"
     assert report.sections.details["stop"].words == unknown

@@ -48,7 +48,7 @@ def shown(report: Report) -> str:
 
 def test_a_token_that_is_printed_and_not_named_is_told(tmp_path: Path) -> None:
     (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>"}))
-    assert (finding.severity, finding.healed_by, finding.line) == ("warning", "setting", 1)
+    assert (finding.severity, finding.fixed_by, finding.line) == ("warning", "setting", 1)
     assert finding.message == (
         "The template prints bos_token, which the directory does not name: unless the tokenizer's class has one, "
         "prompts have nothing in its place."
@@ -96,7 +96,7 @@ ADDING = {"bos_token": "<s>", "add_bos_token": True}
 
 def test_a_token_that_only_plain_texts_begin_with_is_a_note(tmp_path: Path) -> None:
     (finding,) = told(inspected(tmp_path, CHATML, ADDING))
-    assert (finding.severity, finding.healed_by, finding.line) == ("note", "", None)
+    assert (finding.severity, finding.fixed_by, finding.line) == ("note", "", None)
     assert finding.message == (
         "The template does not write <s>, which the tokenizer adds to plain texts (add_bos_token): its prompts begin "
         "without it in transformers, vLLM and SGLang, with it in llama.cpp."
@@ -145,7 +145,7 @@ def test_of_a_gguf_file_it_is_not_known_what_stands_there(tmp_path: Path) -> Non
     keys = {"tokenizer.ggml.tokens": TOKENS, "tokenizer.chat_template": PRINTING}
     report = toolfmt.load(gguf_of(tmp_path / "model.gguf", keys)).inspect()
     (finding,) = told(report)
-    assert (finding.severity, finding.healed_by) == ("warning", "setting")
+    assert (finding.severity, finding.fixed_by) == ("warning", "setting")
     assert finding.message == (
         "The template prints bos_token, which the GGUF file does not name: llama.cpp guesses it or puts nothing."
     )

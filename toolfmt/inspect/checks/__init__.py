@@ -1,6 +1,6 @@
 """The findings: one module each, whose name is its code and name and whose docstring is its page.
 
-A module `tf012_tools_dropped` has `SEVERITY`, for a warning `HEALED_BY`, and one function, `check(facts)`, which
+A module `tf012_tools_dropped` has `SEVERITY`, for a warning `FIXED_BY`, and one function, `check(facts)`, which
 yields what it found; `ABOUT_FILES` where it is about what the files beside the template say, which a build in another
 package may do without. To add a finding, write the module and name it in `_MODULES`; nothing else knows the list.
 `findings` runs them all, `explain` hands out a page.
@@ -16,7 +16,7 @@ from types import ModuleType
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Finding, HealedBy, Severity
+from toolfmt.inspect.report.report import Finding, FixedBy, Severity
 
 _MODULES = (
     "tf001_no_template",
@@ -134,9 +134,9 @@ def about_files(wanted: str) -> bool:
     return getattr(_by_key().get(wanted.lower()), "ABOUT_FILES", False)
 
 
-def healed_by(check: ModuleType) -> HealedBy:
+def fixed_by(check: ModuleType) -> FixedBy:
     """What heals it, where it is a warning; a check may say otherwise of a single thing it found."""
-    healer: HealedBy = getattr(check, "HEALED_BY", "")
+    healer: FixedBy = getattr(check, "FIXED_BY", "")
     return healer
 
 
@@ -184,7 +184,7 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 
 def _finding(check: ModuleType, found: Diagnostic) -> Finding:
     bad = found.severity or severity(check)
-    healer = found.healed_by if found.healed_by is not None else healed_by(check) if bad == "warning" else ""
+    healer = found.fixed_by if found.fixed_by is not None else fixed_by(check) if bad == "warning" else ""
     return Finding(code(check), name(check), _sentence(_cut(found.message)), found.line, _cut(found.fix), bad, healer)
 
 

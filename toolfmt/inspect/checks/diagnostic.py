@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 
 @dataclass(frozen=True)
 class Diagnostic:
     """One thing that will go wrong: a plain sentence what, a plain sentence what to do, the template's line.
 
-    `severity` is for what is better or worse than the check's own, `healed_by` for what another thing heals.
+    `severity` is for what is better or worse than the check's own, `fixed_by` for what another thing heals.
     """
 
     message: str
     fix: str
     line: int | None = None
     severity: Severity | None = None
-    healed_by: HealedBy | None = None
+    fixed_by: FixedBy | None = None

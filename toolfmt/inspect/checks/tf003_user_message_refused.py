@@ -24,7 +24,7 @@ from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, USER, text_part, user
 from toolfmt.inspect.report.error_messages import lacks_a_filter, thrown
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
@@ -41,7 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     prompt = renders.render(user(), tools)
     takes_parts = USER in renders.text([{"role": "user", "content": text_part(USER)}], tools)
     severity: Severity = "warning" if takes_parts else SEVERITY
-    healed_by: HealedBy = "render" if takes_parts else ""
+    fixed_by: FixedBy = "render" if takes_parts else ""
     if isinstance(prompt, TemplateError):
         if lacks_a_filter(prompt):
             return  # the finding that names the filter says more
@@ -57,7 +57,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else f"{asked}, or use another template.",
             prompt.line,
             severity,
-            healed_by,
+            fixed_by,
         )
     elif USER not in prompt:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
@@ -66,5 +66,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             SEND_TEXT_PARTS if takes_parts else "Use another template for plain chat.",
             facts.renders.template.line_of(r"\bcontent\b"),
             severity,
-            healed_by,
+            fixed_by,
         )

@@ -45,7 +45,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 f"Write {token} into the file as the original model has it (gguf-new-metadata --special-token).",
                 line,
                 severity=None if needed else "warning",
-                healed_by=None if needed else "setting",
+                fixed_by=None if needed else "setting",
             )
         elif needed:
             yield Diagnostic(
@@ -90,5 +90,5 @@ def _printed(facts: Facts, token: str, line: int | None) -> Diagnostic:
         f"Add {token} to tokenizer_config.json as the original model has it.",
         line,
         severity="warning",
-        healed_by="setting",
+        fixed_by="setting",
     )

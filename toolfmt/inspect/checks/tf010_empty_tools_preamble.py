@@ -19,11 +19,11 @@ from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders, token_begin
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "render"
+FIXED_BY: FixedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

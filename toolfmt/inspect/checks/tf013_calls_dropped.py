@@ -24,10 +24,10 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import REPLY, SINGLE, TOOLS, reply
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "render"
+FIXED_BY: FixedBy = "render"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -21,14 +21,14 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.runtimes.runtime_support import choices_of
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, same_text
 from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

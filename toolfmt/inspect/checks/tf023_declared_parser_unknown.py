@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

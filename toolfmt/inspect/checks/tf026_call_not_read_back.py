@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         return
     # Where tools are described in words, so are past calls: the template renders none of them.
     found = (*_overlooked(facts, best), *_inexact(facts, best))
-    yield from found if facts.shows_tools else (replace(one, severity="note", healed_by="") for one in found)
+    yield from found if facts.shows_tools else (replace(one, severity="note", fixed_by="") for one in found)
 
 
 def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:

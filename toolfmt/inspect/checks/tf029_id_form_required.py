@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "render"
+FIXED_BY: FixedBy = "render"
 
 
 _FORMS = {"function": "functions.NAME:N, counted through the conversation", "nine": "nine letters and digits"}

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import filled
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "render"
+FIXED_BY: FixedBy = "render"
 
 _FIX = "Render with toolfmt, which keeps both, or send the call without text."
 _WHAT = {

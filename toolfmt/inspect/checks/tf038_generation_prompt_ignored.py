@@ -22,11 +22,11 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import written_at
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "note"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 _CLOSED = re.compile(r"(?:\[/\w+\]|</[\w|]+>)\Z")
 
 

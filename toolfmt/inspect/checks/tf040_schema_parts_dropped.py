@@ -19,10 +19,10 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import describe_tools, shows_descriptions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "render"
+FIXED_BY: FixedBy = "render"
 
 # What a model needs in order to give arguments that the tool takes; the rest is told in the chapter only.
 _MATTERS = {
@@ -46,16 +46,16 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
     if lost:
-        fix, healed_by = _fix(facts)
+        fix, fixed_by = _fix(facts)
         yield Diagnostic(
             f"Of a tool's definition the prompt does not show {listed(lost)}",
             fix,
             facts.capabilities["tools"].line,
-            healed_by=healed_by,
+            fixed_by=fixed_by,
         )
 
 
-def _fix(facts: Facts) -> tuple[str, HealedBy]:
+def _fix(facts: Facts) -> tuple[str, FixedBy]:
     """Where to state what is lost, and what fixes the finding then."""
     if shows_descriptions(facts):
         return "State it in the tool's description; toolfmt's render does this.", "render"

@@ -18,10 +18,10 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import or_in_words
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Answer, HealedBy, Severity
+from toolfmt.inspect.report.report import Answer, FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "render"
+FIXED_BY: FixedBy = "render"
 
 _WHAT = {
     "types": "a parameter's type",
@@ -72,12 +72,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         error = first[alike].error
         assert error is not None
         change = _GIVE.get(first[alike].words, "Change the definition so that it does not")
-        fix, healed_by = or_in_words(
+        fix, fixed_by = or_in_words(
             facts, change, "; toolfmt's render adapts the definition or describes the tools in the system prompt"
         )
         yield Diagnostic(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
             fix,
             first[alike].line,
-            healed_by=None if healed_by == "prompt" else healed_by,
+            fixed_by=None if fixed_by == "prompt" else fixed_by,
         )

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "prompt"
+FIXED_BY: FixedBy = "prompt"
 _FIX = "Give the tools there, or render with toolfmt's strategy prompt."
 
 
@@ -35,5 +35,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 f"The prompt does not show `tools`, but takes them in {variable.name}, as {variable.takes_tools}",
                 f"Give the tools there{along}." if facts.refuses_questions else _FIX,
                 variable.line,
-                healed_by="request" if facts.refuses_questions else None,
+                fixed_by="request" if facts.refuses_questions else None,
             )

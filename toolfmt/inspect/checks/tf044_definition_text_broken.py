@@ -21,11 +21,11 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import or_in_words
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import around
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "prompt"
+FIXED_BY: FixedBy = "prompt"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -34,12 +34,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     line = facts.capabilities["tools"].line
     if quoting is not None and quoting.answer == "no":
         change = "Write descriptions on one line and without quotes"
-        fix, healed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prompt")
+        fix, fixed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prompt")
         yield Diagnostic(
             f"Descriptions are written without escaping: {quoting.evidence}",
             fix,
             line,
-            healed_by=healed_by,
+            fixed_by=fixed_by,
         )
     if quoting is not None and quoting.outcome == "python":
         yield Diagnostic(

@@ -32,12 +32,12 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.turn_markers import answer_end, first_marker, known_reasoning
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 
 _MARKER = re.compile(r"<[^<>\s]{1,60}>")
 

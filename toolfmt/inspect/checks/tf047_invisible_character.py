@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 
 _NAMES = {
     "\ufeff": "byte order mark",

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import TOOLS, reply, user
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 
 _TAG = re.compile(r"<(/?)([^<>\s/][^<>\s]{1,40})>")
 _MOST_EDITS = 2

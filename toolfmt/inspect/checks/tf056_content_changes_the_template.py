@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 _BREAK_MARKER = (
     "Put a space after the first character of the marker, for example `< /think>`. `toolfmt render` delivers the text, "
@@ -27,7 +27,7 @@ _BREAK_MARKER = (
 )
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "request"
+FIXED_BY: FixedBy = "request"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

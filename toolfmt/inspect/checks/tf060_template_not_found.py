@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.runtimes.runtime_support import choices_of
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -22,7 +22,7 @@ from toolfmt._util.text_lists import listed
 from toolfmt.formats.parser_names import parser_name
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, RuntimeSupport, Severity
+from toolfmt.inspect.report.report import FixedBy, RuntimeSupport, Severity
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.runtimes.advice import setting
 from toolfmt.inspect.runtimes.parser_line import our_parser
@@ -31,7 +31,7 @@ from toolfmt.inspect.runtimes.template_choice import MLX_LM, MLX_SWIFT_LM
 
 SEVERITY: Severity = "error"
 ABOUT_FILES = True
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.runtimes.advice import setting
 from toolfmt.inspect.runtimes.runtime_support import declares_parser, mlx_lm_reader
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 ABOUT_FILES = True
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from toolfmt.formats.parser_names import parser_name
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.runtimes.advice import setting
 from toolfmt.inspect.runtimes.parser_inference import MLX_LM_OPENERS, MLX_LM_VERSION
@@ -23,7 +23,7 @@ from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY, mlx_lm_reade
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 ABOUT_FILES = True
 
 

@@ -20,11 +20,11 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, MarkerKind, Severity
+from toolfmt.inspect.report.report import FixedBy, MarkerKind, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

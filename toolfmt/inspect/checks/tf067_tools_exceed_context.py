@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed_first
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 ABOUT_FILES = True
-HEALED_BY: HealedBy = "request"
+FIXED_BY: FixedBy = "request"
 
 _MOST_NAMED = 10
 

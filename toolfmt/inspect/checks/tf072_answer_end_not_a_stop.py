@@ -21,11 +21,11 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, TOOLS, reply
 from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.probe.turn_markers import answer_end
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "setting"
+FIXED_BY: FixedBy = "setting"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

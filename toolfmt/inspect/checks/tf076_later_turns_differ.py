@@ -34,12 +34,12 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.probe.turns.turn_probe import SECOND_RESULT, TurnProbe
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 
 _SECOND = ((TOOL, {PARAMETER: VALUES[1]}),)
 

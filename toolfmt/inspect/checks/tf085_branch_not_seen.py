@@ -20,14 +20,14 @@ from collections.abc import Iterator, Sequence
 from toolfmt._util.text_lists import listed_first
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches.by_text import says_probe_word
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
 SEVERITY: Severity = "note"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 
 _MOST_LINES = 5
 _CONVERSATION = frozenset({"messages", "tools"})

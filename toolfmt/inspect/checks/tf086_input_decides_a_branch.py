@@ -19,10 +19,10 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import shows_descriptions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Branch, HealedBy, Severity
+from toolfmt.inspect.report.report import Branch, FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "request"
+FIXED_BY: FixedBy = "request"
 
 _MOST_TEXTS, _MOST_PLACES = 6, 4
 _FIXES = {

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "request"
+FIXED_BY: FixedBy = "request"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from toolfmt.inspect.checks import tf052_renders_differ
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "template"
+FIXED_BY: FixedBy = "template"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -17,10 +17,10 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
 from toolfmt.inspect.probe.turn_markers import MARK, between, first_marker
-from toolfmt.inspect.report.report import HealedBy, Severity
+from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-HEALED_BY: HealedBy = "request"
+FIXED_BY: FixedBy = "request"
 
 _CLOSES = ("</", "[/")
 
@@ -47,5 +47,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if instructed
         else f"In the template {write}.",
         renders.line_at(talk, None, prompt.find(USER)),
-        healed_by=None if instructed else "template",
+        fixed_by=None if instructed else "template",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import HealedBy
+from toolfmt.inspect.report.report import FixedBy
 
 _DOES_IT = "toolfmt's render does it for you"
 
@@ -23,7 +23,7 @@ def describe_tools(facts: Facts) -> str:
     return f"Describe the tools {place}; {_DOES_IT}."
 
 
-def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, HealedBy]:
+def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, FixedBy]:
     """What the caller may `change` of a definition, or `otherwise` do where words reach the prompt; and what heals the
     finding then.
     """

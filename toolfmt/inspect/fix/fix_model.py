@@ -18,7 +18,7 @@ from toolfmt.inspect.comparison import compare, is_below
 from toolfmt.inspect.fix import remedies
 from toolfmt.inspect.fix.contents import template_file, with_template_text
 from toolfmt.inspect.fix.fix_template import Mended, Prove, mend, with_template
-from toolfmt.inspect.fix.settings import ABOUT_THE_PARSER, HEALED_BY_SETTINGS, Attempt, attempts
+from toolfmt.inspect.fix.settings import ABOUT_THE_PARSER, FIXED_BY_SETTINGS, SettingFix, attempts
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output, small_files, write
 from toolfmt.inspect.report.report import Finding, JsonRecord, Report, ToolsWord
 from toolfmt.inspect.runtimes.template_choice import same_text
@@ -130,7 +130,7 @@ class _Copy:
             for label in dict.fromkeys(labels):
                 self.fixed += [Fixed(code, label, diff(step.before, step.after, label)) for code in step.codes]
 
-    def change(self, attempt: Attempt, codes: tuple[str, ...]) -> None:
+    def change(self, attempt: SettingFix, codes: tuple[str, ...]) -> None:
         before = self.contents.get(attempt.file, b"")
         old, new = attempt.texts or tuple(data.decode("utf-8", "surrogatepass") for data in (before, attempt.data))
         label = _label(attempt.file) if attempt.texts else attempt.file
@@ -174,7 +174,7 @@ def _mend_settings(copy: _Copy, report: Report, codes: frozenset[str]) -> None:
 
 def _next_setting(
     copy: _Copy, report: Report, files: ModelFiles, codes: frozenset[str], folder: Path
-) -> tuple[Attempt, tuple[str, ...], Report] | None:
+) -> tuple[SettingFix, tuple[str, ...], Report] | None:
     """The first attempt that heals something, what it heals, and the report on it."""
     for number, attempt in enumerate(attempts(report, files, copy.contents, codes)):
         try:
@@ -184,13 +184,13 @@ def _next_setting(
             raise
         except ToolfmtError:
             continue
-        healed = healed_by(report, after, attempt.codes)
+        healed = fixed_by(report, after, attempt.codes)
         if healed:
             return attempt, healed, after
     return None
 
 
-def healed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
+def fixed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
     """The codes of these that a setting heals; none where it changes anything of what the template does, or brings
     another finding than one that a setting heals, or an error about the parser for another such error.
     """
@@ -200,9 +200,7 @@ def healed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[st
     behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
     came = (*comparison.behaviour.came, *comparison.settings.came)
     fatal = ABOUT_THE_PARSER if set(codes) <= set(ABOUT_THE_PARSER) else ()
-    unhealed = any(
-        one.code not in HEALED_BY_SETTINGS or (one.severity == "error" and one.code in fatal) for one in came
-    )
+    unhealed = any(one.code not in FIXED_BY_SETTINGS or (one.severity == "error" and one.code in fatal) for one in came)
     worse = comparison.prompts or behaves or unhealed
     return () if worse else tuple(code for code in codes if code not in left)
 

@@ -17,7 +17,7 @@ from toolfmt.inspect.fix import remedies
 from toolfmt.inspect.fix.conversations import Variant
 from toolfmt.inspect.fix.prelude import with_prelude
 from toolfmt.inspect.fix.reinspection import what_is_worse
-from toolfmt.inspect.fix.remedies import Remedy
+from toolfmt.inspect.fix.remedies import TemplateFix
 from toolfmt.inspect.fix.sites import Sites
 from toolfmt.inspect.fix.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
 from toolfmt.inspect.fix.verification import NOT_SHOWN, FixCheck
@@ -111,7 +111,7 @@ class _Mending:
         self.steps: list[FixStep] = []
         self.why_not: dict[str, str] = {}
 
-    def attempt(self, remedy: Remedy) -> None:
+    def attempt(self, remedy: TemplateFix) -> None:
         """Try a remedy; what it heals becomes a step, else it is noted why it does not."""
         told = [finding for finding in remedies.everything(self.report) if finding.code in remedy.codes]
         if not told:
@@ -129,7 +129,7 @@ class _Mending:
         why = why or self._last_why or "the template does it in no way that is known here"
         self.why_not |= {code: remedies.known_reason(code, self.report) or why for code in codes}
 
-    def _inspected(self, text: str, remedy: Remedy, codes: tuple[str, ...]) -> tuple[Report | None, str]:
+    def _inspected(self, text: str, remedy: TemplateFix, codes: tuple[str, ...]) -> tuple[Report | None, str]:
         """The second inspection, where nothing is worse by it; else why it is none."""
         try:
             report = self._inspect(with_template(self._files, self._source, text))
@@ -140,7 +140,7 @@ class _Mending:
         worse = what_is_worse(self.report, report, codes, remedies.may_change(remedy, self.report))
         return (None, worse) if worse else (report, "")
 
-    def _candidates(self, remedy: Remedy, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _candidates(self, remedy: TemplateFix, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """The bodies and clauses of which the law holds, the smallest change first."""
         body, self._last_why = self._body, ""
         if body is None:
@@ -156,7 +156,7 @@ class _Mending:
             if self._holds(remedy, with_prelude(clauses, body)):
                 yield body, clauses
 
-    def _holding(self, remedy: Remedy, near: list[Edit], found: list[Edit]) -> Iterator[list[Edit]]:
+    def _holding(self, remedy: TemplateFix, near: list[Edit], found: list[Edit]) -> Iterator[list[Edit]]:
         """Sets of edits that do: of those near the finding, else of all, else of all that do no harm."""
         choices: tuple[Callable[[], list[Edit]], ...] = (
             lambda: near,
@@ -173,11 +173,11 @@ class _Mending:
                 fewest = self._fewest(remedy, edits)
                 yield from [fewest] if fewest == edits else [fewest, edits]
 
-    def _harmless(self, remedy: Remedy, found: list[Edit]) -> list[Edit]:
+    def _harmless(self, remedy: TemplateFix, found: list[Edit]) -> list[Edit]:
         """The edits that change nothing by themselves that should not change."""
         return [edit for edit in found if self._judged(self._with([edit]), (), remedy.typed).why in (NOT_SHOWN, "")]
 
-    def _fewest(self, remedy: Remedy, edits: list[Edit]) -> list[Edit]:
+    def _fewest(self, remedy: TemplateFix, edits: list[Edit]) -> list[Edit]:
         """The edits without those that are not needed."""
         for edit in reversed(edits):
             rest = [one for one in edits if one != edit]
@@ -189,7 +189,7 @@ class _Mending:
         assert self._body is not None
         return with_prelude(self._clauses, edited(self._body, edits))
 
-    def _holds(self, remedy: Remedy, text: str) -> bool:
+    def _holds(self, remedy: TemplateFix, text: str) -> bool:
         verdict = self._judged(text, remedies.variants(remedy, self.report), remedy.typed)
         if not verdict.holds:
             self._last_why = verdict.why

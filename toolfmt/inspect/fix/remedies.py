@@ -17,7 +17,7 @@ from toolfmt.inspect.report.report import Finding, Report
 
 
 @dataclass(frozen=True)
-class Remedy:
+class TemplateFix:
     """What may heal the findings of these codes: `variants` are the ways of writing that they are about.
 
     Where `typed`, it is values of calls that are no strings that come out otherwise afterwards.
@@ -33,13 +33,13 @@ class Remedy:
 _ARGUMENTS = ("TF014", "TF015", "TF016")
 _CONTENT = ("TF017", "TF018")
 _REMEDIES = (
-    Remedy(_ARGUMENTS, (), edits.arguments_as_json),
-    Remedy(_CONTENT, ("content-null",), edits.content_or_nothing, prelude.CONTENT_NULL),
-    Remedy(("TF009",), ("calls-null", "calls-empty"), edits.calls_or_none),
-    Remedy(("TF010",), ("tools-empty",), edits.tools_or_none, prelude.TOOLS),
-    Remedy(("TF049",), (), edits.values_as_json, typed=True),
-    Remedy(("TF036",), ("developer",), edits.developer_as_system, prelude.DEVELOPER),
-    Remedy(("TF037",), ("parts",), None, prelude.PARTS),
+    TemplateFix(_ARGUMENTS, (), edits.arguments_as_json),
+    TemplateFix(_CONTENT, ("content-null",), edits.content_or_nothing, prelude.CONTENT_NULL),
+    TemplateFix(("TF009",), ("calls-null", "calls-empty"), edits.calls_or_none),
+    TemplateFix(("TF010",), ("tools-empty",), edits.tools_or_none, prelude.TOOLS),
+    TemplateFix(("TF049",), (), edits.values_as_json, typed=True),
+    TemplateFix(("TF036",), ("developer",), edits.developer_as_system, prelude.DEVELOPER),
+    TemplateFix(("TF037",), ("parts",), None, prelude.PARTS),
 )
 
 _WHY_NOT = {
@@ -54,7 +54,7 @@ _NO_REMEDY = "no small change of the template is known to heal it"
 _NO_SETTING = "no setting that --fix writes heals it"
 
 
-def of(report: Report, codes: frozenset[str]) -> Iterator[Remedy]:
+def of(report: Report, codes: frozenset[str]) -> Iterator[TemplateFix]:
     """The remedies of the report's findings and notes of these codes."""
     told = {finding.code for finding in everything(report)} & codes
     for remedy in _REMEDIES:
@@ -62,7 +62,7 @@ def of(report: Report, codes: frozenset[str]) -> Iterator[Remedy]:
             yield remedy
 
 
-def variants(remedy: Remedy, report: Report) -> tuple[Variant, ...]:
+def variants(remedy: TemplateFix, report: Report) -> tuple[Variant, ...]:
     """The ways of writing that the remedy is about: of arguments, the form that the template does not take; of content
     the one that the finding shows, null or no content at all.
     """
@@ -74,7 +74,7 @@ def variants(remedy: Remedy, report: Report) -> tuple[Variant, ...]:
     return remedy.variants
 
 
-def may_change(remedy: Remedy, report: Report) -> tuple[str, ...]:
+def may_change(remedy: TemplateFix, report: Report) -> tuple[str, ...]:
     """Words in the names of the conversations whose prompts a report shows otherwise once the remedy is taken."""
     objects = "arguments-object" in variants(remedy, report)
     return ("call",) if objects else ("every type of value",) if remedy.typed else ()
@@ -89,7 +89,7 @@ def known_reason(code: str, report: Report) -> str:
 
 def why_not(finding: Finding, report: Report) -> str:
     """Why a finding remains that no change of the template was tried for: where it is about a setting, what to set."""
-    a_setting = finding.healed_by == "setting" or about_files(finding.code)
+    a_setting = finding.fixed_by == "setting" or about_files(finding.code)
     return known_reason(finding.code, report) or (f"{_NO_SETTING}: {finding.fix}" if a_setting else _NO_REMEDY)
 
 

@@ -23,11 +23,11 @@ _CONFIG = "tokenizer_config.json"
 ABOUT_THE_PARSER = ("TF022", "TF023", "TF061", "TF062", "TF064")
 _NOT_FOUND = ("TF060",)
 _CONFLICT = ("TF021",)
-HEALED_BY_SETTINGS = (*ABOUT_THE_PARSER, *_NOT_FOUND, *_CONFLICT)
+FIXED_BY_SETTINGS = (*ABOUT_THE_PARSER, *_NOT_FOUND, *_CONFLICT)
 
 
 @dataclass(frozen=True)
-class Attempt:
+class SettingFix:
     """A change of one file that may heal the findings of these codes: the file's bytes as they would be."""
 
     codes: tuple[str, ...]
@@ -39,7 +39,7 @@ class Attempt:
 
 def attempts(
     report: Report, files: ModelFiles, contents: Mapping[str, bytes], codes: frozenset[str]
-) -> Iterator[Attempt]:
+) -> Iterator[SettingFix]:
     """What may heal the report's findings of these codes, what is most likely right first."""
     told = {finding.code for finding in everything(report)} & codes
     for about, tried in ((ABOUT_THE_PARSER, _parser), (_NOT_FOUND, _template_file), (_CONFLICT, _same_template)):
@@ -49,15 +49,15 @@ def attempts(
                 yield replace(attempt, codes=found)
 
 
-def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[Attempt]:
+def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
     """mlx-lm's name for the format that the template renders; no name at all."""
     if _CONFIG not in contents:
         return
     text = contents[_CONFIG].decode("utf-8")
     for name in _names(report):
-        yield Attempt((), _CONFIG, with_member(text, DECLARING_KEY, name).encode("utf-8"))
+        yield SettingFix((), _CONFIG, with_member(text, DECLARING_KEY, name).encode("utf-8"))
     if DECLARING_KEY in files.tokenizer_config:
-        yield Attempt((), _CONFIG, without_member(text, DECLARING_KEY).encode("utf-8"))
+        yield SettingFix((), _CONFIG, without_member(text, DECLARING_KEY).encode("utf-8"))
 
 
 def _names(report: Report) -> Iterator[str]:
@@ -71,17 +71,19 @@ def _names(report: Report) -> Iterator[str]:
             yield called
 
 
-def _template_file(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[Attempt]:
+def _template_file(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
     """The template in chat_template.jinja, where that is not there yet; no entry that holds none."""
     source = files.template(False)
     if source is not None and CHAT_TEMPLATE_FILE not in contents:
-        yield Attempt((), CHAT_TEMPLATE_FILE, source.text.encode("utf-8", "surrogatepass"))
+        yield SettingFix((), CHAT_TEMPLATE_FILE, source.text.encode("utf-8", "surrogatepass"))
     entry = files.tokenizer_config.get("chat_template")
     if _CONFIG in contents and "chat_template" in files.tokenizer_config and not entry:
-        yield Attempt((), _CONFIG, without_member(contents[_CONFIG].decode("utf-8"), "chat_template").encode("utf-8"))
+        yield SettingFix(
+            (), _CONFIG, without_member(contents[_CONFIG].decode("utf-8"), "chat_template").encode("utf-8")
+        )
 
 
-def _same_template(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[Attempt]:
+def _same_template(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
     """The template in force in the place of another one of its name, where it is the one that shows tools."""
     source = files.template(True)
     if source is None or report.strategy != "template":
@@ -90,4 +92,4 @@ def _same_template(report: Report, files: ModelFiles, contents: Mapping[str, byt
         alike = other.name == source.name and not same_text(other, source)
         if alike and other.origin in contents:
             data = replaced_template(contents[other.origin], other, source.text)
-            yield Attempt((), other.origin, data, (other.text, source.text))
+            yield SettingFix((), other.origin, data, (other.text, source.text))

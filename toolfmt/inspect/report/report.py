@@ -47,9 +47,9 @@ Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default", "none"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """How reliable tool calling is with the model as it is. `error`: it is not reliable, and `render` does not fix it by
-itself; `warning`: a plain client goes wrong, and `Finding.healed_by` names what fixes it; `note`: cost
+itself; `warning`: a plain client goes wrong, and `Finding.fixed_by` names what fixes it; `note`: cost
 and taste."""
-HealedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "template"]
+FixedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "template"]
 """What heals a finding: toolfmt's `render`, by itself; its strategy `prompt`, where it is asked for; a setting of the
 model's files or of the runtime; what the caller sends; an edit of the template that the finding spells out. Empty where
 nothing does, or where there is nothing to heal."""
@@ -246,7 +246,7 @@ class Finding(JsonRecord):
     line: int | None
     fix: str
     severity: Severity = "warning"
-    healed_by: HealedBy = ""
+    fixed_by: FixedBy = ""
     new: bool | None = None
     """Whether an earlier report, with which this one was compared, does not have it; None where none was."""
 

@@ -26,7 +26,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
     whether its template can be rendered at all.
     """
     errors = [finding for finding in findings if finding.severity == "error"]
-    healed = [finding for finding in findings if finding.severity == "warning" and finding.healed_by in _BY_TOOLFMT]
+    healed = [finding for finding in findings if finding.severity == "warning" and finding.fixed_by in _BY_TOOLFMT]
     if errors:
         return Verdict("broken", _broken(errors, renders=renders))
     if strategy == "prompt":
@@ -35,7 +35,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
             "The template shows the model no tools. Described in words, as toolfmt's render does, they work; "
             f"{_asked_for(format)}.",
         )
-    in_words = [finding for finding in healed if finding.healed_by == "prompt"]
+    in_words = [finding for finding in healed if finding.fixed_by == "prompt"]
     if in_words and len(in_words) == len(healed):
         return Verdict(
             "adapted",

@@ -178,7 +178,7 @@ def _takes_messages_as_sent(facts: Facts, findings: Sequence[Finding]) -> bool:
         all(facts.yes(form) for form in forms)
         and not (profile.ids or profile.results_named or profile.reasoning_parts or profile.results == "parts")
         and not any(answer.error for answer in definitions)
-        and not any(finding.healed_by in ("render", "prompt") for finding in findings)
+        and not any(finding.fixed_by in ("render", "prompt") for finding in findings)
     )
 
 
