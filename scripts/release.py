@@ -177,7 +177,7 @@ def tell(left_out: list[str]) -> None:
     for one in left_out:
         print(f"NOT CHECKED: {one}")
     print(
-        "Next, where that was not done for this commit yet: python -m pytest -n auto --exhaustive\n"
+        "Next, where that was not done for this commit yet: python -m benchmarks.long_run\n"
         f"Then: git tag -a v{version} -m 'toolfmt {version}', git push origin v{version},\n"
         "python -m twine upload dist/*"
     )

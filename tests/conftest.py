@@ -1,7 +1,8 @@
-"""How deep a run looks (`DEPTHS`), and at its end how much of the material outside the repository took part."""
+"""How much a run looks at, and at its end how much of the material outside the repository took part."""
 
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 from collections.abc import Iterator
@@ -11,34 +12,71 @@ from typing import Any
 import depth
 import lent_workers
 import pytest
-from how_much import HowMuch
+import sampling
 from hypothesis import HealthCheck, settings
 
-# A run that decides whether a change lands must say the same twice; everywhere else every run looks at new texts.
-usual = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=depth.EXAMPLES)
-settings.register_profile("usual", usual)
-settings.register_profile("ci", usual, derandomize=True)
-settings.register_profile("exhaustive", usual, max_examples=depth.MANY_EXAMPLES)
+import toolfmt
 
+# A run that decides whether a change lands must give the same result twice; elsewhere every run looks at new texts.
+settings.register_profile(
+    "toolfmt",
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    max_examples=depth.EXAMPLES,
+    derandomize=bool(os.environ.get("CI")) and not depth.every,
+)
+settings.load_profile("toolfmt")
 
-HOW_MUCH = pytest.StashKey[HowMuch]()
-DEPTHS = {
-    "--thorough": "all cases of all tests: what CI runs before a change lands",
-    "--rest": "what the usual run leaves out of the thorough one",
-    "--exhaustive": "every cut of every case, every template, a thousand fresh examples a law",
-}
 MARKERS = (
     "outside: needs the folder of templates and cases that the founders keep",
-    "every(n): the thorough run takes every n-th case, the exhaustive one all",
-    "sample(n): the usual run takes n cases",
-    "whole: the usual run takes all cases",
-    "deeper: looks at `depth.thorough` itself, so that what is left out is run by running it again",
+    "sample(n): the default run takes n cases; none of a test that takes seconds",
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    for name, text in DEPTHS.items():
-        parser.addoption(name, action="store_true", help=text)
+    parser.addoption("--all", action="store_true", help="every case of every test, instead of a sample")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+    depth.all_cases = depth.every or config.getoption("--all") or _is_named(config)
+    if not hasattr(config, "workerinput"):  # else each of the hundreds of processes that tests start may compile it
+        compileall.compile_dir(Path(toolfmt.__file__).parent, quiet=2)
+
+
+def _is_named(config: pytest.Config) -> bool:
+    """Return whether the tests of this run were picked: whoever names a file or searches for a word gets all cases."""
+    options = config.option
+    return bool(options.keyword or options.markexpr) or not all(Path(argument).is_dir() for argument in config.args)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Files that are named are collected: then `depth.all_cases` is true."""
+    is_end_to_end = "/".join(collection_path.parts[-2:]) in sampling.END_TO_END
+    return True if is_end_to_end and not depth.all_cases else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Keep only the cases that the run takes, before pytest makes a test of each (which takes most of its time)."""
+    yield
+    if not depth.all_cases:
+        metafunc._calls = sampling.sample(metafunc.definition, metafunc._calls)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs material outside the repository, if that is missing, and what is sampled with 0 cases."""
+    taken = [item for item in items if _is_taken(item)]
+    config.hook.pytest_deselected(items=[item for item in items if not _is_taken(item)])
+    items[:] = taken
+
+
+def _is_taken(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("sample")
+    is_sampled_out = not depth.all_cases and marker is not None and marker.args[0] == 0
+    return not is_sampled_out and (SHARED.is_dir() or item.get_closest_marker("outside") is None)
 
 
 def pytest_collection_finish() -> None:
@@ -46,35 +84,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-
-
-@pytest.hookimpl(trylast=True)  # what `-k` leaves out is not counted
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What needs the material outside the repository is no part of a run without it; of the rest a run takes what its
-    depth says."""
-    if not SHARED.is_dir():
-        items[:] = [item for item in items if item.get_closest_marker("outside") is None]
-    how_much = config.stash[HOW_MUCH]
-    items[:] = how_much.take(items)
-    if how_much.left_out:
-        config.hook.pytest_deselected(items=how_much.left_out)
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    for marker in MARKERS:
-        config.addinivalue_line("markers", marker)
-    asked = [name[2:] for name in DEPTHS if config.getoption(name)]
-    kind = asked[-1] if asked else "thorough" if _is_named(config) else "usual"
-    depth.exhaustive = kind == "exhaustive"
-    depth.thorough = kind != "usual"
-    settings.load_profile("exhaustive" if depth.exhaustive else "ci" if os.environ.get("CI") else "usual")
-    config.stash[HOW_MUCH] = HowMuch(config, kind)
-
-
-def _is_named(config: pytest.Config) -> bool:
-    """Whether the tests of this run were picked: whoever names a file or looks for a word gets all cases."""
-    given = config.option
-    return bool(given.keyword or given.markexpr) or not all(Path(argument).is_dir() for argument in config.args)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -93,6 +102,8 @@ _OUTSIDE = (
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if not depth.all_cases:
+        terminalreporter.write_line("This was a sample of each test; --all runs every case.")
     if not SHARED.is_dir():
         return
     passed = [report.nodeid for report in terminalreporter.stats.get("passed", [])]

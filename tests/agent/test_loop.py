@@ -807,7 +807,6 @@ def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
     return calls
 
 
-@pytest.mark.every(2)
 @pytest.mark.parametrize("format", NAMES)
 @given(data=st.data(), declared=st.booleans())
 def test_only_what_an_ended_call_with_valid_arguments_says_is_carried_out(

@@ -129,6 +129,7 @@ def test_what_would_be_judged_for_hours_is_not(levels: int, leaf: object, paddin
     assert told == invalid_arguments(*alternatives(levels, leaf, padding))
 
 
+@pytest.mark.sample(0)
 def test_what_one_value_took_is_not_taken_from_the_next() -> None:
     for _ in range(3):
         assert invalid_arguments(*alternatives(8, 1)) == ""

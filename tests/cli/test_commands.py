@@ -116,12 +116,12 @@ def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
     columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    if not depth.exhaustive:
+    if not depth.every:
         monkeypatch.setattr(Inspector, "report", lambda inspector, place: inspected(place))
     monkeypatch.chdir(MODELS)  # a path is not broken either, and might be longer than a line
     for directory in sorted(path.parent.name for path in MODELS.glob("*/report.json") if path.parent.name != "broken"):
         text = run("inspect", directory).stdout
-        assert not depth.exhaustive or text == run("inspect", directory).stdout
+        assert not depth.every or text == run("inspect", directory).stdout
         # What is to be typed stands in one line, however long: no blank that was not meant comes into it by copying.
         typed = [advice.text for advice in inspected(directory).sections.advice if advice.supported]
         typed += [f" toolfmt render {directory} --request FILE{comma}" for comma in ("", ",")]
@@ -769,6 +769,7 @@ def test_input_is_read_as_it_arrives_and_events_are_flushed_as_they_happen() -> 
     assert (process.returncode, rest, errors) == (0, b"", b"")
 
 
+@pytest.mark.sample(0)
 def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path) -> None:
     answer = file(tmp_path, "word " * 400_000, "answer.txt")
     for given in (("parse", answer, "--format", "json", "--chunk", "5"), ("formats",), ("inspect", JSON_FRAMES)):
@@ -782,7 +783,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(tmp_path: Path) -> Non
         process.stderr.close()
 
 
-@pytest.mark.deeper
+@pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the files")
 def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
     code = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
@@ -808,7 +809,7 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
         "inspect --help",
         "--version",
     ]
-    for given in commands if depth.exhaustive else depth.some(commands[:3], 3):
+    for given in commands if depth.every else depth.some(commands[:3], 3):
         assert (2, nowhere) == shell(f"{given} >&-")
         assert shell(f"{given} >&- 2>&-") == (2, "")
         assert shell(f"{given} <&- >&- 2>&-") == (2, "")
@@ -883,6 +884,7 @@ def test_a_pipe_is_read_whoever_begins_first(pipe: Path) -> None:
         late.join()
 
 
+@pytest.mark.sample(0)
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no shell here knows <(…)")
 def test_what_a_shell_gives_for_a_command_is_read() -> None:
     slow = """sleep 0.5; echo '{"messages": [{"role": "user", "content": "Hi."}]}'"""
@@ -910,7 +912,7 @@ def test_a_pipe_that_nobody_reads_is_not_written_to(option: str, pipe: Path) -> 
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="the devices of Linux")
 @pytest.mark.parametrize("option", ["--html", "--summary"])
 def test_devices_are_written_to_as_they_are(option: str, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Each hostile place and template of `benchmarks.hostile_places`: none is printed, none waits, all end in a status.
 
-The usual run looks at all places and some templates, in this process; `--exhaustive` at all of them, each by a command
-of its own.
+A run looks at all places and some templates, in this process; the long run at all of them, each by a command of its
+own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def outcome_of(*arguments: str) -> Outcome:
     return Outcome(result.exit_code, time.perf_counter() - begin, result.output)
 
 
-@pytest.mark.parametrize("name", [name for name in PLACES if depth.exhaustive or name not in SLOW])
+@pytest.mark.parametrize("name", [name for name in PLACES if depth.every or name not in SLOW])
 def test_a_hostile_place_is_told_in_a_line_or_looked_at_and_nothing_of_it_is_printed(name: str, tmp_path: Path) -> None:
     if name.startswith("model.gguf"):
         pytest.importorskip("gguf")
@@ -53,7 +53,7 @@ def test_a_hostile_place_is_told_in_a_line_or_looked_at_and_nothing_of_it_is_pri
             assert len(outcome.printed) < 1_000
 
 
-@pytest.mark.parametrize("name", list(ESCAPES)[:: 1 if depth.exhaustive else 12])
+@pytest.mark.parametrize("name", list(ESCAPES)[:: 1 if depth.every else 12])
 def test_no_template_gets_out_of_the_sandbox(name: str, tmp_path: Path) -> None:
     template = tmp_path / "template.jinja"
     template.write_text(ESCAPES[name], "utf-8")
@@ -61,7 +61,8 @@ def test_no_template_gets_out_of_the_sandbox(name: str, tmp_path: Path) -> None:
     assert outcome.faults(ALLOWED["escape"]) == []
 
 
-@pytest.mark.parametrize(("kind", "name"), hostile_places.ALL if depth.exhaustive else [("waiting", "repeated text")])
+@pytest.mark.sample(0)
+@pytest.mark.parametrize(("kind", "name"), hostile_places.ALL if depth.every else [("waiting", "repeated text")])
 def test_a_command_of_its_own_ends_within_the_limits(kind: str, name: str, tmp_path: Path) -> None:
     outcome = looked_at(kind, name, tmp_path)
     assert outcome.faults(ALLOWED[kind]) == []

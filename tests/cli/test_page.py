@@ -141,7 +141,6 @@ def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: 
     assert part in page.partition("<strong>")[2].partition("</p>")[0]
 
 
-@pytest.mark.deeper
 def test_the_page_of_every_directory_of_the_corpus_is_whole() -> None:
     directories = sorted(path for path in MODELS.iterdir() if path.is_dir() and path.name != "broken")
     for directory in depth.some(directories, 3):

@@ -364,6 +364,7 @@ def test_options_that_do_not_go_with_it_are_one_line(options: tuple[str, ...], s
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.sample(0)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no process is killed so")
 def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     for name in "abcd":

@@ -120,7 +120,7 @@ def test_every_folder_of_cases_belongs_to_a_format() -> None:
 
 def test_a_case_is_cut_at_the_borders_and_in_the_midst_of_its_marks() -> None:
     assert depth.everywhere(5) == [0, 1, 2, 3, 4, 5]
-    if not depth.exhaustive:
+    if not depth.every:
         assert cuts("ab<call>c<call>", ["<call>", ""]) == [2, 5, 8, 9, 12]
         assert len(cuts("<call>" * 50, ["<call>"])) == 8
     assert pieces("abcdefgh", 3) == ["abc", "def", "gh"]

@@ -14,7 +14,6 @@ MODES = ({"tools": TOOLS, "strict": False}, {"tools": None, "strict": True})
 
 
 @pytest.mark.sample(5)
-@pytest.mark.every(2)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_no_value_holds_another_ones_text(format: str) -> None:
     found = [

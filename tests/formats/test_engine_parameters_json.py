@@ -267,9 +267,8 @@ def _check(engine: JsonObject | NamedJson, calls: Sequence[Call]) -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", _ENGINES)
-@settings(max_examples=max(depth.examples(40), settings().max_examples))
+@settings(max_examples=depth.examples(40))
 @given(data=st.data())
 def test_what_is_written_is_read(kind: str, data: st.DataObject) -> None:
     engine = data.draw(_ENGINES[kind])
@@ -292,9 +291,8 @@ _SCHEMA = {"type": "object", "properties": {"größe": {"type": "string"}, "n": 
 _DECLARED = [{"type": "function", "function": {"name": name, "parameters": _SCHEMA}} for name in ("f", "get_weather")]
 
 
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", _ENGINES)
-@settings(max_examples=max(depth.examples(40), settings().max_examples))
+@settings(max_examples=depth.examples(40))
 @given(data=st.data())
 def test_the_grammar_allows_what_is_written(kind: str, data: st.DataObject) -> None:
     engine = data.draw(_ENGINES[kind])

@@ -236,7 +236,6 @@ def _needs_a_schema(engine: Any) -> bool:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -> None:
     @settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
@@ -256,7 +255,6 @@ def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -
 
 
 @pytest.mark.sample(2)
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> None:
     @settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))

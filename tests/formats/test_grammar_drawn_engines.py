@@ -24,7 +24,6 @@ from toolfmt.formats.values import QUOTED_JSON
 
 
 @pytest.mark.sample(1)
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None:
     @settings(max_examples=depth.examples(60), suppress_health_check=list(HealthCheck))

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import depth
 import jsonschema
 import pytest
 from node_matching import allows
@@ -77,8 +78,7 @@ def _strictly(format: ToolCallFormat, text: str, tools: list[dict[str, Any]]) ->
 
 
 @pytest.mark.sample(5)
-@pytest.mark.every(10)
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", depth.spread(range(200), 10))
 @pytest.mark.parametrize("name", _NAMES)
 def test_what_is_allowed_is_valid(name: str, seed: int) -> None:
     draw = random.Random(seed * len(_NAMES) + _NAMES.index(name))

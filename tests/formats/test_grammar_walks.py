@@ -1,7 +1,7 @@
 """Every format's grammar in llguidance's hands: what is written is in it, what is in it is read in strict, what breaks
 a tool's schema is not.
 
-The usual run looks at every fifth, `--exhaustive` at all and ten times as long; `benchmarks/grammar_walks.py` at more.
+The tests look at every fifth, the long run at all and ten times as long; `benchmarks/grammar_walks.py` at more.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ _WITHOUT_AUTO = {"glm4_legacy": "begins with nothing but a tool's name"}
 
 
 def _times() -> int:
-    return 10 if depth.exhaustive else 1
+    return 10 if depth.every else 1
 
 
 @pytest.mark.sample(5)
-@pytest.mark.every(5)
-@pytest.mark.parametrize(("format", "tokens"), _SUBJECTS)
+@pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS, 5))
 def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens)
     faults = written(subject, 5 * _times()) + walked(subject, 5 * _times())
@@ -40,8 +39,7 @@ def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCa
     assert subject.counts["broken"] >= 6 * _times()
 
 
-@pytest.mark.every(5)
-@pytest.mark.parametrize(("format", "tokens"), _SUBJECTS[1:] + _SUBJECTS[:1])
+@pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS[1:] + _SUBJECTS[:1], 5))
 def test_text_and_then_perhaps_calls(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens, "auto")
     if why := _WITHOUT_AUTO.get(format.name):
@@ -53,8 +51,7 @@ def test_text_and_then_perhaps_calls(format: ToolCallFormat, tokens: bool) -> No
     assert faults == []
 
 
-@pytest.mark.every(5)
-@pytest.mark.parametrize(("format", "tokens"), _SUBJECTS[2:] + _SUBJECTS[:2])
+@pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS[2:] + _SUBJECTS[:2], 5))
 def test_a_tool_that_is_named_is_the_only_one(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens, "now")
     own, other = subject.write([("now", {})]), subject.write([("get_weather", {"city": "x"})])

@@ -73,7 +73,6 @@ def _written(format: ToolCallFormat, arguments: dict[str, Any]) -> str:
 _SETTINGS = settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
     """Laws 1 to 5 and 11."""
@@ -103,7 +102,6 @@ def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
     holds()
 
 
-@pytest.mark.deeper
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_the_cost_of_a_drawn_engine_is_linear(kind: str) -> None:
     """Law 9: twice the text costs twice as much, counted in characters looked at."""

@@ -1,7 +1,7 @@
 """Grammar against parser, both ways (`tests/support/oracle.py`); `benchmarks/oracle.py` draws any number of texts.
 
-The usual run takes a few spellings and texts of each kind, the exhaustive one all spellings, 30 sentences of each, and
-every answer of the corpus.
+A run takes a few spellings and texts of each kind, the long run all spellings, 30 sentences of each, and every
+answer of the corpus.
 """
 
 from __future__ import annotations
@@ -36,14 +36,13 @@ IDS = [f"{name}, {variant}" if variant else name for name, variant in SPELLINGS]
 
 
 @pytest.mark.sample(2)
-@pytest.mark.every(9)
-@pytest.mark.parametrize(("name", "variant"), [one for one in SPELLINGS if one not in NOTED_SPELLINGS])
+@pytest.mark.parametrize(("name", "variant"), depth.spread([one for one in SPELLINGS if one not in NOTED_SPELLINGS], 9))
 def test_every_sentence_of_the_grammar_is_read_strictly_into_calls_that_the_schemas_allow(
     name: str, variant: str
 ) -> None:
     format = spelling(name, variant)
 
-    @settings(max_examples=30 if depth.exhaustive else 6, phases=[Phase.generate])
+    @settings(max_examples=30 if depth.every else 6, phases=[Phase.generate])
     @given(sentences(format, TOOLS))
     def read(text: str) -> None:
         try:
@@ -56,11 +55,10 @@ def test_every_sentence_of_the_grammar_is_read_strictly_into_calls_that_the_sche
 
 
 @pytest.mark.sample(3)
-@pytest.mark.every(9)
-@pytest.mark.parametrize(("name", "variant"), SPELLINGS, ids=IDS)
+@pytest.mark.parametrize(("name", "variant"), depth.spread(SPELLINGS, 9), ids=depth.spread(IDS, 9))
 @pytest.mark.parametrize("tools", [TOOLS, None], ids=["tools", "no tools"])
 def test_what_strict_reading_takes_is_in_the_grammar(name: str, variant: str, tools: list[Any] | None) -> None:
-    written, mutations = (8, 30) if depth.exhaustive else (2, 12)
+    written, mutations = (8, 30) if depth.every else (2, 12)
     texts = written_and_mutated(name, variant, Random(f"{name} {variant}"), written, mutations)
     assert [text for text in texts if not judged(name, text, tools).agree] == []
 
@@ -68,8 +66,7 @@ def test_what_strict_reading_takes_is_in_the_grammar(name: str, variant: str, to
 CASES = [case for case in cases() if not case.prefix and case.tools != []]
 
 
-@pytest.mark.every(40)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", depth.spread(CASES, 40), ids=lambda case: case.id)
 def test_answers_of_the_corpus_that_strict_reading_takes_are_in_the_grammar(case: Case) -> None:
     """Or they are listed with the reason in `oracle_corpus.json`, where nothing stands that a grammar has."""
     assert judged(case.format, case.text, case.tools).agree == (case.id not in decided())

@@ -255,6 +255,7 @@ def test_a_template_that_speaks_a_registered_format_is_verified(tmp_path: Path) 
     assert shared_worker().run(Job(eval, int, lambda answer: None), "__import__('os').getpid()") == before
 
 
+@pytest.mark.sample(0)
 def test_every_worker_is_told_what_is_known(brackets: toolfmt.ToolCallFormat) -> None:
     worker = new_worker()
     known = Job(eval, str, lambda answer: None), "str(__import__('toolfmt').get('brackets').closers)"
@@ -368,12 +369,14 @@ def test_a_package_brings_a_format(value: str, tmp_path: Path) -> None:
     assert loaded(tmp_path, mine=value) == [False, False, ["brackets"], "brackets", "verified", []]
 
 
+@pytest.mark.sample(0)
 def test_a_package_brings_several(tmp_path: Path) -> None:
     before, asked, others, name, confidence, told = loaded(tmp_path, mine="BOTH", again="anew")
     assert (before, asked, others, confidence, told) == (False, False, ["brackets", "second"], "verified", [])
     assert name in ("brackets", "second")
 
 
+@pytest.mark.sample(0)
 def test_broken_plug_ins_are_left_out_with_a_warning_each(tmp_path: Path) -> None:
     broken = {
         "CLASH": "the format 'other', with the alias 'qwen3', has a name of the format 'json'",

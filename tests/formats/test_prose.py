@@ -303,7 +303,6 @@ SCHEMAS = st.recursive(
 )
 
 
-@pytest.mark.deeper
 @settings(max_examples=depth.examples(200), deadline=None)
 @given(SCHEMAS, st.text(max_size=20))
 def test_whatever_a_schema_holds_there_is_prose(schema: dict[str, Any], description: str) -> None:
@@ -314,7 +313,6 @@ def test_whatever_a_schema_holds_there_is_prose(schema: dict[str, Any], descript
     assert "- city (" in text
 
 
-@pytest.mark.deeper
 @settings(max_examples=depth.examples(200), deadline=None)
 @given(st.sampled_from(["string", "integer", "number", "boolean"]), st.text(max_size=12), st.integers(-9, 99))
 def test_no_example_is_a_placeholder_and_each_is_of_its_type(kind: str, name: str, least: int) -> None:

@@ -45,7 +45,6 @@ def test_calls_where_no_tool_fits(record_property: Any) -> None:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.deeper
 @pytest.mark.parametrize("file", ["real.jsonl", "recorded.jsonl"])
 def test_recorded_answers_keep_the_laws(file: str, record_property: Any) -> None:
     """Laws 1 to 5 over all of them; pieces over a sample."""

@@ -50,6 +50,7 @@ def has_template(format: ToolCallFormat) -> bool:
         return False
 
 
+@pytest.mark.sample(0)
 def test_as_many_formats_have_a_template_as_the_documentation_says() -> None:
     page = (Path(__file__).parents[2] / "docs" / "runtimes.md").read_text("utf-8")
     figures = re.search(r"toolfmt writes one for (\d+) of\s+its (\d+) formats", page)

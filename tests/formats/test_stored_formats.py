@@ -447,7 +447,6 @@ def _places(data: Any) -> Iterator[tuple[Any, Any]]:
 GOOD = [as_data(format) for format in FORMATS]
 
 
-@pytest.mark.deeper
 @settings(deadline=None, max_examples=depth.examples(300), suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_damaged_data_is_a_format_or_refused(chance: random.Random, times: int) -> None:
@@ -489,7 +488,6 @@ def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None
         parser.finish()
 
 
-@pytest.mark.deeper
 @settings(deadline=None, max_examples=depth.examples(200))
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 9_000), st.integers(0, 30), st.text(max_size=8))
 def test_damaged_text_is_a_format_or_refused(which: int, at: int, lost: int, put: str) -> None:

@@ -248,7 +248,6 @@ def test_what_a_dialect_has_no_words_for_is_named(dialect: Any, name: str, schem
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.deeper
 def test_every_format_makes_a_grammar_that_llguidance_takes() -> None:
     for format in depth.some(toolfmt.formats.FORMATS, 4):
         made = toolfmt.grammar(format, TOOLS, choice="required")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 
+import depth
 import pytest
 from grammar_calls import Subject, named, variants
 
@@ -56,8 +57,9 @@ def test_small_expressions_are_told_text_by_text(closer: str, never: tuple[str, 
         assert bool(re.fullmatch(begun, text)) == is_open(text, (closer,), closer[0]), text
 
 
-@pytest.mark.every(5)
-@pytest.mark.parametrize("format", [pytest.param(format, id=named(format)) for format in variants()])
+@pytest.mark.parametrize(
+    "format", [pytest.param(format, id=named(format)) for format in depth.spread([*variants()], 5)]
+)
 def test_expressions_of_a_format_are_told_by_texts_of_their_parts(format: ToolCallFormat) -> None:
     chance, nodes = random.Random(5), dict[RawText | FreeText, None]()
     for choice in ("required", "auto"):

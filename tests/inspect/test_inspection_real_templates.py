@@ -111,11 +111,10 @@ def read_back(report: Report) -> tuple[str | None, str]:
     )
 
 
-def _least(exhaustive: int, thorough: int, usual: int) -> int:
-    return exhaustive if depth.exhaustive else thorough if depth.thorough else usual
+def _least(every: int, all_cases: int, sample: int) -> int:
+    return every if depth.every else all_cases if depth.all_cases else sample
 
 
-@pytest.mark.deeper
 def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, so that one process makes the reports."""
     assert (len(templates()), list(answers())) == (786, list(templates()))
@@ -195,8 +194,8 @@ def check_most_templates_render_alike_in_another_engine(seen: dict[str, Report])
     # With minijinja 3.0.5; a later one may take more. 722 of all are the same.
     count = len(seen)
     assert kinds.total() > 0.97 * count
-    assert kinds["same"] >= (722 if depth.exhaustive else 0.7 * count)
-    assert kinds["fails"] <= (60 if depth.exhaustive else 0.25 * count)
+    assert kinds["same"] >= (722 if depth.every else 0.7 * count)
+    assert kinds["fails"] <= (60 if depth.every else 0.25 * count)
 
 
 def samples_as_cut(patched: pytest.MonkeyPatch) -> list[tuple[str, tuple[SampleSpan, ...]]]:
@@ -250,12 +249,11 @@ ALL_SHARED = shared_templates()
 SHARED_TEMPLATES = [
     case
     for number, case in enumerate(ALL_SHARED)
-    if depth.exhaustive or number % 8 == 0 or case[0].name in (*SHARED_UNREAD, *SHARED_FAULTS)
+    if depth.every or number % 8 == 0 or case[0].name in (*SHARED_UNREAD, *SHARED_FAULTS)
 ]
 
 
 @pytest.mark.sample(3)
-@pytest.mark.every(3)
 @pytest.mark.outside
 @pytest.mark.parametrize(
     ("path", "named", "model_type"), SHARED_TEMPLATES, ids=[path.name for path, *_ in SHARED_TEMPLATES]

@@ -60,11 +60,10 @@ def flags(report: Report) -> dict[str, list[str]]:
     return {one.runtime: shlex.split(one.text) for one in report.sections.advice if one.text.startswith("--")}
 
 
-@pytest.mark.deeper
 def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
     wrong = []
     names = sorted({*looked_at(), *KIND_OF_CALL} & READ.keys())
-    for name, report in reports(names if depth.exhaustive else depth.some(names[::4], 3)):
+    for name, report in reports(names if depth.every else depth.some(names[::4], 3)):
         if report.capabilities["tools"].answer != "yes" or report.profile.shape is None:
             continue
         format = get(report.format.name or "")
@@ -162,7 +161,6 @@ def test_every_name_is_in_the_runtimes_registry() -> None:
         assert {name for names in opened.values() for name in names} <= REASONING_PARSERS[runtime]
 
 
-@pytest.mark.deeper
 def test_flags_are_what_a_shell_takes() -> None:
     begins = {VLLM: ["--enable-auto-tool-choice", "--tool-call-parser"], SGLANG: ["--tool-call-parser"]}
     seen = 0
@@ -180,7 +178,7 @@ def test_flags_are_what_a_shell_takes() -> None:
             seen += 1
         for told in report.runtimes.values():
             assert re.fullmatch(r"[\w-]+|none: [^()]+", told), (name, told)
-    assert seen > (50 if depth.thorough else 2)
+    assert seen > (50 if depth.all_cases else 2)
 
 
 REASONING = {

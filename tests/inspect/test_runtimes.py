@@ -718,7 +718,6 @@ READ_BY_MLX_LM = {
 
 
 @pytest.mark.sample(2)
-@pytest.mark.every(2)
 @pytest.mark.parametrize("name", READ_BY_MLX_LM)
 def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str) -> None:
     utils = real()

@@ -99,6 +99,14 @@ def test_the_cause_and_the_line_of_what_goes(template: str, cause: str, line: in
     assert (finding.severity, finding.line) == ("note", line)
 
 
+def test_where_the_generation_prompt_closes_the_reasoning_the_conversation_has_none() -> None:
+    closes = "{% if add_generation_prompt %}<|assistant|>\n<think>\n\n</think>\n\n{% endif %}"
+    template = REASONING.replace(" and loop.last", "").replace(OPENS, closes)
+    turns = stability(template).turns
+    assert {turn.cause for turn in turns} == {"generation-prompt"}
+    assert [turn.becomes[:4] for turn in turns] == ["Aq41", "Aq42", "Aq43"]  # with reasoning: <think>Tq21
+
+
 def test_the_share_is_what_is_kept_of_what_was_there() -> None:
     told = stability(TOOLS_LAST)
     kept, length = (sum(turn.kept for turn in told.turns), sum(turn.length for turn in told.turns))
@@ -314,7 +322,6 @@ def test_a_generation_block_is_cut_into_its_lines() -> None:
     assert template.pieces([]) == [("a\n", 2), ("b\n", 3)]
 
 
-@pytest.mark.deeper
 def test_pieces_of_real_templates_join_to_their_prompts() -> None:
     messages = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]
     compared = 0
@@ -329,7 +336,7 @@ def test_pieces_of_real_templates_join_to_their_prompts() -> None:
         assert "".join(text for text, _ in pieces) == prompt, name
         assert all(1 <= line <= lines for _, line in pieces), name
         compared += 1
-    assert compared > (50 if depth.thorough else 12)
+    assert compared > (50 if depth.all_cases else 12)
 
 
 @pytest.mark.parametrize("template", [REASONING, TOOLS_LAST, SYSTEM_LAST, TURNS + "\n" + "-" * 6 + OPENS])

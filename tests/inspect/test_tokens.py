@@ -172,7 +172,6 @@ def test_pieces_on_both_sides_are_no_evidence(tmp_path: Path) -> None:
     assert found(inspected(tmp_path, special(*FRAMES)), "TF066") == []
 
 
-@pytest.mark.every(3)
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_every_format_has_markers_though_the_template_renders_no_calls(format: ToolCallFormat, tmp_path: Path) -> None:
     declared = {"tool_parser": format.name}

@@ -281,7 +281,6 @@ CASES += [
 
 
 @pytest.mark.sample(5)
-@pytest.mark.every(2)
 @pytest.mark.parametrize(
     ("name", "answer", "how", "says", "template"),
     CASES,
@@ -560,7 +559,6 @@ def quirks() -> dict[str, list[str]]:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.every(2)
 @pytest.mark.outside
 @pytest.mark.parametrize(
     ("heading", "code", "least"),

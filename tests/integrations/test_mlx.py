@@ -468,14 +468,14 @@ def test_a_client_gets_what_the_model_said(
     assert ids == (["call_2", "call_3"] if name == "hermes" else ["call_0", "call_1"])
 
 
-@pytest.mark.deeper
+@pytest.mark.sample(0)
 def test_a_call_that_is_cut_is_never_told_as_whole(
     directories: dict[str, Path], address: str, whole_calls: str
 ) -> None:
     asked: dict[str, Any] = {"directory": directories["hermes"], "messages": ASKED_AGAIN}
     tokens = ask(address, **asked, stream=False).usage.completion_tokens
     open_ones = 0
-    for cut in range(12, tokens - 1, 9 if depth.thorough else 20):
+    for cut in range(12, tokens - 1, 9 if depth.all_cases else 20):
         streamed = ask(address, **asked, stream=True, max_tokens=cut)
         assert streamed.finish_reason == "length"
         for (_, name, arguments), call in zip(streamed.calls, CALLS, strict=False):
@@ -493,7 +493,7 @@ def test_a_call_that_is_cut_is_never_told_as_whole(
             left = told.content.removeprefix("\n\nI see.\n")
             assert left in (TINY["hermes"].answer if url == address else "")
             assert left or url == whole_calls or len(streamed.calls) == len(told.calls)
-    assert open_ones > (2 if depth.thorough else 0)
+    assert open_ones > (2 if depth.all_cases else 0)
 
 
 def test_several_requests_at_once(directories: dict[str, Path], address: str) -> None:

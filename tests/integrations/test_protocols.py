@@ -83,13 +83,12 @@ def written(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> str | None:
 
 
 @pytest.mark.sample(8)
-@pytest.mark.every(3)
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
 def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[StreamEncoder]) -> None:
     tried = 0
     for (name, calls), whole_calls in product(CALLS.items(), (True, False)):
-        if (text := written(format, calls)) is None or (not depth.exhaustive and whole_calls != (name != "typed")):
+        if (text := written(format, calls)) is None or (not depth.every and whole_calls != (name != "typed")):
             continue
         answer = read(kind, stream(kind, events(text, format), whole_calls=whole_calls))
         assert Answer(calls=calls, ending=ENDINGS[kind]["calls"]) == answer
@@ -106,7 +105,7 @@ def test_a_call_cut_anywhere_is_nowhere_told(format: ToolCallFormat) -> None:
     # The call is wholly written where a second one would begin: what is left of the text closes a frame of several.
     begun = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # of characters it shall be
     end = len(begun.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
-    cuts = range(end) if depth.exhaustive else [*range(0, end, 7), *range(max(end - 7, 0), end)]
+    cuts = range(end) if depth.every else [*range(0, end, 7), *range(max(end - 7, 0), end)]
     for place, kind in product(cuts, SHAPES):
         told = [event for pushed in events(one[:place], format, cut=True, size=1000) for event in pushed]
         assert not has_call(stream(kind, iter([told]), "length")), one[:place]

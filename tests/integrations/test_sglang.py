@@ -85,7 +85,6 @@ def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
             assert at_once(detector_of(name), text) == expected
 
 
-@pytest.mark.every(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_call_that_was_cut_is_whole(format: str) -> None:
     """It has all of its arguments, or is none; where arguments stream, a client sees that they never ended."""

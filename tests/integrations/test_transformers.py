@@ -317,6 +317,7 @@ for event in held:
 """
 
 
+@pytest.mark.sample(0)
 def test_a_program_that_holds_a_stream_ends_its_generation() -> None:
     """A thread that is within a step of torch when the program ends aborts it."""
     status, printed, complaints = ended(HOLDING)

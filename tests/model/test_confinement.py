@@ -59,7 +59,6 @@ def test_an_escape_finds_an_empty_environment(worker: Worker) -> None:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.every(3)
 @posix
 @pytest.mark.parametrize(
     "attempt",
@@ -108,8 +107,7 @@ def test_it_holds_pipes_to_its_parent_and_nothing_of_what_that_has_open(tmp_path
         made.close()
 
 
-@pytest.mark.sample(1)
-@pytest.mark.every(2)
+@pytest.mark.sample(0)
 @posix
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 2], [0, 1, 2]])
 def test_it_runs_beside_closed_standard_files(closed: list[int], tmp_path: Path) -> None:
@@ -129,6 +127,7 @@ worker.close()
     assert told.read_text() == "here here"
 
 
+@pytest.mark.sample(0)
 @linux
 def test_memory_that_runs_out_while_an_error_is_told_is_a_limit(worker: Worker) -> None:
     raising = "(_ for _ in ()).throw(__import__('toolfmt.errors').errors.ToolfmtError('x' * 600_000_000))"
@@ -147,8 +146,7 @@ LEFT = {
 }
 
 
-@pytest.mark.sample(1)
-@pytest.mark.every(2)
+@pytest.mark.sample(0)
 @posix
 @pytest.mark.parametrize("checked", ["before the next request", "by the number alone"])
 @pytest.mark.parametrize("left", LEFT)
@@ -171,6 +169,7 @@ def test_what_a_job_leaves_in_the_pipe_is_no_answer_to_the_next_job(
     assert pid(worker) != before
 
 
+@pytest.mark.sample(0)
 @posix
 def test_a_job_whose_answer_is_another_one_is_asked_again_and_then_given_up(worker: Worker) -> None:
     forging = LEFT["a whole answer"].format(main=MAIN, nonce="bytes(16)")
@@ -241,6 +240,7 @@ time.sleep(60)
         os.kill(child, signal.SIGKILL)
 
 
+@pytest.mark.sample(0)
 @posix
 def test_a_forked_child_has_a_process_of_its_own() -> None:
     program = """
@@ -356,6 +356,7 @@ def test_it_does_not_end_with_the_thread_that_started_it() -> None:
     made.close()
 
 
+@pytest.mark.sample(0)
 def test_what_is_imported_late_is_imported_before(worker: Worker) -> None:
     """jinja2 and the rooms whose code runs there import some modules inside of functions."""
     rooms = [Path(jinja2.__file__).parent]

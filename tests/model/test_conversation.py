@@ -341,7 +341,6 @@ def real(name: str) -> Model:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.every(2)
 @pytest.mark.parametrize("name", [*RAW, MOVING])
 def test_every_text_stands_once_in_prompts_on_what_the_model_wrote(name: str) -> None:
     model = real(name)

@@ -73,7 +73,6 @@ def told(model: Model, *given: Any, **options: Any) -> Any:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.every(3)
 @pytest.mark.parametrize(
     "options",
     [
@@ -92,7 +91,7 @@ def told(model: Model, *given: Any, **options: Any) -> Any:
 )
 def test_a_prompt_made_there_is_the_prompt_made_here(options: dict[str, Any], worker: Worker) -> None:
     compared = 0
-    for directory in directories()[:: 1 if depth.exhaustive else 3]:
+    for directory in directories()[:: 1 if depth.every else 3]:
         here, there = both(directory, worker)
         for talk, tools in (([USER], None), (TALK, [OTHER, TOOL])):
             expected = told(here, talk, tools, **options)
@@ -102,7 +101,7 @@ def test_a_prompt_made_there_is_the_prompt_made_here(options: dict[str, Any], wo
                 again = there.render(talk, tools, now=NOW, **options)
                 assert again.request() == expected.request()
                 assert again.spans == expected.spans
-    assert compared >= (20 if depth.exhaustive else 6) or "nobody_reads_this" in options
+    assert compared >= (20 if depth.every else 6) or "nobody_reads_this" in options
 
 
 def test_an_answer_that_is_continued_and_a_prompt_that_is_asked_again(worker: Worker) -> None:
@@ -251,6 +250,7 @@ def test_a_template_that_waits_for_a_long_message_takes_nothing_of_the_callers_m
     assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
 
 
+@pytest.mark.sample(0)
 @linux
 def test_a_template_that_waits_for_a_long_message_to_hang_is_ended(worker: Worker) -> None:
     hang = "{% if messages[-1].content | length > 5000 %}{% for a in range(99999) %}{% for b in range(99999) %}"
@@ -324,6 +324,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return jobs
 
 
+@pytest.mark.sample(0)
 def test_the_files_of_a_model_are_handed_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = new_worker()
     large = replace(files(HONEST), config={"text": "x" * 1_000_000})

@@ -89,7 +89,6 @@ def test_a_prompt_and_a_parser_are_made_from_the_profile_alone(monkeypatch: pyte
     assert probed == [model.files]
 
 
-@pytest.mark.deeper
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_profile_is_that_of_the_report(trusted: bool) -> None:

@@ -94,11 +94,10 @@ def model(small: Worker) -> Any:
 def attacks() -> list[str]:
     """One of each kind, and all that are harmless; or all."""
     first = {LIMITS.get(name, name): name for name in reversed(ATTACKS)}
-    return [name for name in ATTACKS if depth.exhaustive or name in HARMLESS or name in first.values()]
+    return [name for name in ATTACKS if depth.every or name in HARMLESS or name in first.values()]
 
 
-@pytest.mark.sample(2)
-@pytest.mark.every(4)
+@pytest.mark.sample(1)
 @linux
 @pytest.mark.parametrize("name", attacks())
 def test_an_attack_ends_as_a_finding_and_the_next_template_is_inspected(name: str, model: Any) -> None:
@@ -122,7 +121,7 @@ def honest_report() -> Report:
 
 LARGE_TREES = {"one node too many": "{{1}}" * (LARGEST_TREE - 1)}
 """A node an expression, one for the template and one for all that it prints."""
-if depth.exhaustive:
+if depth.every:
     LARGE_TREES |= {name: ATTACKS[name] for name in ("200,000 expressions", "a long sum")}
 
 
@@ -161,6 +160,7 @@ def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
         model("{{ 'a' * 10 ** 10 }}").render([{"role": "user", "content": "hi"}])
 
 
+@pytest.mark.sample(0)
 def test_a_limit_comes_back_with_its_own_words(model: Any) -> None:
     source = "{% if messages[0].content == 'big' %}\n{{ 'a' * (messages | length * 10 ** 10) }}{% endif %}" + HONEST
     with pytest.raises(LimitHit) as hit:
@@ -170,6 +170,7 @@ def test_a_limit_comes_back_with_its_own_words(model: Any) -> None:
     assert str(hit.value).endswith(f"chat_template.jinja, line 2: {hit.value.own_words}")
 
 
+@pytest.mark.sample(0)
 @linux
 def test_a_prompt_that_takes_too_long_is_no_prompt(model: Any) -> None:
     source = "{% if 'slow' in messages[0].content %}" + ATTACKS["nested ranges"] + "{% endif %}" + HONEST
@@ -211,6 +212,7 @@ SLEEP = "__import__('time').sleep(60)"
 BURN = "[None for _ in iter(lambda: __import__('time').process_time() > {end}, True)] and 'done'"
 
 
+@pytest.mark.sample(0)
 def test_a_worker_that_uses_no_cpu_time_reaches_the_time_limit() -> None:
     worker = new_worker(replace(SMALL, time_limit=0.5))
     with pytest.raises(WorkerUnavailable) as stopped:
@@ -288,6 +290,7 @@ def test_the_cpu_time_of_a_process_is_the_one_the_system_counts() -> None:
     assert cpu_seconds(ended.pid) is None
 
 
+@pytest.mark.sample(1)
 @linux
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
 def test_a_signal_from_outside_gives_no_verdict(name: str, small: Worker) -> None:
@@ -300,6 +303,7 @@ def test_a_signal_from_outside_gives_no_verdict(name: str, small: Worker) -> Non
     assert small.run(EVALUATE, "'next'") == "next"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
@@ -366,6 +370,7 @@ def test_time_is_not_told_to_be_that_of_the_template_alone(limit: str, line: int
     assert advice in finding.fix
 
 
+@pytest.mark.sample(0)
 @linux
 def test_the_processor_time_is_that_of_one_job() -> None:
     """However much the process has had before."""
@@ -649,6 +654,7 @@ print(Worker().run(Job(home, str, lambda answer: None)))
     assert done.stdout.strip() == str(copy / "errors.py")
 
 
+@pytest.mark.sample(0)
 def test_modules_of_the_current_directory_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jinja2.py").write_text("raise SystemExit(7)", "utf-8")
     monkeypatch.chdir(tmp_path)

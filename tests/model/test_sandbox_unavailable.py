@@ -137,6 +137,7 @@ def test_diff_and_render_print_one_line(unavailable: Callable[..., None], tmp_pa
         assert REASON in result.stderr
 
 
+@pytest.mark.sample(0)
 def test_the_time_limit_reaches_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Limits] = []
 
@@ -228,6 +229,7 @@ def test_a_conversation_does_not_take_another_path(unavailable: Callable[..., No
         conversation.prompt(raw=True)
 
 
+@pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 def test_a_memory_limit_of_the_machine_is_no_verdict(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_text("{{ messages[0].content }}", encoding="utf-8")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import depth
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,14 +69,13 @@ def words(messages: object) -> set[str]:
     return set(WORD.findall(json.dumps(messages)))
 
 
-@pytest.mark.deeper
 @settings(max_examples=depth.examples(40))
 @given(conversations())
 def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
     for name, profile in depth.some([*profiles().items()], 3):
         format, reads_none = spoken_format(profile), not writes_calls(profile)
         for in_words, system_text in ((reads_none, ""), (True, "wordless")):
-            for plan in (frozenset[str](), *list(plans(messages, 200))[:: 1 if depth.exhaustive else 31]):
+            for plan in (frozenset[str](), *list(plans(messages, 200))[:: 1 if depth.every else 31]):
                 adapted, done = adapt(
                     messages,
                     profile,
@@ -91,7 +89,6 @@ def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
                 assert words(messages) <= words(adapted), (name, plan, done)
 
 
-@pytest.mark.deeper
 @settings(max_examples=depth.examples(60))
 @given(conversations())
 def test_names_and_ids_lose_nothing_and_change_no_turn(messages: list[dict[str, Any]]) -> None:
@@ -104,7 +101,6 @@ def test_names_and_ids_lose_nothing_and_change_no_turn(messages: list[dict[str, 
     assert all(re.fullmatch(r"call\d{5}", turn["tool_call_id"]) for turn in answered)
 
 
-@pytest.mark.deeper
 @settings(max_examples=depth.examples(60))
 @given(conversations())
 def test_plans_come_once_each_the_cheapest_first(messages: list[dict[str, Any]]) -> None:

@@ -30,7 +30,6 @@ def shared_conversations() -> list[Any]:
 
 
 @pytest.mark.outside
-@pytest.mark.whole
 @pytest.mark.parametrize("case", shared_conversations())
 def test_a_conversation_of_a_bug_report_is_delivered_or_raises(case: dict[str, Any], tmp_path: Path) -> None:
     origin, _, name = case["template"].partition("/")

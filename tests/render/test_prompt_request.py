@@ -90,7 +90,6 @@ def model(name: str) -> Model:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.every(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)

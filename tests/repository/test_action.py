@@ -104,7 +104,6 @@ def inspected(folder: Path, **inputs: str) -> tuple[Runner, subprocess.Completed
 
 
 @pytest.mark.sample(1)
-@pytest.mark.every(3)
 @pytest.mark.parametrize(
     ("places", "inputs", "status"),
     [

@@ -906,6 +906,7 @@ def test_what_is_no_source_is_told_in_a_line(source: str, tmp_path: Path) -> Non
     assert started(str(MODEL), "--with", source) == (2, told)
 
 
+@pytest.mark.sample(0)
 def test_a_model_that_cannot_be_loaded_is_told_in_a_line() -> None:
     status, line = started("no-such-model")
     assert (status, line.count("\n")) == (2, 1) and line.startswith("no-such-model: no such file or directory; give")
@@ -937,7 +938,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(directory, template=template, messages=[USER], tools=TOOLS, answer="Let me see.\n" + WEATHER)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_model_generates(kind: str, tiny: Path) -> None:
     """The whole way: a request is rendered, the runtime generates from its tokens, and a client reads the call."""

@@ -1,7 +1,7 @@
 """The hook that pre-commit takes from this repository: `pre-commit run` in a git repository that is made here.
 
-The usual run takes the hook as it stands but for its `language`, which it sets to `system` (the `toolfmt` of these
-tests); `--exhaustive` lets pre-commit install this checkout, with what it needs, into an environment of its own.
+The tests use the hook as it is, except for its `language`, which they set to `system` (the `toolfmt` of these tests).
+The long run lets pre-commit install this checkout, with what it needs, into an environment of its own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def hook(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
     hooks = HOOKS.read_text("utf-8")
-    if not depth.exhaustive:
+    if not depth.every:
         assert hooks.count("language: python\n") == 1
         hooks = hooks.replace("language: python\n", "language: system\n")
     (folder / HOOKS.name).write_text(hooks, "utf-8")

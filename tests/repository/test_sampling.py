@@ -1,4 +1,4 @@
-"""The usual run and the rest are together the thorough run, and the usual one leaves no test and no format out."""
+"""The default run takes a sample of each test that leaves no format out; `--all` takes every case."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import how_much
 import pytest
-from sampling import FEW, chosen, function_of, left_out, most_of, taken_by
+from sampling import END_TO_END, FEW, chosen, most_of
 
 from toolfmt.formats import FORMATS
 from toolfmt.testing.corpus import TOPICS
 
-CORPUS = "tests/formats/test_corpus.py::test_case"
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "support")))
 CASES = {f"{kind}: {number}": [kind, f"{kind}: {number}"] for kind in "abcdefgh" for number in range(30)}
@@ -42,49 +40,18 @@ def test_no_test_waits_for_a_process_without_a_limit(tmp_path: Path) -> None:
     assert list(without_timeout(bad)) == ["bad.py:1", "bad.py:2", "bad.py:3"]
 
 
-@pytest.fixture
-def collected(request: pytest.FixtureRequest) -> list[pytest.Item]:
-    """All that this run has collected, with what it leaves out."""
-    plugin = request.config.pluginmanager.get_plugin(how_much.NAME)
-    assert isinstance(plugin, how_much.HowMuch)
-    return plugin.collected
-
-
-def names(items: Iterable[pytest.Item]) -> set[str]:
-    return {item.nodeid for item in items}
-
-
-def formats_in(items: Iterable[pytest.Item]) -> set[str]:
-    """The formats that stand in the names of cases."""
-    words = {word for item in items for word in re.split(r"[^a-z0-9_]+", item.nodeid.partition("[")[2])}
-    return words & {format.name for format in FORMATS}
-
-
-def test_what_the_usual_run_leaves_out_is_what_the_rest_takes(collected: list[pytest.Item]) -> None:
-    usual, rest, thorough = (taken_by(kind, collected) for kind in ("usual", "rest", "thorough"))
-    assert names(usual) | names(rest) == names(thorough)
-    left = names(rest)
-    again = [item for item in usual if item.nodeid in left]
-    assert again == [item for item in usual if item.get_closest_marker("deeper")]
-    assert names(taken_by("exhaustive", collected)) == names(collected) >= names(thorough)
-
-
-def test_every_test_and_every_format_is_in_the_usual_run(collected: list[pytest.Item]) -> None:
-    usual = taken_by("usual", collected)
-    assert sorted(set(map(function_of, collected)) - set(map(function_of, usual))) == []
-    assert formats_in(collected) - formats_in(usual) == set()
-    kinds = {
-        item.nodeid.partition("[")[2].partition(":")[0] for item in usual if "test_corpus.py::test_case" in item.nodeid
+def test_every_format_and_topic_is_in_a_run_of_everything(request: pytest.FixtureRequest) -> None:
+    cases = {
+        item.nodeid.partition("[")[2].partition(":")[0]
+        for item in request.session.items
+        if "test_corpus.py::test_case" in item.nodeid
     }
-    if any("test_corpus.py::test_case" in item.nodeid for item in collected):
-        assert {f"{format.name}/{topic}" for format in FORMATS for topic in TOPICS} <= kinds
+    if cases:  # not a run of this file alone
+        assert {f"{format.name}/{topic}" for format in FORMATS for topic in TOPICS} <= cases
 
 
-def test_a_run_leaves_out_what_it_does_not_take(collected: list[pytest.Item]) -> None:
-    usual = taken_by("usual", collected)
-    out = left_out(collected, usual)
-    assert names(out) == names(collected) - names(usual)
-    assert len(out) + len(usual) == len(collected)
+def test_files_that_only_all_collects_exist() -> None:
+    assert sorted(name for name in END_TO_END if not (ROOT / "tests" / name).is_file()) == []
 
 
 def test_a_sample_shows_each_kind_first_and_does_not_change_with_the_order() -> None:
@@ -110,65 +77,34 @@ def test_many(number):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("number", range(24))
-def test_dear(number):
+def test_sampled(number):
     assert number < 24
 
-@pytest.mark.whole
-@pytest.mark.parametrize("number", range(24))
-def test_whole(number):
-    assert number < 24
-
-@pytest.mark.every(2)
-@pytest.mark.parametrize("number", range(24))
-def test_every(number):
-    assert number < 24
-
-@pytest.mark.deeper
-def test_deeper():
-    assert isinstance(depth.thorough, bool)
+@pytest.mark.sample(0)
+def test_slow():
+    assert depth.all_cases
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize(
-    ("options", "passed", "told"),
+    ("options", "passed"),
     [
-        (["."], 5 + 2 + 24 + 4 + 1, "usual run: 36 of 97 cases; --rest runs the others"),
-        ([".", "-n", "1"], 5 + 2 + 24 + 4 + 1, "usual run: 36 of 97 cases; --rest runs the others"),
-        ([".", "--rest"], 19 + 22 + 8 + 1, "rest run: 50 of 97 cases that the usual run leaves out"),
-        ([".", "--thorough"], 24 + 24 + 24 + 12 + 1, "thorough run: 85 of 97 cases; --exhaustive"),
-        ([".", "--exhaustive", "--thorough"], 97, "exhaustive run: 97 of 97 cases"),
-        (["test_here.py"], 85, "thorough run: 85 of 97 cases"),
-        (["test_here.py::test_many"], 24, "thorough run: 24 of 24 cases"),
-        (["-k", "test_many"], 24, "thorough run: 24 of 24 cases"),
+        (["."], 5 + 2),
+        ([".", "-n", "1"], 5 + 2),
+        ([".", "--all"], 24 + 24 + 1),
+        ([".", "-n", "1", "--all"], 24 + 24 + 1),
+        (["test_here.py"], 24 + 24 + 1),
+        (["test_here.py::test_many"], 24),
+        (["-k", "test_many"], 24),
     ],
 )
-def test_a_run_says_how_much_it_takes(tmp_path: Path, options: list[str], passed: int, told: str) -> None:
+def test_a_run_takes_a_sample_or_everything(tmp_path: Path, options: list[str], passed: int) -> None:
     (tmp_path / "test_here.py").write_text(A_TEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", *options]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": PATHS,
-    }
+    environment = {**os.environ, "PYTHONPATH": PATHS}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1200
     )
-    assert done.stdout.count(told) == 2, done.stdout  # before the first test, and at the end
-    assert re.findall(r"(\d+) (passed|deselected)", done.stdout.splitlines()[-1]) == [
-        (str(number), what)
-        for number, what in ((passed, "passed"), (0 if "::" in options[0] else 97 - passed, "deselected"))
-        if number
-    ]
-
-
-def test_a_file_that_is_not_there_is_what_is_said(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", "test_nowhere.py"]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": PATHS,
-    }
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1200
-    )
-    assert "file or directory not found: test_nowhere.py" in done.stderr
-    assert "INTERNALERROR" not in done.stdout + done.stderr
+    assert re.findall(r"(\d+) passed", done.stdout.splitlines()[-1]) == [str(passed)]
+    assert ("--all runs every case" in done.stdout) == (passed == 7)

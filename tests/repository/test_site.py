@@ -57,7 +57,7 @@ LOOKED_AT = (
     "reference/api/toolfmt.html",
     "reference/adaptations.html",
 )
-"""Pages of every kind; an exhaustive run opens all of them."""
+"""Pages of every kind; the long run opens all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +272,7 @@ def address(site: Path) -> Iterator[str]:
 
 def _looked_at(read: dict[str, Page], width: int, scheme: str) -> list[str]:
     """Pages of every kind in every way; those that somebody wrote narrow and dark, and wide and light; or all."""
-    if depth.exhaustive:
+    if depth.every:
         return list(read)
     written = _written() if (width == min(WIDTHS)) == (scheme == "dark") else []
     return sorted({*LOOKED_AT, *written} - {PLAYGROUND})

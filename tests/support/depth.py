@@ -1,32 +1,40 @@
-"""How deep a run looks: the usual one in two minutes, the thorough one at all cases (`pytest --thorough`), or at every
-place of each (`--exhaustive`).
+"""How much a run looks at: a sample of each test, or with `pytest --all` every case once.
+
+`benchmarks/long_run.py` looks further, by two environment variables: `TOOLFMT_TEST_EXAMPLES` is the number of random
+examples for each guarantee, and with `TOOLFMT_TEST_EVERY` every cut of every case and every template is tried.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 _T = TypeVar("_T")
 
-EXAMPLES, MANY_EXAMPLES = 10, 1000
-"""Random examples of a law."""
+EXAMPLES = int(os.environ.get("TOOLFMT_TEST_EXAMPLES") or 10)
+"""Random examples of a guarantee."""
 PIECES = (1, 3, 4, 7)
 """Lengths of the pieces in which a text is fed."""
-thorough = False
-"""Whether a test that looks at many things looks at more than a sample of them; set before any test is collected."""
-exhaustive = False
-"""Whether every cut, every template and many fresh examples are tried; set before any test is collected."""
+every = bool(os.environ.get("TOOLFMT_TEST_EVERY"))
+"""Whether every cut and every template is tried."""
+all_cases = every
+"""Whether all cases of each test run; set by `tests/conftest.py` before any test is collected."""
 
 
 def examples(number: int) -> int:
-    """Random examples of a test that names their number itself (and is marked `deeper`): a quarter of them."""
-    return number if thorough else number // 4
+    """Return how many random examples a test uses that names their number itself: a quarter in the default run."""
+    return max(number, EXAMPLES) if all_cases else number // 4
 
 
 def some(things: Sequence[_T], nth: int) -> Sequence[_T]:
-    """What a test looks at that goes through many things itself (and is marked `deeper`): each n-th of them."""
-    return things if thorough else things[::nth]
+    """Return what a test looks at that goes through many things itself: each n-th of them in the default run."""
+    return things if all_cases else things[::nth]
+
+
+def spread(things: Sequence[_T], nth: int) -> Sequence[_T]:
+    """Return each n-th case of a test whose cases take hours together; all of them in the long run."""
+    return things if every else things[::nth]
 
 
 def pieces(text: str, length: int) -> list[str]:
@@ -34,8 +42,8 @@ def pieces(text: str, length: int) -> list[str]:
 
 
 def cuts(text: str, marks: Iterable[str]) -> list[int]:
-    """Where a text is cut in two: at the borders of each mark in it and in its midst; or everywhere."""
-    if exhaustive:
+    """Return where a text is cut in two: at the borders of each mark in it and in its middle; or everywhere."""
+    if every:
         return everywhere(len(text))
     places = set()
     for mark in marks:
@@ -47,14 +55,14 @@ def cuts(text: str, marks: Iterable[str]) -> list[int]:
 
 
 def everywhere(length: int) -> list[int]:
-    """Every place to cut at; in a long answer those near its ends and a few between."""
+    """Return every position to cut at; in a long text those near its ends and a few between."""
     if length <= 2_000:
         return list(range(length + 1))
     return [*range(100), *range(100, length - 100, length // 7), *range(length - 100, length + 1)]
 
 
 def _spread(places: list[int], most: int = 8) -> list[int]:
-    """No more than so many of them, from first to last."""
+    """Return at most this many of them, from first to last."""
     if len(places) <= most:
         return places
     return [places[at * (len(places) - 1) // (most - 1)] for at in range(most)]

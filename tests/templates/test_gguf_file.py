@@ -301,12 +301,11 @@ def test_a_file_cut_anywhere_in_its_metadata_is_one_clear_line(tmp_path: Path) -
         assert failure(path) == f"{path}: a GGUF file whose metadata are damaged or cut short; download it again"
 
 
-@pytest.mark.deeper
 def test_damage_never_raises_anything_else_and_never_hangs(tmp_path: Path) -> None:
     whole, path, chance = written(tmp_path / "whole.gguf").read_bytes(), tmp_path / "model.gguf", random.Random(4)
     began = time.process_time()
-    refused = 0
-    for _ in range(depth.examples(1_500)):
+    refused, times = 0, depth.examples(1_500)
+    for _ in range(times):
         damaged = bytearray(whole)
         for _ in range(chance.choice((1, 1, 2, 8))):
             damaged[chance.randrange(8, len(whole))] = chance.choice((0, 1, 9, 127, 255, chance.randrange(256)))
@@ -316,7 +315,7 @@ def test_damage_never_raises_anything_else_and_never_hangs(tmp_path: Path) -> No
         except BadModelDirectory as error:
             refused += 1
             assert "\n" not in str(error)
-    assert refused > depth.examples(100)
+    assert refused > times // 15
     assert time.process_time() - began < 30
 
 

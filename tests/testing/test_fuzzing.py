@@ -61,7 +61,6 @@ def kinds(search: Fuzz) -> set[tuple[str, str]]:
 
 
 @pytest.mark.sample(5)
-@pytest.mark.every(3)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 def test_our_own_parsers_keep_the_laws(format: str) -> None:
     search = Fuzz(
