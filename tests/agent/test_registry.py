@@ -18,11 +18,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-import ollama
 import pytest
-from anthropic.types import ToolUseBlock
-from openai.types.chat import ChatCompletionMessageFunctionToolCall
-from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 import toolfmt
@@ -700,17 +696,29 @@ ARGUMENTS = '{"city": "Oslo"}'
     [
         ToolCall("1", "get_weather", ARGUMENTS),
         ToolCall("1", "get_weather", ARGUMENTS).to_dict(),
-        ChatCompletionMessageFunctionToolCall.model_validate(ToolCall("1", "get_weather", ARGUMENTS).to_dict()),
         {"id": "1", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}},
         {"id": "1", "name": "get_weather", "arguments": ARGUMENTS},
-        ToolUseBlock(id="1", name="get_weather", input={"city": "Oslo"}, type="tool_use"),
         {"id": "1", "name": "get_weather", "input": {"city": "Oslo"}, "type": "tool_use"},
-        ResponseFunctionToolCall(id="fc_9", call_id="1", name="get_weather", arguments=ARGUMENTS, type="function_call"),
         {"call_id": "1", "name": "get_weather", "arguments": ARGUMENTS, "type": "function_call"},
         {"type": "tool_call", "id": "1", "name": "get_weather", "args": {"city": "Oslo"}},
     ],
 )
 def test_a_call_may_have_the_shape_of_any_client(call: Any) -> None:
+    dispatched(call)
+
+
+def test_a_call_may_be_the_object_of_a_client() -> None:
+    from anthropic.types import ToolUseBlock
+    from openai.types.chat import ChatCompletionMessageFunctionToolCall
+    from openai.types.responses import ResponseFunctionToolCall
+
+    dispatched(ChatCompletionMessageFunctionToolCall.model_validate(ToolCall("1", "get_weather", ARGUMENTS).to_dict()))
+    dispatched(ToolUseBlock(id="1", name="get_weather", input={"city": "Oslo"}, type="tool_use"))
+    function = {"id": "fc_9", "call_id": "1", "name": "get_weather", "arguments": ARGUMENTS, "type": "function_call"}
+    dispatched(ResponseFunctionToolCall.model_validate(function))
+
+
+def dispatched(call: Any) -> None:
     registry = ToolRegistry([(WEATHER, lambda city: city)])
     said = {"role": "tool", "tool_call_id": "1", "name": "get_weather", "content": "Oslo"}
     assert said == registry.dispatch(call)
@@ -719,15 +727,23 @@ def test_a_call_may_have_the_shape_of_any_client(call: Any) -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        ollama.Message.ToolCall(
-            function=ollama.Message.ToolCall.Function(name="get_weather", arguments={"city": "Oslo"})
-        ),
         {"function": {"name": "get_weather", "arguments": ARGUMENTS}},
         {"id": None, "name": "get_weather", "arguments": ARGUMENTS},
         ToolCall("", "get_weather", ARGUMENTS),
     ],
 )
 def test_the_answer_to_a_call_without_an_id_names_none(call: Any) -> None:
+    dispatched_without_id(call)
+
+
+def test_the_answer_to_a_call_of_ollama_names_no_id() -> None:
+    import ollama
+
+    function = ollama.Message.ToolCall.Function(name="get_weather", arguments={"city": "Oslo"})
+    dispatched_without_id(ollama.Message.ToolCall(function=function))
+
+
+def dispatched_without_id(call: Any) -> None:
     registry = ToolRegistry([(WEATHER, lambda city: city)])
     assert registry.dispatch(call) == {"role": "tool", "name": "get_weather", "content": "Oslo"}
 

@@ -227,6 +227,7 @@ KEYWORDS = st.sampled_from(
 )
 
 
+@pytest.mark.sample(0)
 @given(JSON_VALUES, st.dictionaries(KEYWORDS, JSON_VALUES, max_size=4))
 def test_no_value_and_no_schema_raises(arguments: object, schema: dict[str, Any]) -> None:
     told = invalid_arguments(arguments, schema)

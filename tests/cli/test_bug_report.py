@@ -194,6 +194,7 @@ def told_case(case: Case) -> bool:
     return answered(get(case.format), case.text, case.tools, case.prefix, case.strict, masking).alike
 
 
+@pytest.mark.sample(0)
 def test_most_masked_answers_are_read_as_they_were() -> None:
     """What a mask cannot keep (007 as a number, a slip in a marker, a name written as an escape) is said in the report;
     it is the smaller part: of every fourth case of the corpus 1,665 of 1,734 were alike (2026-11-24)."""

@@ -229,6 +229,7 @@ def test_a_folder_without_models_is_one_line(tmp_path: Path) -> None:
     assert result.stderr.startswith(f"toolfmt: {tmp_path}: empty; give a model directory")
 
 
+@pytest.mark.sample(0)
 def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
     result = run("--trusted", str(MODELS))
     assert "\x1b" not in result.stdout + result.stderr

@@ -579,6 +579,7 @@ def test_the_program_on_the_page_makes_a_format_known(tmp_path: Path, monkeypatc
     assert (told["report"].format.name, told["report"].format.confidence) == ("brackets", "verified")
 
 
+@pytest.mark.sample(0)
 def test_the_plug_in_on_the_page_brings_its_format(tmp_path: Path) -> None:
     (program,) = (block for block in BLOCKS if "as_file" in block)
     ((point, value),) = re.findall(r'toolfmt.formats"\]\n(\w+) = "(.*?)"\n', PAGE)
@@ -593,6 +594,7 @@ def test_the_plug_in_on_the_page_brings_its_format(tmp_path: Path) -> None:
     assert done.stdout.startswith("brackets\n")
 
 
+@pytest.mark.sample(0)
 def test_a_plug_in_that_exits_ends_no_command(tmp_path: Path) -> None:
     """It would end it in silence, and with success."""
     done = with_plug_in(plug_in(tmp_path, broken="leaves", whole="FORMAT"), "-m", "toolfmt", "formats", "brackets")

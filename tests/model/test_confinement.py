@@ -294,6 +294,7 @@ worker.run(Job(eval, str, lambda answer: None), {HANGS["in python"]!r})
     assert not is_running(process)
 
 
+@pytest.mark.sample(0)
 @linux
 def test_no_memory_is_written_to_a_file_at_a_crash(worker: Worker) -> None:
     limits = Path(f"/proc/{pid(worker)}/limits").read_text()
@@ -343,6 +344,7 @@ def is_running(process: int) -> bool:
         return sys.platform != "linux"
 
 
+@pytest.mark.sample(0)
 def test_it_does_not_end_with_the_thread_that_started_it() -> None:
     made = new_worker()
     starter = threading.Thread(target=made.start)

@@ -238,6 +238,7 @@ WAITING = "{% if messages[-1].content | length > 5000 %}{% set x = namespace(v='
 WAITING += "{% for i in range(60) %}{% set x.v = x.v + x.v %}{% endfor %}{% endif %}"
 
 
+@pytest.mark.sample(0)
 @linux
 def test_a_template_that_waits_for_a_long_message_takes_nothing_of_the_callers_memory(worker: Worker) -> None:
     model = Model(files(WAITING + HONEST), worker=worker)

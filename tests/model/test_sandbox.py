@@ -125,6 +125,7 @@ if depth.every:
     LARGE_TREES |= {name: ATTACKS[name] for name in ("200,000 expressions", "a long sum")}
 
 
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("name", LARGE_TREES)
 def test_a_large_tree_is_not_compiled(name: str) -> None:
     codes = {finding.code: finding.message for finding in inspect_files(files(LARGE_TREES[name])).findings}
@@ -388,6 +389,7 @@ def test_the_processor_time_is_that_of_one_job() -> None:
     worker.close()
 
 
+@pytest.mark.sample(0)
 def test_an_answer_longer_than_it_may_be_is_not_read() -> None:
     worker = new_worker(replace(SMALL, answer=100))
     with pytest.raises(LimitHit) as hit:
@@ -555,6 +557,7 @@ def test_a_profile_with_a_format_that_is_not_there_is_a_crash(job: Job[Any]) -> 
     assert hit.value.limit == "crash"
 
 
+@pytest.mark.sample(0)
 @linux
 def test_a_process_that_keeps_the_pipe_open_is_not_waited_for() -> None:
     worker = new_worker(replace(SMALL, time_limit=0.5))

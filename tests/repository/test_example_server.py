@@ -108,7 +108,7 @@ def test_the_scenarios_say_what_the_events_tell() -> None:
         assert (content, message.reasoning or "", calls) == (scenario.content, scenario.reasoning, scenario.calls)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_clients_end_up_with_the_events_where_calls_are_whole(client: str, stream: bool, whole: str) -> None:

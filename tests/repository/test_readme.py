@@ -18,10 +18,6 @@ from pages import PAGES, README, text_of
 from report_picture import BACKGROUND, COMMAND, PICTURE, picture, words
 
 
-def test_the_readme_is_read_in_a_few_minutes() -> None:
-    assert len(text_of(README).splitlines()) <= 150
-
-
 def test_the_readme_has_two_commands_that_set_up() -> None:
     commands = re.findall(r"^\$ (.*)$", text_of(README), re.MULTILINE)
     set_up = [command for command in commands if not command.startswith("toolfmt ")]

@@ -6,6 +6,7 @@ import ast
 import re
 from pathlib import Path
 
+import depth
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +76,17 @@ def test_every_test_file_is_in_the_directory_of_the_package_that_it_tests() -> N
         if top not in ("findings", "formats", "repository") and not is_named:
             astray.append(path.relative_to(ROOT).as_posix())
     assert astray == []
+
+
+def test_every_directory_of_tests_is_that_of_a_package() -> None:
+    others = {"findings", "repository", "support"}  # what every finding, this repository and several test files need
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.py"))} - others
+    assert {name for name in folders if not any((ROOT / "toolfmt" / name).glob("*.py"))} == set()
+
+
+def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
+    taken = len(request.session.items)
+    assert depth.all_cases or taken <= 5_700  # two minutes on two idle cores; a test with many cases is sampled
 
 
 LONG_MODULES = {

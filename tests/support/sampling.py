@@ -18,7 +18,7 @@ import pytest  # noqa: TC002 - a test's type, as in every file here
 
 from toolfmt.formats import FORMATS, ToolCallFormat
 
-FEW, ONE_IN = 4, 16
+FEW, ONE_IN = 3, 16
 """A test with no more cases than `FEW` is taken whole; of the others these many, and one in so many of the rest."""
 
 END_TO_END = {
@@ -26,6 +26,8 @@ END_TO_END = {
     "cli/test_completion.py",  # shells
     "cli/test_measure_command.py",  # servers, and models that generate
     "cli/test_scaffolding.py",  # copies of the repository whose tests run
+    "integrations/test_mlx.py",  # a server, and models that generate
+    "integrations/test_mlx_trained_model.py",
     "repository/test_action.py",
     "repository/test_benchmarks_page.py",
     "repository/test_other_systems.py",  # processes in which the platform is another one

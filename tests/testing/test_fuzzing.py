@@ -410,6 +410,7 @@ def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
     assert {"law", "kind", "text", "tools", "pieces", "came", "should", "case"} <= found["faults"][0].keys()
 
 
+@pytest.mark.sample(0)
 def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
     result = run("json", "--seconds", "0.3", "--json")
     assert 0.3 <= json.loads(result.output)["seconds"] < 3
