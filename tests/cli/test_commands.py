@@ -802,7 +802,7 @@ def test_closed_standard_files_give_no_traceback(tmp_path: Path) -> None:
     nowhere = "toolfmt: standard output is closed; leave it open, or send it to a file\n"
     commands = [
         f"parse --format json '{answer}'",
-        f"inspect '{JSON_FRAMES}' --trusted --html '{tmp_path / 'page.html'}'",
+        f"inspect '{JSON_FRAMES}' --trusted --output-format text --output-format 'html={tmp_path / 'page.html'}'",
         f"inspect '{JSON_FRAMES}' --fix --output '{tmp_path / 'copy'}'",
         "--help",
         f"inspect '{JSON_FRAMES}'",
@@ -897,16 +897,16 @@ def test_what_a_shell_gives_for_a_command_is_read() -> None:
     assert (done.returncode, done.stderr, "Hi." in done.stdout) == (0, "", True)
 
 
-@pytest.mark.parametrize("option", ["--html", "--summary"])
-def test_a_pipe_that_nobody_reads_is_not_written_to(option: str, pipe: Path) -> None:
-    told = complaint("inspect", JSON_FRAMES, option, str(pipe))
+@pytest.mark.parametrize("format", ["html", "json", "markdown"])
+def test_a_pipe_that_nobody_reads_is_not_written_to(format: str, pipe: Path) -> None:
+    told = complaint("inspect", JSON_FRAMES, "--output-format", f"{format}={pipe}")
     assert told == f"{pipe}: a pipe that nobody reads; start what reads it first, or name a file"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))
     reader.start()
     time.sleep(0.2)
-    assert run("inspect", JSON_FRAMES, option, str(pipe)).exit_code == 0
+    assert run("inspect", JSON_FRAMES, "--output-format", f"{format}={pipe}").exit_code == 0
     reader.join()
     assert len(read[0]) > 100
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -914,28 +914,30 @@ def test_a_pipe_that_nobody_reads_is_not_written_to(option: str, pipe: Path) -> 
 
 @pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="the devices of Linux")
-@pytest.mark.parametrize("option", ["--html", "--summary"])
-def test_devices_are_written_to_as_they_are(option: str, tmp_path: Path) -> None:
-    assert run("inspect", JSON_FRAMES, option, "/dev/null").exit_code == 0
+@pytest.mark.parametrize("format", ["sarif", "markdown"])
+def test_devices_are_written_to_as_they_are(format: str, tmp_path: Path) -> None:
+    def to(file: object) -> tuple[str, ...]:
+        return "inspect", JSON_FRAMES, "--output-format", f"{format}={file}"
+
+    assert run(*to("/dev/null")).exit_code == 0
     assert not os.path.isfile("/dev/null")
-    assert "/dev/full: cannot be written (No space left on device)" in complaint(
-        "inspect", JSON_FRAMES, option, "/dev/full"
-    )
-    assert f"{tmp_path}: cannot be written (Is a directory)" in complaint("inspect", JSON_FRAMES, option, str(tmp_path))
+    assert "/dev/full: cannot be written (No space left on device)" in complaint(*to("/dev/full"))
+    assert f"{tmp_path}: cannot be written (Is a directory)" in complaint(*to(tmp_path))
     code = "from toolfmt.cli.commands import main; main()"
-    given = [sys.executable, "-c", code, "inspect", JSON_FRAMES, option, "/dev/stdout"]
+    given = [sys.executable, "-c", code, *to("/dev/stdout")]
     home = Path(__file__).parents[2]
     piped = subprocess.run(given, capture_output=True, cwd=home, check=True, timeout=300).stdout
     with (tmp_path / "out").open("wb") as out:
         subprocess.run(given, stdout=out, cwd=home, check=True, timeout=300)
     assert (tmp_path / "out").read_bytes() == piped
-    assert {"--html": b"</html>", "--summary": b"### toolfmt"}[option] in piped
-    assert b"\n  verdict  " in piped.partition(b"</html>" if option == "--html" else b"### toolfmt")[2]
+    assert piped.startswith({"sarif": b'{\n  "$schema"', "markdown": b"### toolfmt"}[format])
 
 
 def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stat.S_ISBLK", lambda mode: not stat.S_ISREG(mode) and not stat.S_ISDIR(mode))
-    assert "/dev/null: a disk, which would be overwritten" in complaint("inspect", JSON_FRAMES, "--html", "/dev/null")
+    assert "/dev/null: a disk, which would be overwritten" in complaint(
+        "inspect", JSON_FRAMES, "--output-format", "html=/dev/null"
+    )
 
 
 def test_output_is_utf_8_whatever_the_locale_says() -> None:

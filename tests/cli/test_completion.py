@@ -78,6 +78,11 @@ def test_files(words: list[str]) -> None:
     assert items(*words, "m") == [("file", "m")]
 
 
+def test_output_formats_and_their_files() -> None:
+    assert items("inspect", "--output-format", "j") == [("plain", "json"), ("plain", "junit")]
+    assert items("inspect", "--output-format", "json=m") == [("file", "m")]
+
+
 def test_directories() -> None:
     assert items("inspect", "--output", "m") == [("dir", "m")]
 

@@ -217,7 +217,9 @@ def test_a_folder_of_the_hub_cache_lists_repositories(tmp_path: Path) -> None:
     assert [row[0] for row in rows[1:3]] == ["a/one@main", "b/two@v1"]
     one = run("--trusted", str(tmp_path / "hub" / "models--a--one"))
     assert one.stdout.startswith("a/one@main   no model type   chat_template.jinja\n")
-    assert "<h1>a/one@main</h1>" in run("--trusted", str(tmp_path / "hub" / "models--a--one"), "--html", "-").stdout
+    page = tmp_path / "page.html"
+    run("--trusted", str(tmp_path / "hub" / "models--a--one"), "--output-format", f"html={page}")
+    assert "<h1>a/one@main</h1>" in page.read_text("utf-8")
     told_of = [f"{tmp_path}/hub/models--{name}/snapshots/" for name in ("a--one", "b--two")]
     paths = [one["path"] for one in lines("--trusted", str(tmp_path / "hub"))[1]]
     assert paths == [told_of[0] + "0" * 40, told_of[1] + "2" * 40]
@@ -338,7 +340,6 @@ def test_a_model_checks_the_tools_it_is_given(tmp_path: Path) -> None:
 def test_two_ways_to_print_at_once_are_one_line() -> None:
     result = run(str(MODELS / "json-frames"), "--json", "--output-format", "sarif")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert told(str(MODELS / "json-frames"), "--output-format", "json")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -346,7 +347,6 @@ def test_two_ways_to_print_at_once_are_one_line() -> None:
     [
         (("--full", "--json"), "--full is for text"),
         (("--full", str(MODELS / "double-encoded")), "--full shows one model"),
-        (("--html", "-", str(MODELS / "double-encoded")), "--html - prints one page"),
         (("--select", "TF014", "--ignore", "TF01"), "--ignore leaves nothing of what --select names"),
     ],
 )

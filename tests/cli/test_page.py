@@ -17,12 +17,12 @@ from typing import Literal
 import depth
 import pytest
 from browser import Browser, browser
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from report_pages import FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, TEMPLATE, Page, filled
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.output import write_page
 from toolfmt.cli.printing.page import report_page
+from toolfmt.cli.report_outputs import write_whole
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import (
     Advice,
@@ -141,11 +141,11 @@ def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: 
     assert part in page.partition("<strong>")[2].partition("</p>")[0]
 
 
-def test_the_page_of_every_directory_of_the_corpus_is_whole() -> None:
+def test_the_page_of_every_directory_of_the_corpus_is_whole(tmp_path: Path) -> None:
     directories = sorted(path for path in MODELS.iterdir() if path.is_dir() and path.name != "broken")
     for directory in depth.some(directories, 3):
-        result = CliRunner().invoke(main, ["inspect", str(directory), "--html", "-"])
-        page = Page(result.stdout)
+        result = inspected(directory, tmp_path / directory.name)
+        page = Page((tmp_path / directory.name).read_text("utf-8"))
         assert (result.exit_code < 2, page.unclosed, page.headings[0][1]) == (True, [], directory.name)
 
 
@@ -250,27 +250,26 @@ def test_dark_has_a_colour_of_its_own_for_everything() -> None:
 # --- the command line
 
 
-def test_the_option_writes_the_page_and_still_prints_the_report(tmp_path: Path) -> None:
+def inspected(model: Path, file: Path, *more: str) -> Result:
+    return CliRunner().invoke(main, ["inspect", str(model), "--output-format", f"html={file}", *more])
+
+
+def test_a_page_is_written_and_with_another_output_that_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     plain = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded")])
-    result = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded"), "--html", str(file)])
-    printed = CliRunner().invoke(main, ["inspect", str(MODELS / "double-encoded"), "--html", "-"])
-    assert (result.exit_code, result.stdout) == (plain.exit_code, plain.stdout) == (0, plain.stdout)
-    assert (printed.exit_code, printed.stdout) == (0, file.read_text("utf-8"))
+    alone = inspected(MODELS / "double-encoded", file)
+    page = file.read_text("utf-8")
+    assert (alone.exit_code, alone.stdout, page.startswith("<!DOCTYPE html>")) == (plain.exit_code, "", True)
+    both = inspected(MODELS / "double-encoded", file, "--output-format", "text")
+    assert (both.stdout, file.read_text("utf-8")) == (plain.stdout, page)
+    with_json = inspected(MODELS / "double-encoded", file, "--json")
+    assert json.loads(with_json.stdout)["schema"] == "toolfmt.report/1"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_the_option_goes_with_json_unless_both_are_printed(tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    result = CliRunner().invoke(main, ["inspect", str(MODELS / "json-frames"), "--json", "--html", str(file)])
-    assert (json.loads(result.stdout)["model_type"], file.exists()) == ("qwen3", True)
-    both = CliRunner().invoke(main, ["inspect", str(MODELS / "json-frames"), "--json", "--html", "-"])
-    assert (both.exit_code, both.stdout, both.stderr.count("\n")) == (2, "", 1)
 
 
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     for file in (tmp_path / "none" / "report.html", tmp_path):
-        result = CliRunner().invoke(main, ["inspect", str(MODELS / "json-frames"), "--html", str(file)])
+        result = inspected(MODELS / "json-frames", file)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
         assert result.stderr.startswith(f"toolfmt: {file}: cannot be written (")
     assert [*tmp_path.iterdir()] == []
@@ -281,7 +280,7 @@ def test_a_file_is_written_whole_and_keeps_its_mode_and_its_link(tmp_path: Path)
     file.write_text("<!DOCTYPE html>before", "utf-8")
     file.chmod(0o640)
     link.symlink_to(file)
-    write_page(str(link), "after\ud800")
+    write_whole(str(link), "after\ud800", "html")
     assert (file.read_text("utf-8"), stat.S_IMODE(file.stat().st_mode)) == ("after\\ud800", 0o640)
     assert (link.is_symlink(), sorted(path.name for path in tmp_path.iterdir())) == (True, ["kept.html", "link.html"])
 
@@ -314,7 +313,7 @@ def chromium() -> Iterator[Browser]:
 @pytest.mark.parametrize("report", [GOOD, FULL], ids=["good", "hostile"])
 def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    write_page(str(file), report_page(report))
+    write_whole(str(file), report_page(report), "html")
     painted = {}
     for width, height in WIDTHS.values():
         for scheme in SCHEMES:
@@ -337,7 +336,7 @@ def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path
     file = tmp_path / "page.html"
     tabs = SampleSpan("frame", "\n\n\ttabs,  blanks & <b>\n ")
     report = replace(GOOD, sections=replace(GOOD.sections, sample=(*GOOD.sections.sample, tabs)))
-    write_page(str(file), report_page(report))
+    write_whole(str(file), report_page(report), "html")
     chromium.open(file, 1280, 900, "light")
     assert chromium.evaluate(PROMPT) == "".join(piece.text for piece in report.sections.sample)
 

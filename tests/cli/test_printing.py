@@ -232,7 +232,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
         "        decode       with skip_special_tokens=False: <call> is a special token",
         "",
     ]
-    assert said(FULL, "more") == "toolfmt explain TF012; --full: every answer with its evidence; --html FILE: a page"
+    assert said(FULL, "more") == "toolfmt explain TF012; --full: every answer with its evidence"
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:

@@ -7,6 +7,7 @@ writes (sarif-schema-2.1.0.json of OASIS, errata 01; in it no object may have fu
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from invented_reports import finding, report
 from model_cases import MODELS
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.printing.sarif import sarif
+from toolfmt.cli.printing.sarif import SarifLog
 from toolfmt.inspect.checks import CHECKS, code, name, page, severity
 from toolfmt.model.batch import InspectionOutcome
 
@@ -60,6 +61,13 @@ REQUIRED = {
     "result": ["message"],
     "physical": ["artifactLocation"],
 }
+
+
+def sarif(outcomes: Iterable[InspectionOutcome]) -> dict[str, Any]:
+    log = SarifLog()
+    for one in outcomes:
+        log.add(one)
+    return log.to_dict()
 
 
 def check(kind: str, value: Any) -> None:

@@ -22,6 +22,7 @@ from model_cases import MODELS
 
 from toolfmt.cli.commands import main
 from toolfmt.cli.output import json_line
+from toolfmt.cli.output_targets import FORMATS
 from toolfmt.cli.printing.models import models_text
 from toolfmt.cli.report_lines import ReportLines
 from toolfmt.errors import ToolfmtError
@@ -122,7 +123,7 @@ def test_a_line_is_printed_as_soon_as_its_place_is_done(monkeypatch: pytest.Monk
         first_is_there.set()
 
     monkeypatch.setattr(Inspector, "_report", inspected)
-    monkeypatch.setattr("toolfmt.cli.several_models.print_text", print_text)
+    monkeypatch.setattr("toolfmt.cli.report_outputs.print_text", print_text)
     begin = time.monotonic()
     run("clean", "noted", "bad", "--json", "--jobs", "1")
     assert (printed, time.monotonic() - begin < 50) == (["clean", "noted", "bad"], True)
@@ -176,26 +177,59 @@ def test_the_reports_of_thousands_are_not_held(form: str, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("looked_at")
-def test_pages_that_were_written_are_listed_though_a_later_one_fails(tmp_path: Path) -> None:
+def test_an_output_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     (tmp_path / "report.html.d" / "fair.html").mkdir(parents=True)
     summary = tmp_path / "summary.md"
-    result = run("bad", "clean", "fair", "noted", "--html", str(file), "--summary", str(summary))
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert re.findall(r'href="([^"#]+)"', file.read_text("utf-8")) == [
-        "report.html.d/bad.html",
-        "report.html.d/clean.html",
-    ]
-    assert "fair.html" in result.stderr
-    file.unlink()
-    # What can be seen before is told before: nothing is looked at, and no page is left behind.
+    names = ("clean", "fair", "noted")
+    outputs = ("--output-format", f"html={file}", "--output-format", f"markdown={summary}")
+    result = run(*names, *outputs, "--output-format", "text")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "fair.html: cannot be written (" in result.stderr
+    assert result.stdout == run(*names).stdout
+    assert summary.read_text("utf-8") == run(*names, "--output-format", "markdown").stdout
+    # Pages that were written are listed.
+    assert re.findall(r'href="([^"#]+)"', file.read_text("utf-8")) == ["report.html.d/clean.html"]
+
+
+def test_nothing_is_inspected_if_an_output_cannot_be_written(tmp_path: Path, looked_at: list[str]) -> None:
     (tmp_path / "folder").mkdir()
-    for option in ("--html", "--summary"):
-        for name, why in (("folder", "Is a directory"), ("gone/file", "No such file or directory")):
-            again = run("bad", "fair", option, str(tmp_path / name))
-            assert (again.exit_code, again.stdout) == (2, "")
-            assert f"{tmp_path / name}: cannot be written ({why}); name a file that can be" in again.stderr
-    assert not (tmp_path / "folder.d").exists()
+    (tmp_path / "mine").write_text("mine")
+    cannot = {"folder": "Is a directory", "gone/file": "No such file or directory"}
+    for format in FORMATS:
+        for name, why in cannot.items():
+            result = run("bad", "fair", "--output-format", f"{format}={tmp_path / name}")
+            assert (result.exit_code, result.stdout) == (2, "")
+            line = f"toolfmt: {tmp_path / name}: cannot be written ({why}); name a file that can be\n"
+            assert result.stderr == line
+        if format != "markdown":
+            result = run("bad", "fair", "--output-format", f"{format}={tmp_path / 'mine'}")
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+            assert "remove it or name another file" in result.stderr
+    assert (looked_at, (tmp_path / "mine").read_text()) == ([], "mine")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "mine"]
+
+
+@pytest.mark.usefixtures("looked_at")
+def test_an_interrupted_run_lists_its_pages_and_replaces_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {format: tmp_path / f"x.{format}" for format in FORMATS}
+    outputs = [word for format, file in files.items() for word in ("--output-format", f"{format}={file}")]
+    assert run("clean", "noted", *outputs).exit_code == 0
+    before = {format: file.read_bytes() for format, file in files.items()}
+
+    def inspected(inspector: Inspector, place: str, worker: object) -> Report:
+        if place == "noted":
+            raise KeyboardInterrupt
+        return REPORTS[place]
+
+    monkeypatch.setattr(Inspector, "_report", inspected)
+    assert run("clean", "noted", *outputs).exit_code == 130
+    changed = {format for format, file in files.items() if file.read_bytes() != before[format]}
+    assert changed == {"html", "markdown"}
+    assert re.findall(r'href="([^"#]+)"', files["html"].read_text("utf-8")) == ["x.html.d/clean.html"]
+    assert files["markdown"].read_bytes().startswith(before["markdown"])
 
 
 # --- a run that goes on
@@ -355,7 +389,11 @@ def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [((), "goes with --json"), (("--json", "--html", "x.html"), "nothing else"), (("--output-format", "sarif"), "")],
+    [
+        ((), "goes with --json"),
+        (("--json", "--output-format", "html=x.html"), "nothing else"),
+        (("--output-format", "sarif"), ""),
+    ],
 )
 def test_options_that_do_not_go_with_it_are_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
     result = run(str(MODELS / "json-frames"), "--continue", str(tmp_path / "x"), *options)

@@ -867,7 +867,7 @@ def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path)
         (["--fix"], "--fix and --output DIR go together"),
         (["--fix", "--output", ""], "an empty name, which is no directory; name one that is not there yet"),
         (["--output", "OUT"], "--fix and --output DIR go together"),
-        (["--fix", "--output", "OUT", "--html", "x.html"], "leave --html out"),
+        (["--fix", "--output", "OUT", "--output-format", "html=x.html"], "leave html=x.html out"),
         (["--fix", "--output", "OUT", "--full"], "leave --full out"),
         (["--fix", "--output", "OUT", "--output-format", "sarif"], "leave sarif out"),
         (["MODEL", "--fix", "--output", "OUT"], "--fix mends one model; give one place"),

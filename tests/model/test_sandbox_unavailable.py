@@ -61,7 +61,13 @@ def cli(*words: str) -> Result:
 
 def test_inspect_prints_one_line_and_no_report_for_one_model(unavailable: Callable[..., None]) -> None:
     unavailable(INSPECT)
-    for more in ((), ("--json",), ("--output-format", "sarif"), ("--fail-on", "never"), ("--summary", "-")):
+    for more in (
+        (),
+        ("--json",),
+        ("--output-format", "sarif"),
+        ("--fail-on", "never"),
+        ("--output-format", "markdown"),
+    ):
         result = cli("inspect", LATE, *more)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == f"toolfmt: {LATE}: {REASON}\n"
@@ -95,7 +101,10 @@ def test_several_models_have_a_row_without_a_verdict(
     assert invocation["executionSuccessful"] is False
     text = invocation["toolExecutionNotifications"][0]["message"]["text"]
     assert text == f"not inspected: {LATE}: {REASON}"
-    assert "**not inspected**: the worker process used no CPU" in cli("inspect", LATE, *others, "--summary", "-").stdout
+    assert (
+        "**not inspected**: the worker process used no CPU"
+        in cli("inspect", LATE, *others, "--output-format", "markdown").stdout
+    )
 
 
 def test_a_baseline_does_not_pass_if_a_model_is_not_inspected(tmp_path: Path, unavailable: Callable[..., None]) -> None:

@@ -177,7 +177,9 @@ def test_an_option_cannot_be_given_as_a_place(tmp_path: Path) -> None:
 
 def test_the_page_shows_an_action_and_a_hook_that_are_there() -> None:
     page = (Path(__file__).parents[2] / "docs" / "in_ci.md").read_text("utf-8")
-    hooks, workflow = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    hooks, gitlab, workflow = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    job = gitlab["toolfmt"]
+    assert f"--output-format junit={job['artifacts']['reports']['junit']}" in job["script"]
     (used,) = [step for step in workflow["steps"] if "toolfmt" in step["uses"]]
     assert (used["with"].keys() - ACTION["inputs"].keys(), workflow["permissions"]["security-events"]) == (
         set(),

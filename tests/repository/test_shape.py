@@ -90,7 +90,7 @@ def test_the_default_run_has_few_tests(request: pytest.FixtureRequest) -> None:
 
 
 LONG_MODULES = {
-    "toolfmt/cli/commands.py": 720,  # every command's options and help, nothing else
+    "toolfmt/cli/commands.py": 600,  # every command's options and help, nothing else
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability
     "toolfmt/inspect/report/report.py": 700,  # the dataclasses of the report, which is one JSON document

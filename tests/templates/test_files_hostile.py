@@ -99,15 +99,18 @@ def test_an_empty_name_is_not_the_current_directory(model: Path, monkeypatch: py
 
 def test_a_page_does_not_replace_what_is_no_page(model: Path) -> None:
     template = model / "chat_template.jinja"
-    result = CliRunner().invoke(main, ["inspect", str(model), "--html", str(template), "--trusted"])
+    result = CliRunner().invoke(main, ["inspect", str(model), "--output-format", f"html={template}", "--trusted"])
     assert (result.exit_code, result.stderr) == (
         2,
-        f"toolfmt: {template}: there already, and no web page; remove it or name another file\n",
+        f"toolfmt: {template}: exists and is not a web page; remove it or name another file\n",
     )
     assert template.read_text("utf-8") == HONEST
     page = model / "report.html"
     for _ in range(2):  # a page may be written again
-        assert CliRunner().invoke(main, ["inspect", str(model), "--html", str(page), "--trusted"]).exit_code == 0
+        assert (
+            CliRunner().invoke(main, ["inspect", str(model), "--output-format", f"html={page}", "--trusted"]).exit_code
+            == 0
+        )
     assert page.read_text("utf-8").lower().startswith("<!doctype html")
 
 
@@ -218,7 +221,10 @@ def test_a_finding_is_no_longer_than_can_be_read(model: Path) -> None:
 EVIL = "\x1b[31m\u202e\x9b1m\x7f\u2066\U000e0041"
 
 
-@pytest.mark.parametrize("arguments", [["--json"], ["--output-format", "sarif"], ["--full"], ["--html", "-"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--json"], ["--full"], *(["--output-format", format] for format in ("sarif", "markdown", "github", "junit"))],
+)
 def test_nothing_of_a_model_reaches_a_terminal_raw(arguments: list[str], model: Path) -> None:
     refusal = f"{{% if tools %}}{{{{ raise_exception({json.dumps(EVIL, ensure_ascii=False)}) }}}}{{% endif %}}"
     (model / "chat_template.jinja").write_text(HONEST + EVIL + refusal, "utf-8")

@@ -29,6 +29,7 @@ from toolfmt.cli.output import (
     print_text,
     terminal,
 )
+from toolfmt.cli.output_targets import targets
 
 if TYPE_CHECKING:
     from toolfmt.cli.recorded_outputs import Recorded
@@ -72,9 +73,14 @@ def main() -> None:
 
 @main.command(short_help="Report what a model does with tools, and what will go wrong.")
 @click.argument("places", metavar="MODEL...", nargs=-1, required=True)
-@json_option
+@click.option("--json", "as_json", is_flag=True, help="Same as --output-format json.")
 @click.option(
-    "--output-format", type=click.Choice(["text", "json", "sarif"]), help="How to print; text unless --json is given."
+    "--output-format",
+    "outputs",
+    metavar="FORMAT[=FILE]",
+    multiple=True,
+    callback=targets,
+    help="Write text (the default), json, sarif, html, markdown, github or junit. Repeatable.",
 )
 @click.option("--full", is_flag=True, help="Print every answer with its evidence (text, one place).")
 @click.option(
@@ -93,13 +99,6 @@ def main() -> None:
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="The context size the tools must fit into.")
 @click.option("--probe-seed", type=int, metavar="N", help="Ask the template in other words, drawn from this number.")
-@click.option("--html", "html_file", metavar="FILE", help="Write web pages, too: FILE, and for several places FILE.d.")
-@click.option(
-    "--summary",
-    "summary_file",
-    metavar="FILE",
-    help="Add a short Markdown for CI to FILE; - prints that instead.",
-)
 @click.option("--jobs", type=Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."
@@ -119,6 +118,10 @@ def inspect(**given: Any) -> int:
     MODEL is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several models, or a folder
     with models in it or below it, are shown as a table with one row per model. With --json, each model is printed as
     one JSON line when it is done.
+
+    --output-format writes several outputs of one inspection. Without =FILE, an output goes to standard output, which
+    takes one. An existing FILE is replaced only if it has an earlier output of the same format; markdown is appended.
+    For several models, html=FILE lists the pages in FILE.d.
 
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 

@@ -66,6 +66,13 @@ def _listed_codes(begun: str) -> list[CompletionItem]:
     return [CompletionItem(before + comma + item.value, help=item.help) for item in _codes(last)]
 
 
+def _output_formats(begun: str) -> list[CompletionItem]:
+    from toolfmt.cli.output_targets import FORMATS
+
+    _, equals, file = begun.partition("=")
+    return _files(file) if equals else [CompletionItem(name) for name in FORMATS if name.startswith(begun)]
+
+
 def _beginning(begun: str, told: Iterable[tuple[str, str]]) -> list[CompletionItem]:
     """Of values with what they are, those that begin so; a line each, whatever a plug-in calls its families."""
     return [CompletionItem(value, help=" ".join(what.split())) for value, what in told if value.startswith(begun)]
@@ -78,6 +85,7 @@ _COMPLETERS: dict[str, Completer] = {
     "CODES": _listed_codes,
     "DIR": _directories,
     "FILE": _files,
+    "FORMAT[=FILE": _output_formats,
     "MODEL": _files,
     "MODEL|FORMAT|FILE": _formats_or_files,
     "NAME|FILE": _formats_or_files,

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from toolfmt.cli.baseline import Baseline
 from toolfmt.cli.selection import SEVERITIES
-from toolfmt.inspect.report.report import Severity, ToolsWord
+from toolfmt.inspect.report.report import Finding, Severity, ToolsWord
 from toolfmt.model.batch import InspectionOutcome
 
 FailOn: TypeAlias = Severity | Literal["never"]
@@ -29,10 +29,17 @@ class Failing:
         report = looked.report
         if report is None:
             return False
-        if self.tools and report.verdict.tools in _WITHOUT_TOOLS and not self._was_without(looked.place):
-            return True
+        return self.fails_verdict(looked) or any(map(self.fails_finding, (*report.findings, *report.notes)))
+
+    def fails_finding(self, finding: Finding) -> bool:
+        """Whether the finding alone is a failure."""
         bad = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1] if self.fail_on != "never" else ()
-        return any(one.severity in bad and one.new is not False for one in (*report.findings, *report.notes))
+        return finding.severity in bad and finding.new is not False
+
+    def fails_verdict(self, looked: InspectionOutcome) -> bool:
+        """Whether the verdict is a failure."""
+        without = looked.report is not None and looked.report.verdict.tools in _WITHOUT_TOOLS
+        return self.tools and without and not self._was_without(looked.place)
 
     def _was_without(self, place: str) -> bool:
         return self.baseline is not None and self.baseline.verdict(place) in _WITHOUT_TOOLS

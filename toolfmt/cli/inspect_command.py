@@ -19,18 +19,17 @@ from toolfmt._util.text_lists import listed_first
 from toolfmt.cli.baseline import Baseline, read_baseline
 from toolfmt.cli.exit_status import Failing, severity_of
 from toolfmt.cli.input import naming, read_json, shown
-from toolfmt.cli.output import check_printable, complain, is_terminal, print_json, print_text, terminal
-from toolfmt.cli.output_files import Beside, OnePage, Pages, SummaryFile
+from toolfmt.cli.output import check_printable, complain, print_json, print_text, terminal
+from toolfmt.cli.output_targets import Target, check_targets
+from toolfmt.cli.report_outputs import Content, Outputs
 from toolfmt.cli.selection import Selection
-from toolfmt.cli.several_models import Outcomes, go_on, tell_several
+from toolfmt.cli.several_models import Outcomes, go_on, inspect_several
 from toolfmt.errors import BadTools
 from toolfmt.inspect.facts import InspectionOptions
-from toolfmt.inspect.report.report import Report
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.model.batch import InspectionOutcome, Inspector, expanded
 from toolfmt.model.sandbox.pool import Limits
 
-_WIDEST_TABLE = 1000
 _MOST_NAMED = 5
 
 
@@ -40,7 +39,7 @@ class Inspecting:
 
     places: tuple[str, ...]
     as_json: bool
-    output_format: str | None
+    outputs: tuple[Target, ...]
     full: bool
     fail_on: str
     require: str | None
@@ -50,8 +49,6 @@ class Inspecting:
     tools_file: str | None
     context: int | None
     probe_seed: int | None
-    html_file: str | None
-    summary_file: str | None
     jobs: int | None
     lines_file: str | None
     fix: bool
@@ -63,46 +60,26 @@ class Inspecting:
         """Look at what is asked for and tell it; the exit status. Raises `click.UsageError` for options that do not go
         together, and `ToolfmtError`.
         """
-        self._check_forms()
+        self._check_outputs()
         self._check_ways()
         if self.output is not None:
             return self._mended(self.output)
-        beside: list[Beside] = [] if self.summary_file is None else [SummaryFile(self.summary_file)]
-        if self._are_several or self.lines_file is not None:
-            return self._several([*beside, *([] if self.html_file is None else [Pages(self.html_file)])])
-        return self._one([*([] if self.html_file is None else [OnePage(self.html_file)]), *beside])
+        return self._several() if self._are_several or self.lines_file is not None else self._one()
 
     # --- the three ways
 
-    def _one(self, beside: Sequence[Beside]) -> int:
+    def _one(self) -> int:
         place = self._meant[0]
+        outputs = self._opened()
         looked = self._told(InspectionOutcome(place, self._inspector.report(place)))
         if uncounted := self._uncounted(looked):
             complain(uncounted)
-        for file in beside:
-            file.add(looked)
-            file.finish()
-        if looked.report is not None and not self._printed_instead:
-            self._print(looked, looked.report)
-        return int(self._failing.fails(looked))
+        with outputs:
+            outputs.add(looked)
+        return 2 if outputs.failed else int(self._failing.fails(looked))
 
-    def _print(self, looked: InspectionOutcome, report: Report) -> None:
-        if self._form == "json":
-            print_json(report.to_dict())
-        elif self._form == "sarif":
-            from toolfmt.cli.printing.sarif import sarif
-
-            print_json(sarif([looked]))
-        else:
-            from toolfmt.cli.printing.report import report_text
-
-            notes = bool(self.select) or self.fail_on == "note"
-            print_text(report_text(report, *terminal(), full=self.full, notes=notes, whole=not is_terminal()))
-
-    def _several(self, beside: Sequence[Beside]) -> int:
+    def _several(self) -> int:
         """One that cannot be read does not stop the others."""
-        from toolfmt.cli.printing.models import models_text
-
         if self.lines_file is not None:
             return self._going_on(self.lines_file)
 
@@ -110,14 +87,14 @@ class Inspecting:
             return map(self._told, self._inspector.looked_at(at, self.jobs))
 
         outcomes = Outcomes(self._failing.fails, self._uncounted, complain)
-        width, colour = terminal(_WIDEST_TABLE)
-        bounded = is_terminal() or bool(os.environ.get("COLUMNS"))
+        return inspect_several(self._meant, look, outcomes, self._opened())
 
-        def table(looked: Sequence[InspectionOutcome]) -> str:
-            return models_text(looked, width if bounded else None, colour, cut=is_terminal())
-
-        form = "" if self._printed_instead else self._form
-        return tell_several(self._meant, look, outcomes, form, table, beside)
+    def _opened(self) -> Outputs:
+        notes = bool(self.select) or self.fail_on == "note"
+        selected = frozenset(code for code, _ in self._selection.told)
+        failing = self._failing
+        content = Content(self._are_several, self.full, notes, selected, failing.fails_finding, failing.fails_verdict)
+        return Outputs(self._targets, content)
 
     def _going_on(self, file: str) -> int:
         """Lines have everything that was found; what of it counts is decided of old lines and new ones alike."""
@@ -137,7 +114,7 @@ class Inspecting:
         check_printable()  # a copy of which nothing can be told is not written
         mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.codes_for)
         mended = mended.telling(self._selection.apply(mended.report))
-        if self._form == "json":
+        if self._targets == [Target("json")]:
             print_json(mended.to_dict())
         else:
             from toolfmt.cli.printing.fix import mended_text
@@ -147,19 +124,11 @@ class Inspecting:
 
     # --- what does not go together
 
-    def _check_forms(self) -> None:
-        if self.as_json and self.output_format not in (None, "json"):
-            raise click.UsageError(f"give either --json or --output-format {self.output_format}")
-        files = {"--html": self.html_file, "--summary": self.summary_file}
-        printed = [name for name, file in files.items() if file == "-"]
-        if printed and (self._form != "text" or len(printed) > 1):
-            other = self._form if self._form != "text" else printed[1]
-            raise click.UsageError(
-                f"only one of {other} and {printed[0]} can be printed; give {printed[0]} the name of a file"
-            )
-        if self.full and self._form != "text":
-            raise click.UsageError(f"--full is for text, and {self._form} tells everything; give one of the two")
-        if self.lines_file is not None and (self._form != "json" or any(file is not None for file in files.values())):
+    def _check_outputs(self) -> None:
+        check_targets(self._targets)
+        if self.full and all(target.format != "text" for target in self._targets):
+            raise click.UsageError(f"--full is for text; {self._targets[0].format} shows everything")
+        if self.lines_file is not None and self._targets != [Target("json")]:
             raise click.UsageError(
                 "--continue writes the lines of --json; give it with --json and nothing else to write"
             )
@@ -174,31 +143,24 @@ class Inspecting:
         if self.fix and self._are_several:
             raise click.UsageError("--fix mends one model; give one place")
         beside_a_fix = {
-            "sarif": self._form == "sarif",
             "--full": self.full,
-            "--html": self.html_file,
-            "--summary": self.summary_file,
             "--baseline": self.baseline_file,
             "--continue": self.lines_file,
         }
+        others = [target for target in self._targets if target not in (Target("text"), Target("json"))]
+        if self.fix and others:
+            raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {others[0]} out")
         if self.fix and (given := [name for name, value in beside_a_fix.items() if value]):
             raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
         if self._are_several and self.full:
             raise click.UsageError("--full shows one model; give one place")
-        if self._are_several and self.html_file == "-":
-            raise click.UsageError("--html - prints one page, and several places get one each; name a file")
 
     # --- what follows from the options
 
     @property
-    def _form(self) -> str:
-        """How reports are printed."""
-        return "json" if self.as_json else self.output_format or "text"
-
-    @property
-    def _printed_instead(self) -> bool:
-        """Whether a file is printed in place of the report."""
-        return "-" in (self.html_file, self.summary_file)
+    def _targets(self) -> list[Target]:
+        """The outputs: those given, with --json as one of them; text if there is none."""
+        return [*[Target("json")] * self.as_json, *self.outputs] or [Target("text")]
 
     @cached_property
     def _expanded(self) -> tuple[list[str], bool]:

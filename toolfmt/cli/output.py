@@ -1,4 +1,4 @@
-"""What goes out: text as UTF-8 at once, JSON, the answers that `toolfmt parse` prints in three ways, and whole files.
+"""What goes out: text as UTF-8 at once, JSON, and the answers that `toolfmt parse` prints in three ways.
 
 The command line calls it; nothing here decides anything. What UTF-8 has no bytes for (half a surrogate pair) is written
 as an escape.
@@ -13,12 +13,9 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from errno import EISDIR
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolfmt.cli.printing.control_characters import is_unseen
-from toolfmt.cli.special_files import write_special
 from toolfmt.errors import ToolfmtError
 
 if TYPE_CHECKING:
@@ -30,24 +27,29 @@ STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Names of it: opened by them, a file that it is sent to would be written over from its beginning."""
 _untold: list[str] = []
 _LONGEST_UNTOLD = 200
-_PIPE_WIDTH = 100
+PIPE_WIDTH = 100
 """Columns of a text report that no terminal shows."""
 _NARROWEST, _WIDEST = 60, 140
 
 
 def print_json(value: Any) -> None:
-    """The value as JSON. What a template or a file's name could do to a terminal (control, format and private
+    """Print the value as JSON."""
+    print_text(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """The value as indented JSON. What a template or a file's name could do to a terminal (control, format and private
     characters) is written as the escapes that JSON has for it."""
-    print_text(_harmless(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
+    return _harmless(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
 
 
 def json_line(value: Any) -> str:
-    """The value as one line of JSON with its end, written as `print_json` writes it."""
+    """The value as one line of JSON with its end, written as `json_text` writes it."""
     return compact(value) + "\n"
 
 
 def compact(value: Any) -> str:
-    """The value as JSON in one line, with the escapes of `print_json`: a model may answer anything."""
+    """The value as JSON in one line, with the escapes of `json_text`: a model may answer anything."""
     return _harmless(json.dumps(value, ensure_ascii=False))
 
 
@@ -75,7 +77,7 @@ def tell(line: str) -> None:
 
 def terminal(widest: int = _WIDEST) -> tuple[int, bool]:
     """Width of what is printed as text, at most `widest` columns, and whether it may be coloured."""
-    width = shutil.get_terminal_size((_PIPE_WIDTH, 24)).columns
+    width = shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
     colour = is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return min(max(width, _NARROWEST), widest), colour
 
@@ -116,48 +118,6 @@ def print_text(text: str) -> None:
     check_printable()
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
-
-
-def write_page(file: str, text: str) -> None:
-    """A web page as a file, whole or not at all; raises `ToolfmtError` where it cannot be written.
-
-    A file that is there already has to be a web page, too, or empty: nothing else is lost to a slip in a name.
-
-    It is written beside the file and then renamed. A file that is linked to is the one written; a pipe or a device is
-    written to as it is.
-    """
-    if file in STANDARD_OUTPUT:
-        print_text(text)
-        return
-    data = text.encode("utf-8", "backslashreplace")
-    target = Path(os.path.realpath(file))
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
-    try:
-        if write_special(file, data):
-            return
-        if target.is_dir():
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        if target.exists() and not _is_page(target):
-            raise ToolfmtError(f"{file}: there already, and no web page; remove it or name another file")
-        try:
-            with beside.open("xb") as part:
-                part.write(data)
-            if target.exists():
-                shutil.copymode(target, beside)
-            beside.replace(target)
-        except BaseException:
-            with suppress(OSError):
-                beside.unlink()
-            raise
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise ToolfmtError(f"{file}: cannot be written ({why}); name a file that can be") from None
-
-
-def _is_page(file: Path) -> bool:
-    with file.open("rb") as there:
-        begin = there.read(200).lstrip().lower()
-    return not begin or begin.startswith((b"<!doctype html", b"<html"))
 
 
 class EventLines:

@@ -1,6 +1,6 @@
 """Several places: each is told as soon as it is known, and of each only what the end needs is kept.
 
-`tell_several` prints what became of them as a table, as SARIF or as lines of JSON, `go_on` adds such lines to a file.
+`inspect_several` writes the outputs, `go_on` adds lines of JSON to a file.
 `toolfmt.cli.commands` calls both.
 """
 
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from toolfmt.cli.output import json_line, print_json, print_text
-from toolfmt.cli.output_files import Beside
 from toolfmt.cli.printing.models import tracked
 from toolfmt.cli.report_lines import ReportLines
-from toolfmt.errors import ToolfmtError
+from toolfmt.cli.report_outputs import Outputs
 from toolfmt.model.batch import InspectionOutcome, place_key
 
 Looking: TypeAlias = Callable[[Sequence[str]], Iterator[InspectionOutcome]]
@@ -62,53 +59,14 @@ class Outcomes:
         return 1 if self.failed else 2 if self.unread else 0
 
 
-def tell_several(
-    places: Sequence[str],
-    look: Looking,
-    outcomes: Outcomes,
-    form: str,
-    table: Callable[[Sequence[InspectionOutcome]], str],
-    beside: Sequence[Beside],
-) -> int:
-    """Look at the places and print what becomes of them; the exit status. One that cannot be read does not stop the
-    others. `beside` are what is written into files meanwhile."""
-    looked = _handed_on(outcomes.counted(_watched(places, look, beside=form != "json")), beside)
-    with _finishing(beside):
-        if form == "json":
-            for one in looked:
-                print_text(json_line(one.to_dict()))
-        elif form == "sarif":
-            from toolfmt.cli.printing.sarif import sarif
-
-            print_json(sarif(looked))
-        elif form == "":  # what is written beside is what is printed
-            for _ in looked:
-                continue
-        else:
-            print_text(table([one.in_brief() for one in looked]))
-    return outcomes.status()
-
-
-@contextmanager
-def _finishing(beside: Sequence[Beside]) -> Iterator[None]:
-    """Finish what is written beside at the end, also where the run fails: then of what was done until then."""
-    try:
-        yield
-    except BaseException:
-        for one_file in beside:
-            with suppress(ToolfmtError):
-                one_file.finish()
-        raise
-    for one_file in beside:
-        one_file.finish()
-
-
-def _handed_on(looked: Iterable[InspectionOutcome], beside: Sequence[Beside]) -> Iterator[InspectionOutcome]:
-    """The same outcomes, each written into the files beside when it comes by."""
-    for one in looked:
-        for file in beside:
-            file.add(one)
-        yield one
+def inspect_several(places: Sequence[str], look: Looking, outcomes: Outcomes, outputs: Outputs) -> int:
+    """Inspect the models and write the outputs; the exit status. A model that cannot be read does not stop the
+    others."""
+    with outputs:
+        for one in outcomes.counted(_watched(places, look, beside=not outputs.streams)):
+            outputs.add(one)
+    status = outcomes.status()
+    return 2 if outputs.failed else status
 
 
 def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:

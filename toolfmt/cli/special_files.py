@@ -1,6 +1,6 @@
 """Pipes and devices that a user names where a file could be: `<(command)`, a named pipe, /dev/null, /dev/stdout.
 
-`input.py` opens them to read, `output.py` and `output_files.py` write into them. Opening a named pipe blocks
+`input.py` opens them to read, `report_outputs.py` writes into them. Opening a named pipe blocks
 until its other end is open: for reading, this module waits for a while, for writing not at all.
 """
 

@@ -260,4 +260,4 @@ def _more(report: Report, full: bool) -> str:
     """Where more is told: of the worst finding, and of everything; empty for nowhere."""
     worst = worst_first((*report.findings, *report.notes))[:1]
     explained = [f"toolfmt explain {finding.code}" for finding in worst]
-    return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence", "--html FILE: a page"))])
+    return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence",))])

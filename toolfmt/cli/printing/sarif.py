@@ -1,6 +1,6 @@
 """Findings as SARIF 2.1.0, the form in which code hosts and editors take the results of checks.
 
-`sarif` makes the JSON of one run from what became of each place; the command line prints it. Field names and what is
+`SarifLog` makes the JSON of one run from the outcome of each model; the command line prints it. Field names and what is
 required are those of the OASIS standard and its JSON schema (sarif-schema-2.1.0.json, errata 01). The same findings
 give the same JSON. A line is told only where the template is a file of its own: inside a JSON or GGUF file the
 template's line is not the file's.
@@ -9,7 +9,7 @@ template's line is not the file's.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any
@@ -23,31 +23,35 @@ from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(looked: Iterable[InspectionOutcome]) -> dict[str, Any]:
-    """The log: every check as a rule, every finding and note as a result, every place that was not inspected as a
-    notification, and the verdict on each place as a property.
+class SarifLog:
+    """The log of one run: every check as a rule, every finding and note as a result, every model that was not inspected
+    as a notification, and the verdict on each model as a property."""
 
-    What became of the places is taken one by one, and nothing else of it is kept.
-    """
-    results: list[dict[str, Any]] = []
-    unread: list[dict[str, Any]] = []
-    verdicts: list[dict[str, str]] = []
-    for one in looked:
-        results += _results(one)
-        if one.report is None:
-            unread.append(_notification(one))
+    def __init__(self) -> None:
+        self._results: list[dict[str, Any]] = []
+        self._unread: list[dict[str, Any]] = []
+        self._verdicts: list[dict[str, str]] = []
+
+    def add(self, outcome: InspectionOutcome) -> None:
+        """Add one more model. Nothing else of the outcome is kept."""
+        self._results += _results(outcome)
+        if outcome.report is None:
+            self._unread.append(_notification(outcome))
         else:
-            verdicts.append(_verdict(one.place, one.report))
-    run: dict[str, Any] = {
-        "tool": {"driver": {"name": "toolfmt", "version": __version__, "rules": [_rule(check) for check in CHECKS]}},
-        "invocations": [
-            {"executionSuccessful": not unread} | ({"toolExecutionNotifications": unread} if unread else {})
-        ],
-        "results": results,
-        "columnKind": "unicodeCodePoints",
-        "properties": {"verdicts": verdicts},
-    }
-    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+            self._verdicts.append(_verdict(outcome.place, outcome.report))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The log as JSON data."""
+        rules = [_rule(check) for check in CHECKS]
+        notifications = {"toolExecutionNotifications": self._unread} if self._unread else {}
+        run: dict[str, Any] = {
+            "tool": {"driver": {"name": "toolfmt", "version": __version__, "rules": rules}},
+            "invocations": [{"executionSuccessful": not self._unread} | notifications],
+            "results": self._results,
+            "columnKind": "unicodeCodePoints",
+            "properties": {"verdicts": self._verdicts},
+        }
+        return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _verdict(place: str, report: Report) -> dict[str, str]:
@@ -84,26 +88,30 @@ def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:
             "ruleId": finding.code,
             "ruleIndex": places[finding.code],
             "level": finding.severity,
-            "message": {"text": _message(finding, report)},
+            "message": {"text": f"{message_text(finding, report)} {finding.fix}"},
             "locations": _locations(one.place, finding, report),
             **({} if finding.new is None else {"baselineState": "new" if finding.new else "unchanged"}),
         }
 
 
-def _message(finding: Finding, report: Report) -> str:
-    """What was found and what to do; the line of a template inside another file is told in words."""
+def message_text(finding: Finding, report: Report) -> str:
+    """The message. If the template is inside another file, it names the line of the template."""
     inside = finding.line is not None and not _is_a_file(report)
-    where = f" (line {finding.line} of the template)" if inside else ""
-    return f"{finding.message}{where} {finding.fix}"
+    return f"{finding.message} (line {finding.line} of the template)" if inside else finding.message
 
 
 def _locations(place: str, finding: Finding, report: Report) -> list[dict[str, Any]]:
-    uri = relative(place)
-    if report.template is None:  # GitHub refuses a whole log for one result without a location
-        return [_location(uri, None)]
+    return [_location(*file_and_line(place, finding, report))]  # GitHub rejects a log with a result without a location
+
+
+def file_and_line(place: str, finding: Finding, report: Report) -> tuple[str, int | None]:
+    """The path of the template, relative to the working directory, and the line in this file if it has one."""
+    path = relative(place)
+    if report.template is None:
+        return path, None
     if Path(place).is_dir() or not os.path.exists(place):
-        uri = report.template.origin if uri == "." else f"{uri}/{report.template.origin}"
-    return [_location(uri, finding.line if _is_a_file(report) else None)]
+        path = report.template.origin if path == "." else f"{path}/{report.template.origin}"
+    return path, finding.line if _is_a_file(report) else None
 
 
 def _location(uri: str, line: int | None) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from model_cases import MODELS
 from report_pages import BAD, FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, Page
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.output_files import Pages
+from toolfmt.cli.output_targets import FORMATS
 from toolfmt.cli.printing.index_page import index_page
 from toolfmt.cli.printing.summary import Summary
+from toolfmt.cli.report_outputs import HtmlPages
 from toolfmt.inspect.report.report import Report, Verdict
 from toolfmt.model.batch import InspectionOutcome
 
@@ -55,9 +56,8 @@ def test_several_places_get_a_page_each_and_one_that_lists_them(tmp_path: Path) 
     file = tmp_path / "all of them.html"
     names = depth.some(CORPUS, 5)
     places = [*(str(MODELS / name) for name in names), str(tmp_path / "gone")]
-    plain = run(*places)
-    result = run(*places, "--html", str(file))
-    assert (result.stdout, result.exit_code) == (plain.stdout, plain.exit_code)
+    result = run(*places, "--output-format", f"html={file}")
+    assert (result.stdout, result.exit_code) == ("", run(*places).exit_code)
     folder = tmp_path / "all of them.html.d"
     assert sorted(path.name for path in folder.iterdir()) == [f"{name}.html" for name in names]
     assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, folder.name]
@@ -98,7 +98,7 @@ def test_nothing_that_a_model_says_acts_on_the_index() -> None:
 
 
 def test_pages_have_names_that_no_file_system_mistakes(tmp_path: Path) -> None:
-    pages = Pages(str(tmp_path / "x.html"))
+    pages = HtmlPages(str(tmp_path / "x.html"))
     names = ["Model", "model", "MODEL", "a/../..", "c/model.", "é<b>", "z" * 300]
     for name in names:
         pages.add(InspectionOutcome(name, replace(GOOD, path=name)))
@@ -110,12 +110,15 @@ def test_pages_have_names_that_no_file_system_mistakes(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_and_a_file_that_is_no_page_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.html.d").write_text("mine")
-    result = run(str(MODELS / "json-frames"), str(MODELS / "xml-functions"), "--html", str(tmp_path / "x.html"))
+    result = run(
+        str(MODELS / "json-frames"), str(MODELS / "xml-functions"), "--output-format", f"html={tmp_path / 'x.html'}"
+    )
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert result.stderr.startswith(f"toolfmt: {tmp_path / 'x.html.d'}: cannot be made (")
     (tmp_path / "y.html.d").mkdir()
     (tmp_path / "y.html.d" / "json-frames.html").write_text("mine")
-    assert run(str(MODELS / "json-frames"), str(MODELS / "broken"), "--html", str(tmp_path / "y.html")).exit_code == 2
+    pages = f"html={tmp_path / 'y.html'}"
+    assert run(str(MODELS / "json-frames"), str(MODELS / "broken"), "--output-format", pages).exit_code == 2
     assert (tmp_path / "y.html.d" / "json-frames.html").read_text() == "mine"
 
 
@@ -213,19 +216,96 @@ def test_a_place_of_this_machine_is_called_by_its_last_part(tmp_path: Path, monk
     assert re.findall(r"^\| (\w+) \| \*", text, re.MULTILINE) == ["model", "up", "model"]
 
 
-def test_the_summary_is_added_to_a_file_or_printed(tmp_path: Path) -> None:
+def test_the_summary_is_appended_to_a_file_or_printed(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_text("before\n")
     one, two = str(MODELS / "json-frames"), str(MODELS / "in-conflict")
     for places, status in (([one], 0), ([one, two], 1)):
-        plain, printed = run(*places), run(*places, "--summary", "-")
-        written = run(*places, "--summary", str(file), "--output-format", "sarif")
-        assert (plain.exit_code, printed.exit_code, written.exit_code) == (status,) * 3
+        printed = run(*places, "--output-format", "markdown")
+        written = run(*places, "--output-format", f"markdown={file}", "--output-format", "sarif")
+        assert (printed.exit_code, written.exit_code) == (status, status)
         assert printed.stdout.startswith("### toolfmt: ")
         assert file.read_text("utf-8") == "before\n" + printed.stdout
         file.write_text("before\n")
         assert '"version": "2.1.0"' in written.stdout
-    result = run(one, "--summary", str(tmp_path / "no" / "x"))
-    assert (result.exit_code, result.stdout, "cannot be written" in result.stderr) == (2, "", True)
-    for wrong in (["--json"], ["--html", "-"]):
-        assert (run(one, "--summary", "-", *wrong).exit_code, run(one, two, "--html", "-").exit_code) == (2, 2)
+
+
+# --- several outputs of one inspection
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_file_gets_what_standard_output_gets(several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    places = [str(MODELS / name) for name in ("json-frames", "in-conflict")[: 2 if several else 1]]
+    formats = [format for format in FORMATS if format != "html"]
+    files = {format: tmp_path / format for format in formats}
+    outputs = [word for format, file in files.items() for word in ("--output-format", f"{format}={file}")]
+    for _ in range(2):  # an earlier output is replaced, except Markdown
+        files["markdown"].unlink(missing_ok=True)
+        result = run(*places, *outputs)
+        assert (result.exit_code, result.output) == (int(several), "")
+    for format, file in files.items():
+        assert file.read_text("utf-8") == run(*places, "--output-format", format).stdout
+    assert sorted(tmp_path.iterdir()) == sorted(files.values())
+
+
+def test_a_written_file_is_a_baseline(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    again = ("--baseline", str(file), "--output-format", f"json={file}")
+    assert run(str(MODELS / "in-conflict"), "--output-format", f"json={file}").exit_code == 1
+    assert run(str(MODELS / "in-conflict"), *again).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        (["json", "text"], "json and text cannot both go to standard output; write one to a file: text=FILE"),
+        (["json", "json"], "json and json cannot both go to standard output; write one to a file: json=FILE"),
+        (["text", "json=-"], "text and json cannot both go to standard output; write one to a file: json=FILE"),
+        (["json=x/../y", "sarif=./y"], "json and sarif cannot both go to ./y; write one to a file: sarif=FILE"),
+        (["html"], "html needs a file; give html=FILE"),
+        (["html=-"], "html needs a file; give html=FILE"),
+        (["json="], "json= has no file name; give json=FILE or json"),
+        (["xml=a"], "'xml' is not one of text, json, sarif, html, markdown, github, junit"),
+        (["JSON"], "'JSON' is not one of text, json, sarif, html, markdown, github, junit"),
+    ],
+)
+def test_outputs_that_are_wrong_are_one_line(
+    values: list[str], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("gone", *(word for value in values for word in ("--output-format", value)))
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert f"{line}; see toolfmt inspect --help" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_an_alias(tmp_path: Path) -> None:
+    place = str(MODELS / "json-frames")
+    assert run(place, "--json").stdout == run(place, "--output-format", "json").stdout
+    result = run(place, "--json", "--output-format", "github")
+    assert (result.exit_code, "json and github cannot both go to standard output" in result.stderr) == (2, True)
+    result = run(place, "--full", "--output-format", "sarif")
+    assert (result.exit_code, "--full is for text; sarif shows everything" in result.stderr) == (2, True)
+    full = run(place, "--full", "--output-format", f"sarif={tmp_path / 'a'}", "--output-format", "text")
+    assert full.stdout == run(place, "--full").stdout != run(place).stdout
+
+
+def test_what_no_output_has_written_is_not_replaced(tmp_path: Path) -> None:
+    place = str(MODELS / "json-frames")
+    written = {}
+    for format in FORMATS:
+        file = tmp_path / format
+        assert run(place, "--output-format", f"{format}={file}").exit_code == 0
+        written[format] = file.read_bytes()
+    mine = tmp_path / "mine"
+    theirs = (b'{"version": "2.1.0", "runs": []}', b'{"model_type": "qwen3"}', b"<?xml version='1.0'?><a/>", b"\xff")
+    for format in set(FORMATS) - {"markdown"}:
+        for content in (*theirs, *(text for other, text in written.items() if other != format)):
+            mine.write_bytes(content)
+            result = run(place, "--output-format", f"{format}={mine}")
+            assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1), (format, content)
+            assert mine.read_bytes() == content
+        mine.write_bytes(b"")
+        assert run(place, "--output-format", f"{format}={mine}").exit_code == 0
+        assert mine.read_bytes() == written[format]

@@ -1,0 +1,147 @@
+"""Findings as JUnit XML, which GitLab, Jenkins and others show as test results.
+
+A model is a test suite. Its test cases are the verdict and every check that is selected. A check fails if its findings
+count for the exit status. Other errors and warnings are shown as a skipped test, and notes as its output. Only what
+all of these tools read is used: one `failure` per test case, and no two test cases with the same class and name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.models import names_of
+from toolfmt.cli.printing.sarif import file_and_line, message_text
+from toolfmt.cli.printing.severities import worst_first
+from toolfmt.inspect.checks import CHECKS, code, name
+from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_COUNTED = ("tests", "failures", "errors", "skipped")
+
+
+class JUnitReport:
+    """The test results of one run. `fails` and `fails_verdict` are what counts for the exit status."""
+
+    def __init__(
+        self,
+        selected: Collection[str],
+        fails: Callable[[Finding], bool],
+        fails_verdict: Callable[[InspectionOutcome], bool],
+    ) -> None:
+        self._checks = [(code(check), name(check)) for check in CHECKS if code(check) in selected]
+        self._fails = fails
+        self._fails_verdict = fails_verdict
+        self._places: list[str] = []
+        self._suites: list[Element] = []
+
+    def add(self, outcome: InspectionOutcome) -> None:
+        """Add the suite of one more model."""
+        suite = Element("testsuite")
+        if outcome.report is None:
+            _result(_case(suite, "inspection"), "error", NOT_INSPECTED, outcome.short_reason, outcome.reason)
+        else:
+            self._add_verdict(suite, outcome, outcome.report)
+            self._add_checks(suite, outcome.place, outcome.report)
+        self._places.append(outcome.place)
+        self._suites.append(suite)
+
+    def text(self) -> str:
+        """The document."""
+        root = Element("testsuites", name="toolfmt")
+        for called, suite in zip(_unique(names_of(self._places)), self._suites, strict=True):
+            suite.set("name", called)
+            for case in suite:
+                case.set("classname", _class(called))
+            _count(suite)
+            root.append(suite)
+        for counted in _COUNTED:
+            root.set(counted, str(sum(int(suite.get(counted, "0")) for suite in self._suites)))
+        indent(root)
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+    def _add_verdict(self, suite: Element, outcome: InspectionOutcome, report: Report) -> None:
+        case, verdict = _case(suite, "verdict"), report.verdict
+        told = f"{verdict.tools}: {verdict.sentence}"
+        if self._fails_verdict(outcome):
+            _result(case, "failure", verdict.tools, told, told)
+        else:
+            SubElement(case, "system-out").text = _xml(told)
+
+    def _add_checks(self, suite: Element, place: str, report: Report) -> None:
+        for id, called in self._checks:
+            case = _case(suite, f"{id} {called}")
+            found = [one for one in worst_first((*report.findings, *report.notes)) if one.code == id]
+            failing = [one for one in found if self._fails(one)]
+            if found:
+                self._add_findings(case, failing or found, bool(failing), place, report)
+
+    def _add_findings(self, case: Element, found: Sequence[Finding], failing: bool, place: str, report: Report) -> None:
+        first = found[0]
+        file, line = file_and_line(place, first, report)
+        case.set("file", _xml(file))
+        if line is not None:
+            case.set("line", str(line))
+        more = f" (and {len(found) - 1} more)" if found[1:] else ""
+        message = f"{first.severity}: {message_text(first, report)}{more}"
+        body = _body(found, place, report)
+        if failing or first.severity != "note":
+            _result(case, "failure" if failing else "skipped", first.severity, message, body)
+        else:
+            SubElement(case, "system-out").text = _xml_lines(body)
+
+
+def _case(suite: Element, called: str) -> Element:
+    return SubElement(suite, "testcase", name=called)
+
+
+def _result(case: Element, tag: str, kind: str, message: str, body: str) -> None:
+    result = SubElement(case, tag, type=kind, message=_xml(message))
+    result.text = _xml_lines(body)
+
+
+def _body(findings: Sequence[Finding], place: str, report: Report) -> str:
+    """The findings with their places and fixes. Line ends within them are escapes."""
+    parts = []
+    for one in findings:
+        file, line = file_and_line(place, one, report)
+        where = file if line is None else f"{file}:{line}"
+        new = "new " if one.new else ""
+        parts.append(f"{visible(where)}\n{new}{one.severity}: {visible(message_text(one, report))}\n{visible(one.fix)}")
+    return "\n\n".join(parts)
+
+
+def _count(suite: Element) -> None:
+    tags = [result.tag for case in suite for result in case]
+    numbers = (len(suite), tags.count("failure"), tags.count("error"), tags.count("skipped"))
+    for counted, number in zip(_COUNTED, numbers, strict=True):
+        suite.set(counted, str(number))
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names, each once: a test is known by its class and name."""
+    found: dict[str, str] = {}
+    for called in map(_xml, names):
+        number, unique = 1, called
+        while _class(unique) in found:
+            number += 1
+            unique = f"{called} ({number})"
+        found[_class(unique)] = unique
+    return list(found.values())
+
+
+def _class(name: str) -> str:
+    """The class of a model's tests. Jenkins splits a class name at its dots: the package is `toolfmt`."""
+    return f"toolfmt.{name.replace('.', '_')}"
+
+
+def _xml_lines(text: str) -> str:
+    return "\n".join(map(_xml, text.split("\n")))
+
+
+def _xml(text: str) -> str:
+    """The text with escapes for control characters; what XML cannot have is U+FFFD."""
+    return _NOT_XML.sub("\ufffd", visible(text))
