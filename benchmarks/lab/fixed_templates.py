@@ -94,7 +94,7 @@ def main() -> None:
         if given.transformers:
             healed = {one.name for one in outcomes if one.healed}
             pairs = [(path, copy / path.name) for path, copy, _ in asked if path.stem in healed]
-            print_prompts(pairs, given.transformers, {one.name for one in outcomes if "TF015" in one.healed})
+            print_prompts(pairs, given.transformers, {one.name for one in outcomes if "TF014" in one.healed})
     if given.json:
         lines = [json.dumps(asdict(one), ensure_ascii=False) for one in outcomes]
         given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -170,7 +170,7 @@ def worse(one: Outcome) -> bool:
 def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int, as_text: Collection[str]) -> None:
     """How many prompts of transformers are the same for the original and its copy.
 
-    The templates `as_text` took arguments as a string only (TF015), and are given them so.
+    The templates `as_text` took arguments as a string only (TF014), and are given them so.
     """
     chosen = pairs[:: max(1, len(pairs) // number)][:number]
     same = Counter[bool]()

@@ -39,9 +39,9 @@ def test_a_finding_that_is_bad_enough_fails(place: str, statuses: str) -> None:
 
 
 def test_notes_are_told_in_whole_where_they_fail_or_are_selected() -> None:
-    assert "What TF028 says." not in run("noted").stdout
-    for given in (("--fail-on", "note"), ("--select", "TF028"), ("--select", "note")):
-        assert "What TF028 says." in run("noted", *given).stdout
+    assert "What TF038 says." not in run("noted").stdout
+    for given in (("--fail-on", "note"), ("--select", "TF038"), ("--select", "note")):
+        assert "What TF038 says." in run("noted", *given).stdout
 
 
 def test_where_tools_are_required_a_verdict_without_them_fails() -> None:
@@ -63,10 +63,10 @@ def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
     status, shown = told("bad", "--baseline", other)
     assert (status, {one["code"]: one["new"] for one in (*shown["findings"], *shown["notes"])}) == (
         1,
-        {"TF004": False, "TF012": True, "TF028": True},
+        {"TF004": False, "TF013": True, "TF038": True},
     )
     text = " ".join(run("bad", "--baseline", other).stdout.split())
-    assert "error TF012 new: What TF012 says." in text
+    assert "error TF013 new: What TF013 says." in text
     assert "warning TF004 What TF004 says." in text
     assert run("bad", "--baseline", other, "--require", "tools", "--fail-on", "never").exit_code == 1
 
@@ -104,7 +104,7 @@ def test_the_log_of_code_hosts_says_what_is_new(tmp_path: Path) -> None:
     file = saved(tmp_path, REPORTS["fair"].to_dict() | {"path": "bad"})
     log = json.loads(run("bad", "--baseline", file, "--output-format", "sarif").stdout)
     states = {one["ruleId"]: one["baselineState"] for one in log["runs"][0]["results"]}
-    assert states == {"TF004": "unchanged", "TF012": "new", "TF028": "new"}
+    assert states == {"TF004": "unchanged", "TF013": "new", "TF038": "new"}
     plain = json.loads(run("bad", "--output-format", "sarif").stdout)
     assert [one for one in plain["runs"][0]["results"] if "baselineState" in one] == []
 

@@ -382,7 +382,7 @@ def test_of_a_report_nothing_is_told_that_could_be_the_models() -> None:
         sample=(SampleSpan("user", word, SECRET),),
     )
     evidence = Evidence("declared", SECRET, word, (word,), (SECRET,), word)
-    finding = Finding("TF012", "tools-dropped", word, 5, word)
+    finding = Finding("TF013", "calls-dropped", word, 5, word)
     whole = Report(
         path=word,
         verdict=Verdict("broken", word),

@@ -92,7 +92,7 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         ("warning", "TF019"),
         ("warning", "TF014"),
         ("warning", "TF017"),
-        ("warning", "TF062"),
+        ("warning", "TF061"),
         ("notes", "3"),
     } <= told
     for said in (
@@ -576,9 +576,9 @@ def test_formats_lists_all_and_shows_one() -> None:
 
 
 def test_explain_prints_a_page_by_code_and_by_name() -> None:
-    page = output("explain", "TF012")
-    assert page.startswith("# TF012 tools-dropped\n")
-    assert page == output("explain", "tools-dropped")
+    page = output("explain", "TF013")
+    assert page.startswith("# TF013 calls-dropped\n")
+    assert page == output("explain", "calls-dropped")
 
 
 @pytest.mark.parametrize("columns", [60, 100])

@@ -62,14 +62,14 @@ def test_formats_by_name_and_alias_else_files(words: list[str]) -> None:
 
 
 def test_findings_by_code_and_name() -> None:
-    assert items("explain", "TF012") == [("plain", "TF012")]
-    assert items("explain", "tf012") == [("plain", "TF012")]
-    assert items("explain", "tools-dr") == [("plain", "tools-dropped")]
+    assert items("explain", "TF013") == [("plain", "TF013")]
+    assert items("explain", "tf013") == [("plain", "TF013")]
+    assert items("explain", "calls-dr") == [("plain", "calls-dropped")]
     assert items("explain", "nothing-so") == []
 
 
 def test_the_last_of_several_findings() -> None:
-    assert items("inspect", "--select", "TF001,tools-dr") == [("plain", "TF001,tools-dropped")]
+    assert items("inspect", "--select", "TF001,calls-dr") == [("plain", "TF001,calls-dropped")]
     assert items("inspect", "--ignore", "TF01")[:2] == [("plain", "TF010"), ("plain", "TF011")]
 
 
@@ -111,10 +111,10 @@ def test_bash_completes_with_its_script() -> None:
     bash = shutil.which("bash")
     if program is None or bash is None:
         pytest.skip("bash, or the program toolfmt beside this Python, is missing")
-    asked = 'COMP_WORDS=(toolfmt explain tools-dr); COMP_CWORD=2; _toolfmt_completion toolfmt; echo "${COMPREPLY[@]}"'
+    asked = 'COMP_WORDS=(toolfmt explain calls-dr); COMP_CWORD=2; _toolfmt_completion toolfmt; echo "${COMPREPLY[@]}"'
     script = f'PATH="{os.path.dirname(program)}:$PATH"; eval "$(_TOOLFMT_COMPLETE=bash_source toolfmt)"; {asked}'
     done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=False, timeout=300)
-    assert (done.stdout, done.stderr) == ("tools-dropped\n", "")
+    assert (done.stdout, done.stderr) == ("calls-dropped\n", "")
 
 
 # --- toolfmt --help

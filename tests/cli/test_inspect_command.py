@@ -22,7 +22,7 @@ from model_cases import MODELS, made
 from toolfmt.cli.commands import main
 from toolfmt.cli.selection import Selection
 from toolfmt.errors import BadTools
-from toolfmt.inspect.checks import CHECKS, UnknownCode, code, codes_of
+from toolfmt.inspect.checks import ALL_OUTCOMES, UnknownCode, keys_of, moved
 from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.report.report import (
     Report,
@@ -50,7 +50,7 @@ def test_several_places_are_a_line_each_and_a_summary() -> None:
     same = ["json", "(verified)", "yes", "yes", "yes"]
     assert rows == [
         ["model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings"],
-        ["bad", "qwen3", "broken", *same, "1/1/1", "TF012", "TF004"],
+        ["bad", "qwen3", "broken", *same, "1/1/1", "TF013", "TF004"],
         ["fair", "qwen3", "adapted", *same, "0/2/0", "TF004", "TF014"],
         ["noted", "qwen3", "native", *same, "0/0/1", "-"],
         ["clean", "qwen3", "native", *same, "0/0/0", "-"],
@@ -246,20 +246,20 @@ def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
 @pytest.mark.parametrize(
     ("options", "findings", "notes"),
     [
-        ((), ["TF004", "TF012"], ["TF028"]),
-        (("--select", "error"), ["TF012"], []),
-        (("--select", "note,TF004"), ["TF004"], ["TF028"]),
-        (("--ignore", "Warning"), ["TF012"], ["TF028"]),
-        (("--select", "error,warning", "--ignore", "TF004"), ["TF012"], []),
-        (("--select", "TF0", "--ignore", "error,warning"), [], ["TF028"]),
-        (("--select", "TF012"), ["TF012"], []),
-        (("--select", "tools-dropped"), ["TF012"], []),
-        (("--select", "tf01"), ["TF012"], []),
-        (("--select", "TF01,TF02"), ["TF012"], ["TF028"]),
-        (("--select", "TF004", "--select", "TF028"), ["TF004"], ["TF028"]),
+        ((), ["TF004", "TF013"], ["TF038"]),
+        (("--select", "error"), ["TF013"], []),
+        (("--select", "note,TF004"), ["TF004"], ["TF038"]),
+        (("--ignore", "Warning"), ["TF013"], ["TF038"]),
+        (("--select", "error,warning", "--ignore", "TF004"), ["TF013"], []),
+        (("--select", "TF0", "--ignore", "error,warning"), [], ["TF038"]),
+        (("--select", "TF013"), ["TF013"], []),
+        (("--select", "calls-dropped"), ["TF013"], []),
+        (("--select", "tf01"), ["TF013"], []),
+        (("--select", "TF01,TF03"), ["TF013"], ["TF038"]),
+        (("--select", "TF004", "--select", "TF038"), ["TF004"], ["TF038"]),
         (("--ignore", "TF0"), [], []),
-        (("--ignore", "TF00, tools-dropped"), [], ["TF028"]),
-        (("--select", "TF012,TF004", "--ignore", "TF004"), ["TF012"], []),
+        (("--ignore", "TF00, calls-dropped"), [], ["TF038"]),
+        (("--select", "TF013,TF004", "--ignore", "TF004"), ["TF013"], []),
     ],
 )
 def test_findings_are_selected_and_the_status_is_1_exactly_when_an_error_is_left(
@@ -268,18 +268,18 @@ def test_findings_are_selected_and_the_status_is_1_exactly_when_an_error_is_left
     status, shown = told("bad", *options)
     assert (codes(shown["findings"]), codes(shown["notes"])) == (findings, notes)
     assert shown["verdict"] == REPORTS["bad"].verdict.to_dict()
-    assert status == int("TF012" in findings)
+    assert status == int("TF013" in findings)
     text = run("bad", *options)
     assert text.exit_code == status
     below = text.stdout.partition("\n\n")[2].partition("\n\n")[2]  # behind the verdict, which is made of all findings
-    assert {one for one in ("TF004", "TF012", "TF028") if one in below} == {*findings, *notes}
+    assert {one for one in ("TF004", "TF013", "TF038") if one in below} == {*findings, *notes}
     assert run("bad", "bad", *options).exit_code == status
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 @pytest.mark.parametrize(
-    ("given", "nearest"), [("TF013,tools-droped", "TF012"), ("TF1", ""), ("x", ""), ("F012", "TF012")]
+    ("given", "nearest"), [("TF013,calls-droped", "TF013"), ("TF1", ""), ("x", ""), ("F013", "TF013")]
 )
 def test_an_unknown_code_is_one_line_with_the_nearest(option: str, given: str, nearest: str) -> None:
     result = run(str(MODELS / "json-frames"), option, given)
@@ -288,14 +288,32 @@ def test_an_unknown_code_is_one_line_with_the_nearest(option: str, given: str, n
     assert (f"did you mean {nearest}" in result.stderr) or not nearest
 
 
-def test_codes_stand_for_themselves_names_and_beginnings() -> None:
-    everything = frozenset(map(code, CHECKS))
-    assert codes_of("TF012") == codes_of("tools-dropped") == frozenset({"TF012"})
-    assert codes_of("tf") == everything == {code for code, _ in Selection.of().told}
-    assert codes_of("TF00") == frozenset(one for one in everything if one.startswith("TF00"))
+def test_codes_names_outcomes_and_starts_of_codes_select_findings() -> None:
+    everything = frozenset(ALL_OUTCOMES)
+    assert keys_of("TF013") == keys_of("calls-dropped") == {("TF013", "calls-dropped")}
+    forms = {("TF014", outcome) for outcome in ("double-encoded", "object-rejected", "string-rejected")}
+    assert keys_of("TF014") == keys_of("Arguments-Form") == forms
+    assert keys_of("tf") == everything == {key for key, _ in Selection.of().told}
+    assert keys_of("TF00") == frozenset(key for key in everything if key[0].startswith("TF00"))
+    assert ("TF004", "random-output") in keys_of("TF08")  # it was TF088
     for unknown in ("", "TF9", "-", "TF0123"):
         with pytest.raises(UnknownCode):
-            codes_of(unknown)
+            keys_of(unknown)
+
+
+def test_the_code_and_the_name_that_an_outcome_replaces_select_it_alone() -> None:
+    replaced = {key: outcome.replaces.split() for key, outcome in ALL_OUTCOMES.items() if outcome.replaces}
+    codes = {code for code, _ in ALL_OUTCOMES}
+    assert len({old for both in replaced.values() for old in both}) == 2 * len(replaced)
+    for key, (old_code, old_name) in replaced.items():
+        whole = old_code in codes  # the code that is still there selects every outcome
+        assert keys_of(old_code) == (frozenset(one for one in ALL_OUTCOMES if one[0] == old_code) if whole else {key})
+        assert key in keys_of(old_name)
+        assert keys_of(key[1]) == {key}
+    assert keys_of("TF015") == keys_of("object-arguments-refused") == {("TF014", "object-rejected")}
+    assert moved("TF015") == "TF015 is now TF014 arguments-form, outcome object-rejected."
+    assert moved("object-rejected") == "object-rejected is an outcome of TF014 arguments-form."
+    assert moved("TF014") == moved("arguments-form") == ""
 
 
 # --- options handed on
@@ -374,7 +392,7 @@ def test_what_was_left_out_is_counted_on_top() -> None:
         (("clean",), clean),
         (("clean", "--ignore", "TF0"), clean),
         (("bad",), "1 error, 1 warning, 1 note"),
-        (("bad", "--select", "TF012"), "1 error, 2 left out by --select or --ignore"),
+        (("bad", "--select", "TF013"), "1 error, 2 left out by --select or --ignore"),
     ):
         assert f"\n{' ' * 15}{said}\n" in run(*given).stdout
 

@@ -109,14 +109,12 @@ def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_w
 def test_findings_come_worst_first_with_fix_and_page() -> None:
     page = report_page(FULL)
     told = page.partition('id="findings"')[2]
-    assert told.index("TF012") < told.index("TF014") < told.index("TF004")
-    assert "The template drops the tools without a word." in page
-    assert "<code>render</code> does so (strategy <code>prompt</code>)" in page
-    assert "<strong>What to do:</strong> describe the tools" in page
+    assert told.index("TF013") < told.index("TF014") < told.index("TF004")
+    assert "The template describes tools, but a call in the history does not reach the prompt." in page
 
 
 def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> None:
-    notes = (Finding("TF028", "a-note", "A note.", None, "Nothing to do.", "note"),)
+    notes = (Finding("TF038", "a-note", "A note.", None, "Nothing to do.", "note"),)
     for report in (replace(GOOD, findings=(), notes=notes), replace(GOOD, findings=notes, notes=())):
         assert '<p class="counts">1 note</p>' in report_page(report)
 
@@ -164,7 +162,7 @@ def test_what_a_template_says_is_text_and_nothing_else() -> None:
 
 
 def test_code_in_a_finding_is_marked_up_and_what_stands_in_it_is_escaped() -> None:
-    told = Finding("TF018", "content-null-printed", "It prints `<b>`\x1b.", 3, "Write `message.content or ''`.")
+    told = Finding("TF038", "content-null-printed", "It prints `<b>`\x1b.", 3, "Write `message.content or ''`.")
     shown = report_page(replace(GOOD, findings=(told,)))
     assert "<p>It prints <code>&lt;b&gt;</code>\\x1b.</p>" in shown
     assert "Write <code>message.content or &#39;&#39;</code>." in shown

@@ -68,8 +68,8 @@ FULL: Report = replace(
     report(
         "some/model",
         finding("TF014", line=6),
-        finding("TF012", "error", 7),
-        finding("TF028", "note"),
+        finding("TF013", "error", 7),
+        finding("TF038", "note"),
     ),
     sections=SECTIONS,
     profile=TemplateProfile(stop=("<end>", "</s>"), prefill="<think>\n"),
@@ -143,8 +143,8 @@ TIME = "the prompt holds the time and is another one a second later"
 @pytest.mark.parametrize(
     ("share", "told"),
     [
-        (1.0, f"{TIME} (TF004); at one time each prompt begins with the one before it"),
-        (0.5, f"50 % of the prompt stays from turn to turn, the rest is computed again; {TIME} (TF004)"),
+        (1.0, f"{TIME}; at one time each prompt begins with the one before it"),
+        (0.5, f"50 % of the prompt stays from turn to turn, the rest is computed again; {TIME}"),
     ],
 )
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
@@ -155,7 +155,7 @@ def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) ->
 def test_findings_stand_by_severity_which_is_a_word() -> None:
     lines = [line.split() for line in shown(FULL)]
     assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [
-        ["error", "TF012"],
+        ["error", "TF013"],
         ["warning", "TF014"],
     ]
     assert ["→", "Do", "this."] in lines
@@ -186,16 +186,16 @@ def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance_on_a_terminal(
 
 
 def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
-    new, known = replace(finding("TF014", line=6), new=True), replace(finding("TF016"), new=False)
-    notes = (replace(finding("TF028", "note"), new=True), replace(finding("TF033", "note"), new=False))
+    new, known = replace(finding("TF014", line=6), new=True), replace(finding("TF019"), new=False)
+    notes = (replace(finding("TF038", "note"), new=True), replace(finding("TF033", "note"), new=False))
     made = replace(FULL, findings=(new, known), notes=notes)
     text = " ".join(" ".join(shown(made)).split())
     assert "2 warnings, 2 notes, 2 of them new" in text
     assert "warning TF014 new: What TF014 says. (line 6)" in text
-    assert "warning TF016 What TF016 says." in text
-    assert "TF028 TF033, 1 of them new: worth knowing" in text
+    assert "warning TF019 What TF019 says." in text
+    assert "TF038 TF033, 1 of them new: worth knowing" in text
     table = models_text([InspectionOutcome("a", made), InspectionOutcome("b", FULL)], None, False)
-    assert "TF014* TF016 TF028*\n" in table
+    assert "TF014* TF019 TF038*\n" in table
     assert "1 with something new. E/W/N: errors, warnings, notes. *: new." in table
 
 
@@ -203,7 +203,7 @@ def test_in_full_nothing_more_is_named_where_nothing_was_found() -> None:
     clean = replace(FULL, findings=(), notes=())
     assert [line for line in shown(clean, full=True) if line.startswith("  more")] == []
     assert [line.split()[0] for line in shown(clean) if line.startswith("  more")] == ["more"]
-    assert "  more         toolfmt explain TF012" in shown(FULL, full=True)
+    assert "  more         toolfmt explain TF013" in shown(FULL, full=True)
 
 
 @pytest.mark.parametrize("width", [50, 100])
@@ -224,7 +224,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
     assert lines[begin : begin + 7] == [
-        "  next  first        TF012: Do this.",
+        "  next  first        TF013: Do this.",
         "        vLLM         --parser x",
         "        TGI, Ollama  no parser",
         "        stop at      <end> or </s>",
@@ -232,7 +232,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
         "        decode       with skip_special_tokens=False: <call> is a special token",
         "",
     ]
-    assert said(FULL, "more") == "toolfmt explain TF012; --full: every answer with its evidence"
+    assert said(FULL, "more") == "toolfmt explain TF013; --full: every answer with its evidence"
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
@@ -252,7 +252,8 @@ def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
     for other in (
         replace(made, findings=errors[:1]),
         replace(made, verdict=Verdict("adapted", "They work.")),
-        *(replace(made, findings=(finding(code, "error"), *errors)) for code in ("TF001", "TF002", "TF007")),
+        replace(made, template=None),
+        replace(made, capabilities=dict.fromkeys(FULL.capabilities, REFUSED)),
     ):
         assert not any(line.startswith("  next  first") for line in shown(other))
         assert "First " not in report_page(other)
@@ -371,7 +372,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         capabilities=dict.fromkeys(FULL.capabilities, bad),
         sections=sections,
         profile=TemplateProfile(stop=(hostile,), prefill=hostile, reasoning=(hostile, hostile)),
-        findings=(replace(finding("TF012"), message=hostile, fix=hostile),),
+        findings=(replace(finding("TF013"), message=hostile, fix=hostile),),
     )
     texts = [report_text(made, 80, False, full=full) for full in (False, True)]
     texts += [

@@ -80,7 +80,7 @@ def test_the_index_tells_verdicts_worst_first_and_each_model_once() -> None:
     hrefs = [value for name, value in told.attributes if name == "href" and not value.startswith("#")]
     assert hrefs == ["d/bad.html", "d/words.html", "d/fair%20%231.html", "d/good.html"]
     assert re.findall(r'<span class="(\w+)"><span class="badge">(\w+)<', page) == [
-        *(("error", "TF012"), ("warning", "TF004"), ("warning", "TF004"), ("warning", "TF014"))
+        *(("error", "TF013"), ("warning", "TF004"), ("warning", "TF004"), ("warning", "TF014"))
     ]
     assert "no such directory; give one that is there</td>" in page
     ids = [value for name, value in told.attributes if name == "id"]
@@ -158,7 +158,7 @@ def test_the_summary_has_a_row_a_model_and_what_was_found() -> None:
         "\n"
         "**models/bad**\n"
         "\n"
-        "- error TF012: What TF012 says. (line 7)\n"
+        "- error TF013: What TF013 says. (line 7)\n"
         "- warning TF004: What TF004 says.\n"
         "\n"
         "**models/fair**\n"
@@ -169,29 +169,29 @@ def test_the_summary_has_a_row_a_model_and_what_was_found() -> None:
 
 
 def test_with_a_baseline_the_summary_tells_what_is_new() -> None:
-    notes = (replace(finding("TF028", "note"), new=True),)
-    findings = (replace(finding("TF012", "error"), new=False), replace(finding("TF004"), new=True))
+    notes = (replace(finding("TF038", "note"), new=True),)
+    findings = (replace(finding("TF013", "error"), new=False), replace(finding("TF004"), new=True))
     report = judged(replace(REPORTS["clean"], findings=findings, notes=notes), "broken")
     text = summary(InspectionOutcome("m", report))
     assert "| m | **broken**: So. | 1 | 1 (1 new) | 1 (1 new) |\n" in text
-    assert text.endswith("\n**m**: new\n\n- warning TF004: What TF004 says.\n- note TF028: What TF028 says.\n")
+    assert text.endswith("\n**m**: new\n\n- warning TF004: What TF004 says.\n- note TF038: What TF038 says.\n")
 
 
 def test_nothing_that_a_model_says_is_markdown() -> None:
     said = "a | <b>`x`</b> [l](https://e.example) www.e.example @someone #12 **b** _i_ $m$ ~~s~~ \x1b\u202e\n# h &lt;"
-    found = replace(finding("TF012", "error"), message=said)
+    found = replace(finding("TF013", "error"), message=said)
     text = summary(InspectionOutcome("m", judged(replace(REPORTS["clean"], findings=(found,)), "broken", said)))
     for line in (line for line in text.splitlines() if "someone" in line):
         rest = line.removeprefix("| m | **broken**: ").removesuffix(" | 1 | 0 | 0 |")
         assert set(re.sub(r"&#\d+;|<!-- -->", "", rest)) & set("|<>`[]@#*_$~&\x1b\u202e") == set()
         assert "https:" not in rest.replace("https&", "") and "www." not in rest
-        shown = html.unescape(rest.replace("<!-- -->", "")).removeprefix("- error TF012: ")
+        shown = html.unescape(rest.replace("<!-- -->", "")).removeprefix("- error TF013: ")
         assert shown == said.replace("\x1b\u202e\n", "\\x1b\\u202e\\n")
 
 
 def test_the_summary_of_thousands_fits_into_a_comment() -> None:
     worst = replace(
-        REPORTS["clean"], findings=tuple(replace(finding("TF012", "error"), message="@" * 999) for _ in "123")
+        REPORTS["clean"], findings=tuple(replace(finding("TF013", "error"), message="@" * 999) for _ in "123")
     )
     looked = InspectionOutcome("@" * 999, judged(worst, "broken", "#" * 999))
     text = summary(*[looked] * 3000, *[InspectionOutcome("m" * 99, None, "@" * 999)] * 50)
@@ -203,8 +203,8 @@ def test_the_summary_of_thousands_fits_into_a_comment() -> None:
     )
     text = summary(*LOOKED[:1] * 41)
     assert (text.count("| models/good |"), "\n1 more is not listed.\n" in text) == (40, True)
-    many = replace(REPORTS["clean"], findings=tuple(finding("TF012", "error") for _ in range(8)))
-    assert summary(InspectionOutcome("m", judged(many, "broken"))).endswith("TF012 says.\n- and 3 more\n")
+    many = replace(REPORTS["clean"], findings=tuple(finding("TF013", "error") for _ in range(8)))
+    assert summary(InspectionOutcome("m", judged(many, "broken"))).endswith("TF013 says.\n- and 3 more\n")
 
 
 def test_a_place_of_this_machine_is_called_by_its_last_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

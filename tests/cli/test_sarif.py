@@ -112,15 +112,15 @@ def test_findings_and_notes_are_results_with_their_level_rule_and_place(tmp_path
     place.mkdir()
     made = results(
         InspectionOutcome(
-            str(place), report("x", finding("TF012", "error", 7), finding("TF004"), finding("TF028", "note"))
+            str(place), report("x", finding("TF013", "error", 7), finding("TF004"), finding("TF038", "note"))
         )
     )
     assert [(one["ruleId"], one["level"], one["message"]["text"]) for one in made] == [
-        ("TF012", "error", "What TF012 says. Do this."),
+        ("TF013", "error", "What TF013 says. Do this."),
         ("TF004", "warning", "What TF004 says. Do this."),
-        ("TF028", "note", "What TF028 says. Do this."),
+        ("TF038", "note", "What TF038 says. Do this."),
     ]
-    assert [code(CHECKS[one["ruleIndex"]]) for one in made] == ["TF012", "TF004", "TF028"]
+    assert [code(CHECKS[one["ruleIndex"]]) for one in made] == ["TF013", "TF004", "TF038"]
     uri = "a%20model%3A%201/chat_template.jinja"
     assert [physical(one) for one in made] == [(uri, 7), (uri, None), (uri, None)]
 
@@ -128,7 +128,7 @@ def test_findings_and_notes_are_results_with_their_level_rule_and_place(tmp_path
 def test_paths_are_told_as_seen_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models" / "one").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    found = report("x", finding("TF012", "error", 7))
+    found = report("x", finding("TF013", "error", 7))
     for place, uri in (
         ("models/one", "models/one/chat_template.jinja"),
         (str(tmp_path / "models" / "one"), "models/one/chat_template.jinja"),
@@ -144,12 +144,12 @@ def test_paths_are_told_as_seen_from_the_working_directory(tmp_path: Path, monke
 
 
 def test_a_template_inside_another_file_has_no_region_but_its_line_in_words(tmp_path: Path) -> None:
-    found = report("x", finding("TF012", "error", 7))
+    found = report("x", finding("TF013", "error", 7))
     assert found.template is not None
     inside = replace(found, template=replace(found.template, origin="tokenizer_config.json"))
     one = results(InspectionOutcome(str(tmp_path), inside))[0]
     assert physical(one) == (f"{tmp_path.name}/tokenizer_config.json", None)
-    assert one["message"]["text"] == "What TF012 says. (line 7 of the template) Do this."
+    assert one["message"]["text"] == "What TF013 says. (line 7 of the template) Do this."
     # GitHub: "locationFromSarifResult: expected at least one location" (github/codeql-action, issue 2459).
     assert physical(results(InspectionOutcome(str(tmp_path), replace(found, template=None)))[0]) == (
         tmp_path.name,
@@ -160,7 +160,7 @@ def test_a_template_inside_another_file_has_no_region_but_its_line_in_words(tmp_
 def test_a_template_file_alone_is_its_own_artefact(tmp_path: Path) -> None:
     path = tmp_path / "one.jinja"
     path.write_text("x")
-    found = report("x", finding("TF012", "error", 7))
+    found = report("x", finding("TF013", "error", 7))
     assert found.template is not None
     alone = replace(found, template=replace(found.template, origin="one.jinja"))
     assert physical(results(InspectionOutcome(str(path), alone))[0]) == ("one.jinja", 7)

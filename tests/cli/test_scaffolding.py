@@ -576,7 +576,7 @@ def test_a_finding_gets_the_next_code_its_module_and_its_test(clone: Path) -> No
     )
     assert "tools-printed-twice is TF093" in result.stderr
     before, after = ((root / FINDINGS).read_text("utf-8") for root in (ROOT, clone))
-    last = '    "tf092_format_derived",\n'
+    last = '    "tf091_first_question_unmarked",\n'
     assert after == before.replace(last, f'{last}    "tf093_tools_printed_twice",\n')
     check = module(clone / CHECKS / "tf093_tools_printed_twice.py")
     facts = toolfmt.load(OWN, trusted=True)
@@ -599,12 +599,12 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("tools-dropped", "'tools-dropped' is a finding already; `toolfmt explain tools-dropped` is its page"),
+        ("calls-dropped", "'calls-dropped' is a finding already; `toolfmt explain calls-dropped` is its page"),
         ("Tools_Dropped", "'Tools_Dropped' is no name for a finding: small letters, digits and single hyphens, a "
-                          "letter first, 40 characters at most; perhaps tools-dropped"),
+                          "letter first, 40 characters at most; perhaps calls-dropped"),
         ("a--b", "'a--b' is no name for a finding"),
         ("-a", "'-a'"),
-        ("TF012", "'TF012' is no name for a finding"),
+        ("TF013", "'TF013' is no name for a finding"),
         ("../up", "'../up' is no name for a finding"),
         ("a\n", "'a\\n' is no name for a finding"),
         ("", "'' is no name for a finding"),

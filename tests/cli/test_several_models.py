@@ -366,7 +366,7 @@ def test_lines_are_not_written_into_a_file_called_like_standard_output(
         ("[" * 100_000 + "\n", 1),
         ('{"path": "a", "error": "x"}\n{"pith', 2),
         ('{"path": "a", "error": "x"}\n\n', 2),
-        (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "findings": [{"code": "TF012"}]}) + "\n", 1),
+        (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "findings": [{"code": "TF013"}]}) + "\n", 1),
         (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "notes": 3}) + "\n", 1),
         (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "schema": "toolfmt.report/0"}) + "\n", 1),
     ],

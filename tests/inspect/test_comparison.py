@@ -18,7 +18,7 @@ from model_cases import MODELS, made
 from toolfmt.cli.commands import main
 from toolfmt.cli.diff_command import DifferenceSelection
 from toolfmt.cli.printing.diff import comparison_text
-from toolfmt.inspect.checks import UnknownCode, about_files
+from toolfmt.inspect.checks import ALL_OUTCOMES, UnknownCode
 from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange, _is_setting, compare
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import (
@@ -205,7 +205,7 @@ def test_what_an_answer_needs_is_compared() -> None:
 
 
 def test_findings_come_and_go_by_code_and_number() -> None:
-    one, other, note = finding("TF012", "error", 7), finding("TF014"), finding("TF028", "note")
+    one, other, note = finding("TF013", "error", 7), finding("TF014"), finding("TF038", "note")
     comparison = compare(report("a", one, note), report("b", other))
     assert comparison.behaviour == Differences((), (one, note), (other,))
     moved = replace(one, line=9, message="What line 9 says.")
@@ -250,7 +250,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     assert json.loads(run("--json", str(original), str(package)).stdout)["differs"] is False
     (original / "generation_config.json").write_text('{"eos_token_id": [3]}')
     came = json.loads(run("--json", str(package), str(original)).stdout)["behaviour"]["findings"]["came"]
-    assert [one["code"] for one in came] == ["TF072"]
+    assert [one["code"] for one in came] == ["TF069"]
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_what_is_a_setting(change: ReportChange, same_text: bool | None, setting
 
 
 def test_findings_about_files_are_settings() -> None:
-    files, template = finding("TF062", "note"), finding("TF072")
+    files, template = finding("TF068", "note"), finding("TF046")
     comparison = compare(report("a", files), report("b", template))
     assert (comparison.settings, comparison.behaviour) == (
         Differences((), (files,), ()),
@@ -286,7 +286,9 @@ def test_findings_about_files_are_settings() -> None:
     )
     only_files = compare(report("a"), report("b", files))
     assert (only_files.differs, only_files.settings) == (False, Differences((), (), (files,)))
-    assert [about_files(one) for one in ("TF021", "TF060", "TF068", "TF012", "TF999")] == [True] * 3 + [False] * 2
+    about_files = {key for key, outcome in ALL_OUTCOMES.items() if outcome.about_files}
+    assert {("TF021", "templates-in-conflict"), ("TF069", "stop-token-unknown")} < about_files
+    assert not {("TF013", "calls-dropped"), ("TF069", "call-end-not-a-stop")} & about_files
 
 
 def test_a_runtime_that_only_one_report_lists() -> None:
@@ -314,14 +316,14 @@ def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
 def different() -> Comparison:
     """Two models of which everything differs: two answers, a setting, findings of both groups, a prompt."""
     no, yes = Answer("no", "not seen"), Answer("yes", "seen")
-    a, b = report("a", finding("TF012", "error"), finding("TF062", "note")), report("b", finding("TF014"))
+    a, b = report("a", finding("TF013", "error"), finding("TF068", "note")), report("b", finding("TF014"))
     a = replace(a, capabilities={**a.capabilities, "system": yes, "reasoning": yes}, prompts={"q": SamplePrompt("x")})
     capabilities = {**a.capabilities, "system": no, "reasoning": no}
     b = replace(b, capabilities=capabilities, prompts={"q": SamplePrompt("y")}, profile=TemplateProfile(stop=("z",)))
     return compare(a, b)
 
 
-ALL = {"capabilities.system", "capabilities.reasoning", "stop", "TF012", "TF062", "TF014", "prompts"}
+ALL = {"capabilities.system", "capabilities.reasoning", "stop", "TF013", "TF068", "TF014", "prompts"}
 
 
 @pytest.mark.parametrize(
@@ -331,15 +333,15 @@ ALL = {"capabilities.system", "capabilities.reasoning", "stop", "TF012", "TF062"
         (("capabilities",), (), {"capabilities.system", "capabilities.reasoning"}),
         (("capabilities.system, stop",), (), {"capabilities.system", "stop"}),
         (("prompts",), (), {"prompts"}),
-        (("findings",), (), {"TF012", "TF062", "TF014"}),
-        (("tools-dropped", "tf06"), (), {"TF012", "TF062"}),
-        (("settings",), (), {"stop", "TF062"}),
-        (("behaviour",), (), ALL - {"stop", "TF062"}),
+        (("findings",), (), {"TF013", "TF068", "TF014"}),
+        (("calls-dropped", "tf06"), (), {"TF013", "TF068"}),
+        (("settings",), (), {"stop", "TF068"}),
+        (("behaviour",), (), ALL - {"stop", "TF068"}),
         ((), ("capabilities.system",), ALL - {"capabilities.system"}),
-        ((), ("prompts", "TF01"), ALL - {"prompts", "TF012", "TF014"}),
-        ((), ("behaviour",), {"stop", "TF062"}),
+        ((), ("prompts", "TF01"), ALL - {"prompts", "TF013", "TF014"}),
+        ((), ("behaviour",), {"stop", "TF068"}),
         ((), ("findings,settings",), {"capabilities.system", "capabilities.reasoning", "prompts"}),
-        (("capabilities,TF012",), ("capabilities.reasoning",), {"capabilities.system", "TF012"}),
+        (("capabilities,TF013",), ("capabilities.reasoning",), {"capabilities.system", "TF013"}),
         (("prompts",), ("behaviour",), set()),
         (("cap", "stop"), (), None),
         ((), ("propmts",), None),
@@ -361,7 +363,7 @@ def test_differences_are_selected(
         {"prompts"} if kept.prompts else set()
     )
     assert (told, kept.left_out) == (left, len(ALL) - len(left))
-    assert kept.differs == bool(left - {"stop", "TF062"})
+    assert kept.differs == bool(left - {"stop", "TF068"})
 
 
 @pytest.mark.parametrize(
@@ -524,7 +526,7 @@ def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
     hostile = "\x1b[2J\u202e[red]" * 20
     a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("", REFUSED)})
     b = replace(
-        report(hostile, replace(finding("TF012"), message=hostile)),
+        report(hostile, replace(finding("TF013"), message=hostile)),
         prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", TemplateFailure("refused", hostile))},
         sections=Sections(details={hostile: Answer("no", hostile)}),
         profile=TemplateProfile(stop=(hostile,)),

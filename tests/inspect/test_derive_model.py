@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from inspection_templates import label
 from model_cases import MODELS, made
 
 import toolfmt
@@ -76,8 +77,8 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert decided.derived.call_sets >= 6
     assert decided.derived.answers >= 3
     assert [one.format for one in decided.evidence if one.source == "derived"] == [DERIVED]
-    assert "TF025" not in {finding.code for finding in report.findings}
-    assert [note.severity for note in report.notes if note.code == "TF092"] == ["note"]
+    assert "no-known-format" not in {label(finding) for finding in report.findings}
+    assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
     printed = " ".join(report_text(report, 200, colour=False).split())
     proof = f"proven on {decided.derived.call_sets} call sets and {decided.derived.answers} kinds of answer"
     assert f"format derived (tags), {proof}; read from the template's history, not from a model's output" in printed
@@ -138,7 +139,7 @@ def test_a_sentence_says_why_none_can_be_derived(tmp_path: Path) -> None:
     assert "closer" in why
     report = toolfmt.load(place).inspect()
     assert (report.format.name, report.format.confidence) == (None, "none")
-    messages = [finding.message for finding in report.findings if finding.code == "TF025"]
+    messages = [finding.message for finding in report.findings if label(finding) == "no-known-format"]
     assert messages[0].endswith(f"None can be derived from them: {why}.")
 
 
@@ -147,7 +148,7 @@ def advice(template: str) -> str:
 
 
 def unknown_format(report: Report) -> Finding:
-    (found,) = [finding for finding in report.findings if finding.code == "TF025"]
+    (found,) = [finding for finding in report.findings if label(finding) == "no-known-format"]
     return found
 
 
@@ -247,7 +248,7 @@ def test_a_limit_while_a_format_is_derived_ends_the_inspection_as_any_other(monk
     report = toolfmt.load(OWN, trusted=True)
     with pytest.raises(LimitHit):
         toolfmt.infer(template=TEMPLATE)
-    assert "TF007" in {finding.code for finding in report.inspect().findings}
+    assert "TF007" in {label(finding) for finding in report.inspect().findings}
 
 
 def test_where_the_directory_declares_a_format_nothing_is_derived(tmp_path: Path) -> None:
@@ -365,7 +366,7 @@ def test_a_model_with_a_derived_format_is_mended_like_any_other(tmp_path: Path) 
     result = run("inspect", str(OWN), "--fix", "--output", str(tmp_path / "copy"))
     assert result.exit_code == 0, result.output
     assert "Traceback" not in result.output
-    assert "TF016" in result.output
+    assert "TF014" in result.output
 
 
 @pytest.mark.parametrize("sign", ["## ", ">>> ", "$$ "])
@@ -412,9 +413,7 @@ def test_the_advice_names_derive_where_nothing_was_tried(tmp_path: Path) -> None
 def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tmp_path: Path) -> None:
     begin, end = TEMPLATE.index("{%- if tools %}"), TEMPLATE.index("{%- for message in messages %}")
     model = made(tmp_path, TEMPLATE[:begin] + TEMPLATE[end:])
-    assert model.inspect().verdict.sentence.endswith(
-        "in the format that was derived from those that it renders (TF092)."
-    )
+    assert model.inspect().verdict.sentence.endswith("in the format that was derived from those that it renders.")
     prompt = model.render(ASKED, tools=TOOLS)
     assert (prompt.strategy, prompt.format) == ("prompt", DERIVED)
     assert "【use get_weather】\n【with place】" in prompt.text

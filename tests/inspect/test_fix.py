@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,24 +23,27 @@ from model_cases import MODELS
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks import CHECKS, code
-from toolfmt.inspect.fix import prelude, remedies, settings
-from toolfmt.inspect.fix.conversations import VARIANTS, Variant, conversations, written_otherwise
+from toolfmt.inspect.checks import ALL_OUTCOMES, CHECKS, code, keys_of
+from toolfmt.inspect.checks.editing.prelude import Clause, with_prelude
+from toolfmt.inspect.checks.editing.source import Edit, as_newlines, edited, with_line_ends_of, words
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
+from toolfmt.inspect.fix import settings
+from toolfmt.inspect.fix.conversations import VARIANTS, conversations, written_otherwise
 from toolfmt.inspect.fix.fix_model import MendedModel, fixed_by
 from toolfmt.inspect.fix.fix_template import Mended, mend
 from toolfmt.inspect.fix.json_text import members, strings, with_member, with_string, without_member
+from toolfmt.inspect.fix.known_fixes import everything
 from toolfmt.inspect.fix.reinspection import what_is_worse
 from toolfmt.inspect.fix.small_files import CannotCopy, write
-from toolfmt.inspect.fix.source import Edit, as_newlines, edited, with_line_ends_of, words
 from toolfmt.inspect.fix.verification import NOT_SHOWN, judged
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report.report import Finding
+from toolfmt.inspect.report.report import Finding, FindingKey
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.fix import fixed_copy
 from toolfmt.templates import load_files, template_alone
 
-ALL = frozenset(map(code, CHECKS))
+ALL = frozenset(ALL_OUTCOMES)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the disk is full by a limit on the size of a file")
 
 TOOLS = "{%- if tools %}\n    {{- '<|im_start|>system\\n' + (tools | tojson) + '<|im_end|>\\n' }}\n{%- endif %}\n"
@@ -68,10 +71,26 @@ def template(*, tools: str = TOOLS, content: str = CONTENT, calls: str = CALLS, 
     return tools + BODY.replace("CONTENT", content).replace("CALLS", calls.replace("ARGUMENTS", arguments))
 
 
+def keys(*codes: str) -> frozenset[FindingKey]:
+    """The keys of the findings with these codes."""
+    return frozenset[FindingKey]().union(*map(keys_of, codes))
+
+
+def clause_of(wanted: str) -> Clause:
+    """The clause that the fix of this finding writes before the template."""
+    fix: TemplateFix = next(check for check in CHECKS if code(check) == wanted).FIX
+    assert fix.clause is not None
+    return fix.clause
+
+
+def codes_in(keys: Iterable[FindingKey]) -> tuple[str, ...]:
+    return tuple(code for code, _ in keys)
+
+
 def mended(text: str, *codes: str) -> Mended:
     """What becomes of a template's text; everything runs in this process."""
     files = template_alone(text, Path("t.jinja"))
-    done = mend(files, inspect_files(files), frozenset(codes) or ALL, inspect_files, judged)
+    done = mend(files, inspect_files(files), keys(*codes) or ALL, inspect_files, judged)
     assert done is not None
     return done
 
@@ -158,7 +177,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         ],
     ),
     "arguments joined to a text": (
-        "TF015",
+        "TF014",
         template(arguments="{{- '' + call.function.arguments + '' }}"),
         [
             (
@@ -169,7 +188,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         ],
     ),
     "arguments through the filter string": (
-        "TF015",
+        "TF014",
         template(arguments="{{- call.function.arguments|string }}"),
         [("{{- call.function.arguments|string }}", ARGUMENTS)],
     ),
@@ -194,12 +213,12 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
         ],
     ),
     "content printed": (
-        "TF018",
+        "TF017",
         template(content="{{- message.content }}"),
         [("{{- message.content }}", "{{- message.content or '' }}")],
     ),
     "content given to a macro": (
-        "TF018",
+        "TF017",
         "{%- macro shown(text) %}{{ text }}{%- endmacro %}\n" + template(content="{{- shown(message.content) }}"),
         [("{{- shown(message.content) }}", "{{- shown(message.content or '') }}")],
     ),
@@ -292,9 +311,9 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 def test_a_finding_is_fixed_by_the_smallest_change(name: str) -> None:
     wanted, before, lines = CASES[name]
     done = mended(before, wanted)
-    assert [(wanted,)] == [step.codes for step in done.steps]
+    assert [(wanted,)] == [codes_in(step.keys) for step in done.steps]
     assert lines == changed_lines(before, done.text)
-    assert wanted not in {finding.code for finding in remedies.everything(done.report)}
+    assert wanted not in {finding.code for finding in everything(done.report)}
 
 
 REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') }}{%- endif %}{{- message.content }}"
@@ -304,7 +323,7 @@ REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') 
 @pytest.mark.parametrize(
     ("wanted", "before", "clauses"),
     [
-        ("TF017", template(content=REFUSES_NULL), [prelude.CONTENT_NULL]),
+        ("TF017", template(content=REFUSES_NULL), [clause_of("TF017")]),
         (
             "TF036",
             template(content="{{- message.content or '' }}").replace(
@@ -312,47 +331,47 @@ REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') 
                 "    {%- if message.role == 'developer' %}{{ raise_exception('no') }}{% endif %}\n"
                 "    {{- '<|im_start|>' + message.role",
             ),
-            [prelude.DEVELOPER],
+            [clause_of("TF036")],
         ),
-        ("TF037", template(content="{{- message.content | trim }}"), [prelude.PARTS]),
+        ("TF037", template(content="{{- message.content | trim }}"), [clause_of("TF037")]),
         (
             "TF010",
             template(
                 tools="{%- set n = tools | length if tools is iterable else -1 %}"
                 + TOOLS.replace("tools %}", "n >= 0 %}")
             ),
-            [prelude.TOOLS],
+            [clause_of("TF010")],
         ),
     ],
 )
 def test_where_no_place_can_be_mended_messages_are_changed_before_the_template(
-    wanted: str, before: str, clauses: list[str]
+    wanted: str, before: str, clauses: list[Clause]
 ) -> None:
     done = mended(before, wanted)
-    assert [(wanted,)] == [step.codes for step in done.steps]
-    assert prelude.with_prelude(clauses, before) == done.text
+    assert [(wanted,)] == [codes_in(step.keys) for step in done.steps]
+    assert with_prelude(clauses, before) == done.text
 
 
 def test_steps_go_on_from_each_other_and_clauses_share_one_loop() -> None:
     before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
     done = mended(before, "TF014", "TF017", "TF037")
-    assert [step.codes for step in done.steps] == [("TF014",), ("TF017",), ("TF037",)]
+    assert [codes_in(step.keys) for step in done.steps] == [("TF014",), ("TF017",), ("TF037",)]
     assert [before, *(step.after for step in done.steps[:-1])] == [step.before for step in done.steps]
     assert done.text == done.steps[-1].after
     assert done.text.count("namespace(") == 1
-    assert {"TF014", "TF017", "TF037"}.isdisjoint(one.code for one in remedies.everything(done.report))
+    assert {"TF014", "TF017", "TF037"}.isdisjoint(one.code for one in everything(done.report))
 
 
 def test_only_the_findings_that_are_asked_for_are_healed() -> None:
     before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
-    assert [step.codes for step in mended(before, "TF014").steps] == [("TF014",)]
+    assert [codes_in(step.keys) for step in mended(before, "TF014").steps] == [("TF014",)]
 
 
 @pytest.mark.parametrize(
     ("wanted", "before", "why"),
     [
         (
-            "TF016",
+            "TF014",
             template(
                 calls="{%- for call in message.tool_calls or [] %}{{- '<tool_call>' + call.function.name }}"
                 "{%- for key, value in call.function.arguments.items() %}{{- '\\n<arg_key>' + key + '</arg_key>\\n"
@@ -370,7 +389,8 @@ def test_only_the_findings_that_are_asked_for_are_healed() -> None:
 )
 def test_what_cannot_be_healed_is_left_with_the_reason(wanted: str, before: str, why: str) -> None:
     done = mended(before, wanted)
-    assert (before, (), {wanted: why}) == (done.text, done.steps, done.why_not)
+    assert (before, (), dict.fromkeys(done.why_not, why)) == (done.text, done.steps, done.why_not)
+    assert {wanted} == set(codes_in(done.why_not))
 
 
 def test_values_of_gemma_are_not_put_between_marks_of_strings() -> None:
@@ -452,14 +472,14 @@ HEALED_OF_OTHERS = PARTS_OF_USER.replace(
 @pytest.mark.parametrize("joint", ["", "+", "\\n\\n"])
 def test_parts_that_came_out_are_not_joined_otherwise(joint: str) -> None:
     before = template(content=PARTS_OF_USER.replace("JOINT", joint))
-    holds, why = law(before, prelude.with_prelude([prelude.PARTS], before), "parts")
+    holds, why = law(before, with_prelude([clause_of("TF037")], before), "parts")
     assert not holds
     assert why.startswith(
         "with what was tried an answer and another question alone with content as a list of parts does"
     )
     healed = template(content=HEALED_OF_OTHERS.replace("JOINT", joint))
     assert law(before, healed, "parts") == (True, "")
-    assert "TF037" not in [code for step in mended(before, "TF037").steps for code in step.codes]
+    assert "TF037" not in [code for step in mended(before, "TF037").steps for code in codes_in(step.keys)]
 
 
 def test_parts_that_came_out_stay_whatever_else_is_healed() -> None:
@@ -476,7 +496,7 @@ def test_parts_that_came_out_stay_whatever_else_is_healed() -> None:
 
 def test_parts_of_which_one_alone_came_out_are_healed() -> None:
     before = template(content="{{- message.content | string if message.role != 'user' else " + FIRST + " }}")
-    assert law(before, prelude.with_prelude([prelude.PARTS], before), "parts") == (True, "")
+    assert law(before, with_prelude([clause_of("TF037")], before), "parts") == (True, "")
 
 
 def test_another_way_of_writing_may_come_right_along() -> None:
@@ -498,25 +518,25 @@ def test_every_other_way_of_writing_is_written_in_some_conversation(variant: Var
 
 
 def finding(code: str) -> Finding:
-    return Finding(code, code.lower(), "Something.", 1, "Do.", "warning")
+    return Finding(code, code.lower(), "Something.", 1, "Do.", "warning", outcome=next(iter(keys(code)))[1])
 
 
 def test_a_second_inspection_tells_what_is_worse() -> None:
     files = template_alone(NULL, Path("t.jinja"))
     before, after = inspect_files(files), mended(NULL, "TF017").report
-    assert what_is_worse(before, after, ["TF017"]) == ""
-    assert what_is_worse(before, before, ["TF017"]) == "the finding is still there"
+    assert what_is_worse(before, after, keys("TF017")) == ""
+    assert what_is_worse(before, before, keys("TF017")) == "the finding is still there"
     more = replace(after, findings=(*after.findings, finding("TF050")))
-    assert what_is_worse(before, more, ["TF017"]) == "another finding appears: TF050"
+    assert what_is_worse(before, more, keys("TF017")) == "another finding appears: TF050"
     system = {**after.capabilities, "system": replace(after.capabilities["system"], answer="no")}
-    assert what_is_worse(before, replace(after, capabilities=system), ["TF017"]) == (
+    assert what_is_worse(before, replace(after, capabilities=system), keys("TF017")) == (
         "something else changes: capabilities.system"
     )
     prompts = {**after.prompts, "a question": replace(after.prompts["a question"], text="another")}
-    assert what_is_worse(before, replace(after, prompts=prompts), ["TF017"]) == "the prompt of a question changes"
+    assert what_is_worse(before, replace(after, prompts=prompts), keys("TF017")) == "the prompt of a question changes"
     evidence = tuple(replace(one, tolerated=("python_literals",)) for one in after.format.evidence)
     worse = replace(after, format=replace(after.format, evidence=evidence))
-    assert what_is_worse(before, worse, ["TF017"]) == "calls are read back worse: python_literals"
+    assert what_is_worse(before, worse, keys("TF017")) == "calls are read back worse: python_literals"
 
 
 # --- the source and JSON
@@ -536,7 +556,7 @@ def test_line_ends_of_several_kinds_are_told(text: str) -> None:
 
 def test_a_template_with_the_line_ends_of_windows_keeps_them() -> None:
     before = template(content="{{- message.content }}").replace("\n", "\r\n")
-    done = mended(before, "TF018")
+    done = mended(before, "TF017")
     assert before.replace("{{- message.content }}", "{{- message.content or '' }}") == done.text
 
 
@@ -615,8 +635,8 @@ def model(directory: Path, text: str | None, **files: Any) -> Path:
     return directory
 
 
-def fixed(place: Path, output: Path, codes: frozenset[str] = ALL) -> MendedModel:
-    return fixed_copy(str(place), str(output), Inspector(trusted=True), lambda _: codes)
+def fixed(place: Path, output: Path, keys: frozenset[FindingKey] = ALL) -> MendedModel:
+    return fixed_copy(str(place), str(output), Inspector(trusted=True), lambda _: keys)
 
 
 DOUBLE = template(arguments="{{- call.function.arguments | tojson }}")
@@ -630,7 +650,7 @@ def test_the_original_stays_as_it_is_and_the_copy_holds_the_small_files(tmp_path
     (home / "additional_chat_templates").mkdir()
     (home / "additional_chat_templates" / "rag.jinja").write_text("{{ messages[0].content }}", "utf-8")
     before = digests(home)
-    done = fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    done = fixed(home, tmp_path / "copy", keys("TF014"))
     after = digests(tmp_path / "copy")
     assert before == digests(home)
     assert before.keys() - {"model.safetensors"} == after.keys() == set(done.files)
@@ -649,7 +669,7 @@ def test_the_original_stays_as_it_is_and_the_copy_holds_the_small_files(tmp_path
 def test_every_place_with_the_same_template_is_changed_and_nothing_else_of_the_file(tmp_path: Path) -> None:
     named = [{"name": "default", "template": DOUBLE}, {"name": "rag", "template": "{{ messages[0].content }}"}]
     home = model(tmp_path / "model", None, tokenizer_config={"z": 1.50, "chat_template": named, "a": "<ä>"})
-    done = fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    done = fixed(home, tmp_path / "copy", keys("TF014"))
     wanted = json.loads((home / "tokenizer_config.json").read_text("utf-8"))
     assert [one.file for one in done.fixed] == ["tokenizer_config.json (chat_template)"]
     wanted["chat_template"][0]["template"] = template()
@@ -659,7 +679,7 @@ def test_every_place_with_the_same_template_is_changed_and_nothing_else_of_the_f
 
 def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE, tokenizer_config={"chat_template": DOUBLE})
-    done = fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+    done = fixed(home, tmp_path / "copy", keys("TF014"))
     assert [one.file for one in done.fixed] == ["chat_template.jinja", "tokenizer_config.json (chat_template)"]
     assert {template()} == {source.text for source in load_files(tmp_path / "copy").templates}
 
@@ -668,8 +688,8 @@ def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "config", "parser"),
     [
-        ("TF062", {"eos_token": "<|im_end|>"}, "json_tools"),
-        ("TF064", {"tool_parser_type": "hermes"}, "json_tools"),
+        ("TF061", {"eos_token": "<|im_end|>"}, "json_tools"),
+        ("TF023", {"tool_parser_type": "hermes"}, "json_tools"),
         ("TF022", {"tool_parser_type": "glm47"}, "json_tools"),
         ("TF023", {"tool_parser_type": "no_such_parser"}, "json_tools"),
     ],
@@ -677,11 +697,11 @@ def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
 def test_the_parser_is_named_in_the_settings(tmp_path: Path, wanted: str, config: dict[str, Any], parser: str) -> None:
     # mlx-lm looks for `tool_call.name` in the text of a template.
     home = model(tmp_path / "model", template(), tokenizer_config=config)
-    done = fixed(home, tmp_path / "copy", frozenset({wanted}))
+    done = fixed(home, tmp_path / "copy", keys(wanted))
     assert [(wanted, "tokenizer_config.json")] == [(one.code, one.file) for one in done.fixed]
     written = json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8"))
     assert {**config, "tool_parser_type": parser} == written
-    assert wanted not in {one.code for one in remedies.everything(done.report)}
+    assert wanted not in {one.code for one in everything(done.report)}
 
 
 @pytest.mark.sample(2)
@@ -695,41 +715,41 @@ def test_no_parser_is_named_that_misreads_the_calls(tmp_path: Path, config: dict
     contents = {"tokenizer_config.json": (home / "tokenizer_config.json").read_bytes()}
     tried = [json.loads(one.data) for one in settings.attempts(report, load_files(home), contents, ALL)]
     assert {"tool_parser_type": "mistral"} not in tried
-    done = fixed(home, tmp_path / "copy", frozenset({"TF022", "TF061"}))
+    done = fixed(home, tmp_path / "copy", keys("TF022", "TF061"))
     assert done.fixed == ()
 
 
 def test_a_template_that_runtimes_do_not_look_for_is_put_where_they_do(tmp_path: Path) -> None:
     home = model(tmp_path / "model", None, tokenizer_config={}, chat_template={"chat_template": template()})
-    done = fixed(home, tmp_path / "copy", frozenset({"TF060"}))
+    done = fixed(home, tmp_path / "copy", keys("TF060"))
     assert {("TF060", "chat_template.jinja")} == {(one.code, one.file) for one in done.fixed}
     assert template() == (tmp_path / "copy" / "chat_template.jinja").read_text("utf-8")
 
 
 def test_an_empty_entry_is_taken_out(tmp_path: Path) -> None:
     home = model(tmp_path / "model", template(), tokenizer_config={"chat_template": None, "eos_token": "</s>"})
-    done = fixed(home, tmp_path / "copy", frozenset({"TF060"}))
+    done = fixed(home, tmp_path / "copy", keys("TF060"))
     assert {"TF060"} == {one.code for one in done.fixed}
     assert json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8")) == {"eos_token": "</s>"}
 
 
 def test_another_template_of_the_same_name_becomes_the_one_in_force(tmp_path: Path) -> None:
     home = model(tmp_path / "model", template(), tokenizer_config={"chat_template": "{{ messages[0].content }}"})
-    done = fixed(home, tmp_path / "copy", frozenset({"TF021"}))
+    done = fixed(home, tmp_path / "copy", keys("TF021"))
     assert [(one.code, one.file) for one in done.fixed] == [("TF021", "tokenizer_config.json (chat_template)")]
     assert {template()} == {source.text for source in load_files(tmp_path / "copy").templates}
 
 
 def test_of_two_templates_none_is_chosen_where_the_one_in_force_shows_no_tools(tmp_path: Path) -> None:
     home = model(tmp_path / "model", "{{ messages[0].content }}", tokenizer_config={"chat_template": template()})
-    done = fixed(home, tmp_path / "copy", frozenset({"TF021"}))
+    done = fixed(home, tmp_path / "copy", keys("TF021"))
     assert done.fixed == ()
     assert digests(home) == digests(tmp_path / "copy")
 
 
 def test_a_template_alone_is_written_under_its_name(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text(DOUBLE, "utf-8")
-    done = fixed(tmp_path / "mine.jinja", tmp_path / "copy", frozenset({"TF014"}))
+    done = fixed(tmp_path / "mine.jinja", tmp_path / "copy", keys("TF014"))
     assert done.files == ("mine.jinja",)
     assert template() == (tmp_path / "copy" / "mine.jinja").read_text("utf-8")
     assert str(tmp_path / "copy" / "mine.jinja") == done.report.path
@@ -746,7 +766,7 @@ def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> Non
         step()
     writer.close()
     before = path.read_bytes()
-    done = fixed(path, tmp_path / "copy", frozenset({"TF014"}))
+    done = fixed(path, tmp_path / "copy", keys("TF014"))
     assert before == path.read_bytes()
     assert {"chat_template.jinja": template()} == {
         file.name: file.read_text("utf-8") for file in (tmp_path / "copy").iterdir()
@@ -754,7 +774,7 @@ def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> Non
     with pytest.raises(CannotCopy, match="in the directory of the model"):
         fixed(path.parent, path.parent / "other")
     assert (done.report.model_type, "TF014") == ("qwen2", done.fixed[0].code)
-    assert "TF014" not in {one.code for one in remedies.everything(done.report)}
+    assert "TF014" not in {one.code for one in everything(done.report)}
 
 
 def test_without_a_template_the_files_are_copied_as_they_are(tmp_path: Path) -> None:
@@ -768,11 +788,11 @@ def test_without_a_template_the_files_are_copied_as_they_are(tmp_path: Path) -> 
 
 def test_the_diff_is_printed_with_what_remains_and_the_status_is_that_of_the_copy(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE, tokenizer_config={"eos_token": "<|im_end|>"})
-    done = run(str(home), "--fix", "--output", str(tmp_path / "copy"), "--ignore", "TF035")
-    assert done.output.startswith("TF014 arguments-double-encoded  chat_template.jinja\n--- a/chat_template.jinja\n")
+    done = run(str(home), "--fix", "--output", str(tmp_path / "copy"), "--ignore", "TF027")
+    assert done.output.startswith("TF014 arguments-form  chat_template.jinja\n--- a/chat_template.jinja\n")
     assert f"healed in {tmp_path / 'copy'}, proven by inspecting the copy." in " ".join(done.output.split())
     assert "Weights and other files are not copied" in " ".join(done.output.split())
-    assert done.exit_code == run(str(tmp_path / "copy"), "--ignore", "TF035").exit_code
+    assert done.exit_code == run(str(tmp_path / "copy"), "--ignore", "TF027").exit_code
 
 
 def told_in_words(result: Result) -> str:
@@ -791,7 +811,7 @@ def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_anot
     assert (
         f"Nothing of what is selected is there to heal: the copy in {tmp_path / 'third'} is the same as the original."
     ) in told_in_words(nothing)
-    not_known = run(str(home), "--select", "TF062", "--fix", "--output", str(tmp_path / "fourth"))
+    not_known = run(str(home), "--select", "TF061", "--fix", "--output", str(tmp_path / "fourth"))
     assert "No finding of what is selected could be healed: " in told_in_words(not_known)
 
 
@@ -805,7 +825,7 @@ def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_anot
             "Add bos_token to tokenizer_config.json as the original model has it.",
         ),
         (
-            "TF072",
+            "TF069",
             "",
             {"eos_token": "</s>", "added_tokens_decoder": {"1": {"content": "<|im_end|>", "special": True}}},
             "Make <|im_end|> the eos_token in tokenizer_config.json, and add its id to eos_token_id in "
@@ -817,9 +837,9 @@ def test_a_setting_that_is_not_written_is_told_by_the_advice_of_its_finding(
     tmp_path: Path, code: str, before: str, tokens: dict[str, Any], advice: str
 ) -> None:
     home = model(tmp_path / "model", before + template(), tokenizer_config=tokens)
-    done = fixed(home, tmp_path / "copy", frozenset({code}))
+    done = fixed(home, tmp_path / "copy", keys(code))
     (why,) = [one.why for one in done.not_fixed if one.code == code]
-    assert why == f"no setting that --fix writes heals it: {advice}"
+    assert why == f"no setting that --fix writes fixes it: {advice}"
 
 
 def test_content_that_is_not_there_is_healed_where_null_is_taken() -> None:
@@ -831,7 +851,7 @@ def test_content_that_is_not_there_is_healed_where_null_is_taken() -> None:
             "{{- '' if message['content'] is none else (message['content'] or '') + '' }}",
         )
     ]
-    assert "TF017" not in {one.code for one in remedies.everything(done.report)}
+    assert "TF017" not in {one.code for one in everything(done.report)}
 
 
 def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) -> None:
@@ -840,7 +860,7 @@ def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) 
     told = json.loads(done.output)
     plain = json.loads(run(str(tmp_path / "copy"), "--json").output)
     assert plain == {key: value for key, value in told.items() if key not in ("fixed", "not_fixed")}
-    assert list(told["fixed"][0]) == ["code", "file", "diff"]
+    assert list(told["fixed"][0]) == ["code", "outcome", "file", "diff"]
     assert {"TF014"} <= {one["code"] for one in told["fixed"]}
     assert {one["code"] for one in told["not_fixed"]} == {one["code"] for one in (*told["findings"], *told["notes"])}
 
@@ -953,13 +973,13 @@ def test_where_nothing_can_be_tried_out_it_is_one_line(tmp_path: Path, monkeypat
     home = model(tmp_path / "model", DOUBLE)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.raises(CannotCopy, match=r"^no directory to try settings in \(No such file or directory\); make room"):
-        fixed(home, tmp_path / "copy", frozenset({"TF014"}))
+        fixed(home, tmp_path / "copy", keys("TF014"))
     monkeypatch.undo()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
     try:
         with pytest.raises(CannotCopy, match=r"/0: cannot be written \(File too large\); make room there"):
-            fixed(home, tmp_path / "copy", frozenset({"TF055"}))
+            fixed(home, tmp_path / "copy", keys("TF055"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert not (tmp_path / "copy").exists()
@@ -997,21 +1017,21 @@ def test_what_was_given_its_name_is_taken_back_where_another_cannot_be(tmp_path:
 def test_a_setting_that_changes_what_the_template_does_heals_nothing() -> None:
     files = template_alone(NULL, Path("t.jinja"))
     before, after = inspect_files(files), mended(NULL, "TF017").report
-    assert fixed_by(before, replace(before, notes=()), ("TF055",)) == ("TF055",)
-    assert fixed_by(before, after, ("TF017",)) == ()
+    assert fixed_by(before, replace(before, notes=()), tuple(keys("TF055"))) == tuple(keys("TF055"))
+    assert fixed_by(before, after, tuple(keys("TF017"))) == ()
 
 
 def test_an_empty_directory_is_written_into(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     (tmp_path / "copy").mkdir()
-    assert fixed(home, tmp_path / "copy", frozenset({"TF014"})).fixed != ()
+    assert fixed(home, tmp_path / "copy", keys("TF014")).fixed != ()
 
 
 def test_where_nothing_can_be_written_it_is_one_line(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     (tmp_path / "file").write_text("kept", "utf-8")
     with pytest.raises(CannotCopy, match="name another directory"):
-        fixed(home, tmp_path / "file" / "copy", frozenset({"TF014"}))
+        fixed(home, tmp_path / "file" / "copy", keys("TF014"))
 
 
 @pytest.mark.sample(0)
@@ -1025,7 +1045,7 @@ def test_the_models_of_the_corpus_are_no_worse_in_their_copies(tmp_path: Path, d
     assert before == digests(MODELS / directory)
     again = Inspector(trusted=True).report(str(tmp_path / "copy"))
     first = Inspector(trusted=True).report(str(MODELS / directory))
-    codes: Callable[[Any], set[str]] = lambda report: {one.code for one in remedies.everything(report)}  # noqa: E731 - used here alone
+    codes: Callable[[Any], set[str]] = lambda report: {one.code for one in everything(report)}  # noqa: E731 - used here alone
     assert codes(again) == codes(done.report) == codes(first) - {one.code for one in done.fixed}
 
 
@@ -1037,7 +1057,7 @@ def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
 
     monkeypatch.setattr("toolfmt.model.fix.judged", here)
     home = model(tmp_path / "model", DOUBLE)
-    done = fixed_copy(str(home), str(tmp_path / "copy"), Inspector(), lambda _: frozenset({"TF014"}))
+    done = fixed_copy(str(home), str(tmp_path / "copy"), Inspector(), lambda _: keys("TF014"))
     assert [one.code for one in done.fixed] == [("TF014")]
 
 
@@ -1059,6 +1079,6 @@ def test_an_inspection_that_fails_is_no_proof() -> None:
     def refuses(_: Any) -> Any:
         raise ToolfmtError("no process")
 
-    done = mend(files, report, frozenset({"TF014"}), refuses, judged)
+    done = mend(files, report, keys("TF014"), refuses, judged)
     assert done is not None
-    assert (done.text, done.why_not) == (DOUBLE, {"TF014": "no process"})
+    assert (done.text, done.why_not) == (DOUBLE, {("TF014", "double-encoded"): "no process"})

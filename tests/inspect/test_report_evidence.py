@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from inspection_templates import label
 
 from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.cli.printing.report import report_text
@@ -32,7 +33,7 @@ def refusing(condition: str, said: str) -> str:
 
 def told(report: Report, code: str) -> tuple[str, str]:
     """The message and the fix of a finding."""
-    found = next(one for one in (*report.findings, *report.notes) if one.code == code)
+    found = next(one for one in (*report.findings, *report.notes) if label(one) == code)
     return found.message, found.fix
 
 
@@ -191,12 +192,12 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
     report = inspect_template(only_null)
     answers = [report.capabilities[name].answer for name in ("content_null", "content_empty")]
     assert (answers, report.sections.details["content_absent"].outcome) == (["yes", "no"], "threw")
-    message, fix = told(report, "TF017")
+    message, fix = told(report, "content-null-rejected")
     assert message.startswith("A turn with a call and no content, as transformers 5 hands on null, is refused: ")
     keep = "Keep the key with null, where the runtime leaves it there; or render with toolfmt, which keeps the call."
     assert fix == keep
     instead = "Send null instead of an empty string, with the key; or render with toolfmt, which keeps the call."
-    assert told(report, "TF028")[1] == instead
+    assert told(report, "content-empty-rejected")[1] == instead
 
 
 # --- what a template says decides nothing
@@ -210,21 +211,21 @@ def test_a_text_about_a_filter_does_not_hide_that_a_question_is_refused() -> Non
 
 def test_a_template_cannot_forge_what_to_do_about_null_content() -> None:
     null = "m.tool_calls and m.content is none"
-    honest, fix = told(inspect_template(refusing(null, "no")), "TF017")
+    honest, fix = told(inspect_template(refusing(null, "no")), "content-null-rejected")
     assert honest == "A turn with a call and content null is refused: the template refuses: no."
     assert "In the template" not in fix
     # An exception of the engine that quotes the template's words is none of its own refusals.
     quoting = TEMPLATE.replace(
         "<|{{ m.role }}|>", "{% if " + null + " %}{{ {}['the template refuses'].x }}{% endif %}<|{{ m.role }}|>"
     )
-    message, fix = told(inspect_template(quoting), "TF017")
+    message, fix = told(inspect_template(quoting), "content-null-rejected")
     assert "the template refuses" in message
     assert fix.endswith("In the template, write `message.content or ''`.")
 
 
 def test_a_refusal_cannot_say_that_a_list_is_changed() -> None:
     said = "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe."
-    codes = {one.code for one in inspect_template(refusing("m.tool_calls", said)).findings}
+    codes = {label(one) for one in inspect_template(refusing("m.tool_calls", said)).findings}
     assert "TF013" in codes
     assert "TF039" not in codes
 
@@ -367,7 +368,7 @@ def decided(report: Report) -> object:
         )
         for name, answer in table.items()
     }
-    found = [(one.code, one.severity, one.line, one.fix) for one in (*report.findings, *report.notes)]
+    found = [(label(one), one.severity, one.line, one.fix) for one in (*report.findings, *report.notes)]
     effects = [
         (one.kind, one.words, one.reasoning) for variable in report.sections.variables for one in variable.effects
     ]

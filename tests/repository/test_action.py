@@ -114,7 +114,7 @@ def inspected(folder: Path, **inputs: str) -> tuple[Runner, subprocess.Completed
         ("in-conflict", {"fail_on": "never"}, 0),
         ("no-tools-no-system", {"require": "tools"}, 1),
         ("double-encoded", {"fail_on": "warning", "ignore": "warning"}, 0),
-        ("double-encoded", {"fail_on": "warning", "select": "TF012"}, 0),
+        ("double-encoded", {"fail_on": "warning", "select": "TF011"}, 0),
         ("gone\njson-frames", {}, 2),
     ],
 )

@@ -104,7 +104,7 @@ def test_the_stand_in_for_windows_is_bare(windows: dict[str, str]) -> None:
         ("render", MODEL, "--request", f"{MODEL}/request.json"),
         ("parse", "--format", "json", "-"),
         ("parse", "--format", "json", "--output", "message"),
-        ("explain", "TF012"),
+        ("explain", "TF011"),
         ("dev", "fuzz", "glm4", "--answers", "5", "--json"),
     ],
     ids=lambda words: words[0],

@@ -28,7 +28,7 @@ import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.formats import TOLERANCES
 from toolfmt.formats.known import KNOWN
-from toolfmt.inspect.checks import CHECKS, code, name
+from toolfmt.inspect.checks import CHECKS, code, name, outcomes
 from toolfmt.inspect.report import report
 from toolfmt.messages import events
 from toolfmt.messages.message import Message
@@ -293,7 +293,10 @@ def _of_words() -> Iterator[str]:
     yield from (
         f"format {' = '.join([known.name, *known.aliases])}" for known in sorted(KNOWN, key=lambda one: one.name)
     )
-    yield from (f"finding {code(check)} {name(check)}" for check in sorted(CHECKS, key=code))
+    for check in sorted(CHECKS, key=code):
+        yield f"finding {code(check)} {name(check)}"
+        if len(outcomes(check)) > 1:
+            yield from (f"finding {code(check)} {outcome}" for outcome in sorted(outcomes(check)))
     words = {"verdict": report.ToolsWord, "answer": report.AnswerWord, "confidence": report.Confidence}
     words |= {"severity": report.Severity, "fixed_by": report.FixedBy, "outcome": report.Outcome}
     for kind, values in words.items():

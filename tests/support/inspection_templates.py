@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import load_files
 
 TOOLS_PART = "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>{% endif %}\n"
@@ -44,7 +44,12 @@ def changed(*replacements: tuple[str, str], template: str = TEMPLATE) -> str:
 
 def codes(report: Report) -> list[str]:
     """Those of errors and warnings, but that mlx-lm does not find the parser of these templates by itself."""
-    return [finding.code for finding in report.findings if finding.code != "TF062"]
+    return [finding.code for finding in report.findings if finding.code != "TF061"]
+
+
+def label(finding: Finding) -> str:
+    """Its code, or its outcome if its check has several."""
+    return finding.code if finding.outcome == finding.name else finding.outcome
 
 
 def directory(path: Path, template: str | None = TEMPLATE, **files: Any) -> Report:

@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import ToolfmtError
+from toolfmt.inspect.checks import ALL_OUTCOMES
+from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.report.report import (
     CAPABILITIES,
@@ -21,7 +23,6 @@ from toolfmt.inspect.report.report import (
     Severity,
     TemplateInfo,
 )
-from toolfmt.inspect.report.verdict import verdict
 from toolfmt.model.batch import Inspector
 
 CLEAN = "{% for m in messages %}{{ m.role }}: {{ m.content }}{% endfor %}"
@@ -31,7 +32,13 @@ YES = Answer("yes", "seen")
 
 def finding(code: str, severity: Severity = "warning", line: int | None = None) -> Finding:
     fixed_by: FixedBy = "render" if severity == "warning" else ""
-    return Finding(code, f"name-of-{code.lower()}", f"What {code} says.", line, "Do this.", severity, fixed_by)
+    name, outcome, message = f"name-of-{code.lower()}", first_outcome(code), f"What {code} says."
+    return Finding(code, name, message, line, "Do this.", severity, fixed_by, outcome=outcome)
+
+
+def first_outcome(code: str) -> str:
+    """The first outcome of the finding with this code; an empty string if there is no such finding."""
+    return next((outcome for found, outcome in ALL_OUTCOMES if found == code), "")
 
 
 def report(path: str, *findings: Finding) -> Report:
@@ -52,9 +59,9 @@ def report(path: str, *findings: Finding) -> Report:
 
 
 REPORTS: dict[str, Report] = {
-    "bad": report("bad", finding("TF004"), finding("TF012", "error", 7), finding("TF028", "note")),
+    "bad": report("bad", finding("TF004"), finding("TF013", "error", 7), finding("TF038", "note")),
     "fair": report("fair", finding("TF004"), finding("TF014")),
-    "noted": report("noted", finding("TF028", "note")),
+    "noted": report("noted", finding("TF038", "note")),
     "clean": report("clean"),
 }
 

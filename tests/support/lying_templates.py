@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inspection_templates import label
+
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Finding, Report
 
@@ -286,24 +288,28 @@ LIES: dict[str, Lie] = {
     ),
     # --- the clock
     "hides its tools from a year on": Lie(
-        TOOLS_SHOWN, "{%- if tools and strftime_now('%Y') | int < 2027 %}", ("TF087",)
+        TOOLS_SHOWN, "{%- if tools and strftime_now('%Y') | int < 2027 %}", ("clock-decides-branch",)
     ),
-    "hides its tools on Fridays": Lie(TOOLS_SHOWN, "{%- if tools and strftime_now('%A') != 'Friday' %}", ("TF087",)),
+    "hides its tools on Fridays": Lie(
+        TOOLS_SHOWN, "{%- if tools and strftime_now('%A') != 'Friday' %}", ("clock-decides-branch",)
+    ),
     "hides its tools on one day": Lie(
-        TOOLS_SHOWN, "{%- if tools and strftime_now('%Y-%m-%d') != '2026-12-24' %}", ("TF087",)
+        TOOLS_SHOWN, "{%- if tools and strftime_now('%Y-%m-%d') != '2026-12-24' %}", ("clock-decides-branch",)
     ),
     "hides its tools at night": Lie(
-        TOOLS_SHOWN, "{%- set hour = strftime_now('%H') | int %}{%- if tools and hour > 4 %}", ("TF087",)
+        TOOLS_SHOWN, "{%- set hour = strftime_now('%H') | int %}{%- if tools and hour > 4 %}", ("clock-decides-branch",)
     ),
     # --- chance
-    "hides its tools by lot": Lie(TOOLS_SHOWN, "{%- if tools and range(1000) | random != 7 %}", ("TF088",)),
+    "hides its tools by lot": Lie(TOOLS_SHOWN, "{%- if tools and range(1000) | random != 7 %}", ("random-output",)),
     "leaves out a result by lot": Lie(
-        RESULT, "'<|im_start|>user\\n<tool_response>\\n' + message.content * ((range(5000) | random) > 0)", ("TF088",)
+        RESULT,
+        "'<|im_start|>user\\n<tool_response>\\n' + message.content * ((range(5000) | random) > 0)",
+        ("random-output",),
     ),
     "draws a result": Lie(
         RESULT,
         "'<|im_start|>user\\n<tool_response>\\n' + ([message.content] * 5000 + ['']) | random",
-        ("TF088",),
+        ("random-output",),
     ),
     # --- beyond reach
     "decides by a number in a text": Lie(
@@ -327,12 +333,12 @@ LIES: dict[str, Lie] = {
     ),
 }
 
-ON_BRANCHES = {"TF085", "TF086", "TF087", "TF088"}
+ON_BRANCHES = {"TF085", "TF086", "clock-decides-branch", "random-output"}
 
 
 def told(report: Report) -> list[Finding]:
     """What a report tells of branches."""
-    return [finding for finding in (*report.findings, *report.notes) if finding.code in ON_BRANCHES]
+    return [finding for finding in (*report.findings, *report.notes) if label(finding) in ON_BRANCHES]
 
 
 def messages_of(source: str) -> list[str]:

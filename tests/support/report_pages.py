@@ -67,7 +67,7 @@ def filled(report: Report) -> Report:
             SampleSpan("tools", f"\n{BAD}\n" + "x" * 2_000, BAD),
         ),
     )
-    error = Finding("TF012", BAD, BAD, 3, BAD, "error")
+    error = Finding("TF013", BAD, BAD, 3, BAD, "error")
     return replace(
         report,
         path=f"/models/{BAD}",

@@ -17,7 +17,8 @@ from typing import Any
 from toolfmt.cli.input import read_json_values, shown
 from toolfmt.cli.selection import SEVERITIES
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.report.report import SCHEMA, Finding
+from toolfmt.inspect.checks import key_of
+from toolfmt.inspect.report.report import SCHEMA, Finding, FindingKey
 from toolfmt.model.batch import InspectionOutcome, place_key
 
 _WANTED = "what toolfmt inspect --json printed"
@@ -91,7 +92,7 @@ def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set
     new = set()
     by_likeness = sorted(findings, key=lambda finding: not any(_says(finding, one) for one in known))
     for finding in by_likeness:
-        fitting = [one for one in left if one["code"] == finding.code and _as_bad(one["severity"], finding.severity)]
+        fitting = [one for one in left if _key(one) == finding.key and _as_bad(one["severity"], finding.severity)]
         same = [one for one in fitting if _says(finding, one)]
         match = next(iter(same or fitting), None)
         if match is None:
@@ -102,7 +103,11 @@ def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set
 
 
 def _says(finding: Finding, known: Mapping[str, Any]) -> bool:
-    return bool(known["code"] == finding.code and known.get("message") == finding.message)
+    return bool(_key(known) == finding.key and known.get("message") == finding.message)
+
+
+def _key(known: Mapping[str, Any]) -> FindingKey:
+    return key_of(known["code"], known.get("outcome"))
 
 
 def _as_bad(known: str, now: str) -> bool:

@@ -457,7 +457,10 @@ def explain(code: str | None) -> None:
         print_text(findings_table(*terminal()))
         return
     from toolfmt.inspect.checks import explain as page
+    from toolfmt.inspect.checks import moved
 
+    if where := moved(code):
+        print_text(f"{where}\n\n")
     print_text(page_text(page(code), *terminal()))
 
 

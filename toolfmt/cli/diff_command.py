@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt._util.text_lists import listed, listed_first
-from toolfmt.inspect.checks import UnknownCode, codes_of, unknown
+from toolfmt.inspect.checks import UnknownCode, keys_of, unknown
 from toolfmt.inspect.comparison import PARTS, Comparison, Differences, is_below
-from toolfmt.inspect.report.report import Finding
+from toolfmt.inspect.report.report import Finding, FindingKey
 
 GROUPS = ("behaviour", "settings")
 _KINDS = ("findings", "prompts")
@@ -22,20 +22,20 @@ _MOST_NAMED = 30
 
 @dataclass(frozen=True)
 class _Typed:
-    """What is typed for one of the options: names of parts (of groups and kinds, too), and codes of findings."""
+    """What is typed for one of the options: names of parts (of groups and kinds, too), and keys of findings."""
 
     parts: tuple[str, ...]
-    codes: frozenset[str]
+    keys: frozenset[FindingKey]
 
     def __bool__(self) -> bool:
-        return bool(self.parts or self.codes)
+        return bool(self.parts or self.keys)
 
     def names(self, group: str, kind: str) -> bool:
         """Whether all of a kind in a group is meant."""
         return group in self.parts or kind in self.parts
 
     def finding(self, group: str, finding: Finding) -> bool:
-        return finding.code in self.codes or self.names(group, "findings")
+        return finding.key in self.keys or self.names(group, "findings")
 
     def change(self, group: str, what: str) -> bool:
         return group in self.parts or is_below(what, self.parts)
@@ -103,13 +103,13 @@ def _number(comparison: Comparison) -> int:
 def _typed(given: Iterable[str]) -> _Typed:
     words = [word.strip() for text in given for word in text.split(",")]
     parts = [word for word in words if word.partition(".")[0] in {*PARTS, *GROUPS, *_KINDS}]
-    codes = [_codes(word) for word in words if word and word not in parts]
-    return _Typed(tuple(parts), frozenset[str]().union(*codes))
+    keys = [_keys(word) for word in words if word and word not in parts]
+    return _Typed(tuple(parts), frozenset[FindingKey]().union(*keys))
 
 
-def _codes(word: str) -> frozenset[str]:
+def _keys(word: str) -> frozenset[FindingKey]:
     try:
-        return codes_of(word)
+        return keys_of(word)
     except UnknownCode:
         told = listed([*GROUPS, *_KINDS, *PARTS])
         message = f"{unknown(word, 'part or finding')}; the parts that are no findings are {told}"

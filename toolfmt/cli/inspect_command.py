@@ -112,7 +112,7 @@ class Inspecting:
         from toolfmt.model.fix import fixed_copy
 
         check_printable()  # a copy of which nothing can be told is not written
-        mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.codes_for)
+        mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.keys_for)
         mended = mended.telling(self._selection.apply(mended.report))
         if self._targets == [Target("json")]:
             print_json(mended.to_dict())

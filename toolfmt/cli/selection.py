@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks import CHECKS, code, codes_of
-from toolfmt.inspect.report.report import Finding, Report, Severity
+from toolfmt.inspect.checks import ALL_OUTCOMES, keys_of
+from toolfmt.inspect.report.report import Finding, FindingKey, Report, Severity
 from toolfmt.model.batch import InspectionOutcome
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -22,9 +22,9 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Selection:
-    """The codes that are told, each with the severities that are."""
+    """The findings that are shown, by key, each with the severities that are."""
 
-    told: frozenset[tuple[str, Severity]]
+    told: frozenset[tuple[FindingKey, Severity]]
 
     @classmethod
     def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
@@ -37,7 +37,7 @@ class Selection:
         selected, ignored = _told(select), _told(ignore)
         if selected and selected <= ignored:
             raise ToolfmtError("--ignore leaves nothing of what --select names; take one of them away")
-        return cls((selected or _every({code(check) for check in CHECKS}, SEVERITIES)) - ignored)
+        return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored)
 
     def apply(self, report: Report) -> Report:
         """The report with the findings and notes that are left."""
@@ -45,11 +45,11 @@ class Selection:
         left_out = len(report.findings) + len(report.notes) - len(findings) - len(notes)
         return replace(report, findings=findings, notes=notes, left_out=left_out)
 
-    def codes_for(self, report: Report) -> frozenset[str]:
-        """The codes that are told of a model with this report: of those that it has, where they are told there."""
-        told = {code for code, _ in self.told}
-        had = {finding.code for finding in (*report.findings, *report.notes)}
-        kept = {finding.code for finding in (*self._kept(report.findings), *self._kept(report.notes))}
+    def keys_for(self, report: Report) -> frozenset[FindingKey]:
+        """The keys of the findings that are shown of a model with this report: of those that it has, the ones kept."""
+        told = {key for key, _ in self.told}
+        had = {finding.key for finding in (*report.findings, *report.notes)}
+        kept = {finding.key for finding in (*self._kept(report.findings), *self._kept(report.notes))}
         return frozenset((told - had) | kept)
 
     def applied(self, looked: InspectionOutcome) -> InspectionOutcome:
@@ -57,20 +57,20 @@ class Selection:
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))
 
     def _kept(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        return tuple(finding for finding in findings if (finding.code, finding.severity) in self.told)
+        return tuple(finding for finding in findings if (finding.key, finding.severity) in self.told)
 
 
-def _told(typed: Iterable[str]) -> frozenset[tuple[str, Severity]]:
+def _told(typed: Iterable[str]) -> frozenset[tuple[FindingKey, Severity]]:
     words = [word.strip() for text in typed for word in text.split(",")]
-    return frozenset[tuple[str, Severity]]().union(*(_named(word) for word in words if word))
+    return frozenset[tuple[FindingKey, Severity]]().union(*(_named(word) for word in words if word))
 
 
-def _named(word: str) -> frozenset[tuple[str, Severity]]:
+def _named(word: str) -> frozenset[tuple[FindingKey, Severity]]:
     severities = [severity for severity in SEVERITIES if severity == word.lower()]
     if severities:
-        return _every({code(check) for check in CHECKS}, severities)
-    return _every(codes_of(word), SEVERITIES)
+        return _every(ALL_OUTCOMES, severities)
+    return _every(keys_of(word), SEVERITIES)
 
 
-def _every(codes: Iterable[str], severities: Iterable[Severity]) -> frozenset[tuple[str, Severity]]:
-    return frozenset((code, severity) for severity in severities for code in codes)
+def _every(keys: Iterable[FindingKey], severities: Iterable[Severity]) -> frozenset[tuple[FindingKey, Severity]]:
+    return frozenset((key, severity) for severity in severities for key in keys)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolfmt._util.shell import argument
-from toolfmt.inspect.checks import about_files
+from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.probe.conversations import STAND_INS
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.report import (
@@ -163,7 +163,7 @@ def compare(a: Report, b: Report) -> Comparison:
     behaviour, settings = (
         Differences(
             tuple(change for change in changes if _is_setting(change, same_text) == files),
-            *(tuple(one for one in findings if about_files(one.code) == files) for findings in (went, came)),
+            *(tuple(one for one in those if ALL_OUTCOMES[one.key].about_files == files) for those in (went, came)),
         )
         for files in (False, True)
     )
@@ -306,15 +306,15 @@ def _placeless(advice: Advice, place: str) -> str:
 def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """The findings and notes that only `a` has, and those that only `b` has.
 
-    Of a code that both have equally often nothing is told: the sentences may quote what differs elsewhere.
+    A finding and outcome that both have equally often is left out: its sentences may quote what differs elsewhere.
     """
     told = [(*report.findings, *report.notes) for report in (a, b)]
-    often = [Counter(finding.code for finding in findings) for findings in told]
-    messages = [{(one.code, one.message) for one in findings} for findings in told]
+    often = [Counter(finding.key for finding in findings) for findings in told]
+    messages = [{(one.key, one.message) for one in findings} for findings in told]
 
     def left(mine: int, other: int) -> tuple[Finding, ...]:
-        more = [one for one in told[mine] if often[mine][one.code] > often[other][one.code]]
-        new = [one for one in more if (one.code, one.message) not in messages[other]]
+        more = [one for one in told[mine] if often[mine][one.key] > often[other][one.key]]
+        new = [one for one in more if (one.key, one.message) not in messages[other]]
         return tuple(new or more)
 
     return left(0, 1), left(1, 0)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from toolfmt.errors import LimitHit
 from toolfmt.inspect import checks
+from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.profiling import facts_of
 from toolfmt.inspect.report.report import Report, Sections, TemplateInfo
-from toolfmt.inspect.report.verdict import verdict
 from toolfmt.inspect.runtimes.advice import advice, runtimes
 from toolfmt.inspect.runtimes.runtime_support import runtime_support
 from toolfmt.inspect.sections.branches.branch_effects import branches

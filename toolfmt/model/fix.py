@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from toolfmt.inspect.fix.conversations import Variant
+from toolfmt.inspect.checks.editing.template_fix import Variant
 from toolfmt.inspect.fix.fix_model import MendedModel, mend_copy
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output
 from toolfmt.inspect.fix.verification import FixCheck, judged
-from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.report import FindingKey, Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.jobs import JUDGE
@@ -21,9 +21,9 @@ from toolfmt.templates import ModelFiles, load_files
 
 
 def fixed_copy(
-    place: str, output: str, inspector: Inspector, codes_for: Callable[[Report], frozenset[str]]
+    place: str, output: str, inspector: Inspector, keys_for: Callable[[Report], frozenset[FindingKey]]
 ) -> MendedModel:
-    """The model at a place, copied to `output` with what can be healed of its findings of the codes that are for its
+    """The model at a place, copied to `output` with what can be healed of the findings that `keys_for` returns for its
     report.
 
     Raises `CannotCopy` where `output` holds anything, lies in the original or is no name, and what `Inspector.report`
@@ -46,4 +46,4 @@ def fixed_copy(
         return judged(*asked) if inspector.trusted else inspector.worker.run(JUDGE, *asked)
 
     report = inspector.report(place)
-    return mend_copy(files, report, codes_for(report), Path(output), inspect, prove)
+    return mend_copy(files, report, keys_for(report), Path(output), inspect, prove)

@@ -22,7 +22,7 @@ from toolfmt._util.typed_json import UnreadableJson
 from toolfmt.errors import LimitHit, NotHeld, ToolfmtError
 from toolfmt.formats.format import DERIVED
 from toolfmt.formats.registry import has_variant, know_others, others_as_text
-from toolfmt.inspect.checks import CHECKS, code
+from toolfmt.inspect.checks import ALL_OUTCOMES
 from toolfmt.inspect.derive_model import DerivationResult, derive_files
 from toolfmt.inspect.fix.verification import FixCheck, judged
 from toolfmt.inspect.inspection import inspect_read
@@ -97,7 +97,7 @@ def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
 
 def _check_report(report: Report) -> None:
     named = set(report.capabilities) == set(CAPABILITIES)
-    known = {finding.code for finding in (*report.findings, *report.notes)} <= set(map(code, CHECKS))
+    known = {finding.key for finding in (*report.findings, *report.notes)} <= set(ALL_OUTCOMES)
     if not (named and known and _is_decided(report.format)):
         raise UnreadableJson("a report of something that is not there")
     _check_profile(report.profile)

@@ -36,14 +36,14 @@ def _summary(mended: MendedModel) -> Iterator[Text | Group]:
     yield Text(_healed(mended), "bold green" if mended.fixed else "bold")
     now = mended.report.verdict.tools
     yield Text(f"Its verdict is {now}{'' if now == mended.before else f', before it was {mended.before}'}.")
-    notes = {note.code for note in mended.report.notes}
-    remaining = [one for one in mended.not_fixed if one.code not in notes]
+    notes = {note.key for note in mended.report.notes}
+    remaining = [one for one in mended.not_fixed if one.key not in notes]
     if remaining:
         rows = grid()
         for one in remaining:
             rows.add_row(Text(f"  {one.code} {one.name}"), Text(visible(one.why)))
         yield Group(Text("What remains"), rows)
-    left = [one.code for one in mended.not_fixed if one.code in notes]
+    left = [one.code for one in mended.not_fixed if one.key in notes]
     if left:
         yield Text(f"Notes that remain: {', '.join(left)}.")
     yield Text(_copied(mended))
@@ -56,7 +56,7 @@ def _healed(mended: MendedModel) -> str:
         selected = " of what is selected" if mended.report.left_out else ""
         what = f"No finding{selected} could be healed" if mended.not_fixed else f"Nothing{selected} is there to heal"
         return f"{what}: the copy in {output} is the same as the original."
-    healed = len({fixed.code for fixed in mended.fixed})
+    healed = len({(fixed.code, fixed.outcome) for fixed in mended.fixed})
     count = "One finding is" if healed == 1 else f"{healed} findings are"
     return f"{count} healed in {output}, proven by inspecting the copy."
 

@@ -49,14 +49,14 @@ def _prefix(report: Report) -> list[str]:
     ticks = f"the prompt holds the time and is another one a {stability.tick} later" if stability.tick else ""
     if stability.share >= 1:
         if ticks:
-            return [f"{ticks} (TF004); at one time each prompt begins with the one before it"]
+            return [f"{ticks}; at one time each prompt begins with the one before it"]
         return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
     where = f" (line {lines})" if lines else ""
     when = f", first when {broken[0].name}{where}" if broken else ""
     stays = f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again{when}"
-    return [f"{stays}; {ticks} (TF004)" if ticks else stays]
+    return [f"{stays}; {ticks}" if ticks else stays]
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:

@@ -16,8 +16,6 @@ Level: TypeAlias = Literal["good", "care", "bad"]
 LEVELS: Mapping[ToolsWord, Level] = {"native": "good", "adapted": "good", "prompt-only": "care", "broken": "bad"}
 """How good each verdict is, in three steps."""
 LEVEL_STYLES: Mapping[Level, str] = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
-_NO_TEMPLATE = ("TF001", "TF002", "TF007")
-"""Errors of a template that there is not, or that is not to be run."""
 
 
 def is_broken(report: Report) -> bool:
@@ -28,10 +26,10 @@ def is_broken(report: Report) -> bool:
 def first_step(report: Report) -> str:
     """What to do before all else if there is an error: the fix of the first one, by its code.
 
-    Empty if there is none, or if there is no template to fix, which the advice states.
+    Empty if there is none, or if no template can be rendered, which the advice states.
     """
     errors = [finding for finding in report.findings if finding.severity == "error"]
-    if report.verdict.tools != "broken" or not errors or errors[0].code in _NO_TEMPLATE:
+    if report.verdict.tools != "broken" or not errors or report.template is None or is_broken(report):
         return ""
     return f"{errors[0].code}: {errors[0].fix}"
 

@@ -95,7 +95,8 @@ def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
     finding's, or where something is there already."""
     listed = [found for module in clone.modules(_LIST) if (found := _MODULE.fullmatch(module))]
     check_finding_name(name, [found[2].replace("_", "-") for found in listed])
-    number = max([0, *(int(found[1]) for found in listed), *clone.numbers(CHECKS, "tf")]) + 1
+    numbers = [*(int(found[1]) for found in listed), *clone.numbers(CHECKS, "tf"), *_replaced(clone)]
+    number = max([0, *numbers]) + 1
     if number > _LAST:
         raise ToolfmtError(
             f"there is no code behind TF{_LAST}; a new finding needs a longer one, which is yours to make"
@@ -105,3 +106,9 @@ def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
     plan = FilePlan(new, _LIST, module)
     clone.check(plan)
     return code, plan
+
+
+def _replaced(clone: Clone) -> list[int]:
+    """The numbers of codes that outcomes replace: an old code is never used again."""
+    texts = (file.read_text("utf-8", "replace") for file in (clone.root / CHECKS).glob("tf*.py"))
+    return [int(number) for text in texts for number in re.findall(r'replaces="TF([0-9]{3}) ', text)]

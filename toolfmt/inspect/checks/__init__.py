@@ -1,41 +1,41 @@
 """The findings: one module each, whose name is its code and name and whose docstring is its page.
 
-A module `tf012_tools_dropped` has `SEVERITY`, for a warning `FIXED_BY`, and one function, `check(facts)`, which
-yields what it found; `ABOUT_FILES` where it is about what the files beside the template say, which a build in another
-package may do without. To add a finding, write the module and name it in `_MODULES`; nothing else knows the list.
-`findings` runs them all, `explain` hands out a page.
+A module `tf012_tools_dropped` has one function, `check(facts)`, which yields diagnostics. It also has `SEVERITY`,
+`FIXED_BY` if that is a warning, and `ABOUT_FILES` if the finding depends on the files next to the template, not on
+what the template renders: a build in another package may do without these. A check with several outcomes has
+`OUTCOMES` instead: the same values for each outcome, and the finding that the outcome replaces. What `--fix` does is
+declared here, too: a change of the template (`FIX`), a setting (`SETTING`), or `WHY_NOT_FIXED`. To add a finding,
+write the module and name it in `_MODULES`; nothing else has the list.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
+from typing import get_args
 
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Finding, FixedBy, Severity
+from toolfmt.inspect.report.report import Finding, FindingKey, Severity
 
 _MODULES = (
     "tf001_no_template",
     "tf002_template_broken",
     "tf003_user_message_refused",
-    "tf004_clock_used",
+    "tf004_nondeterministic",
     "tf005_special_token_missing",
     "tf006_unexpected_value",
     "tf007_limit_hit",
     "tf009_empty_tool_calls_refused",
     "tf010_empty_tools_preamble",
-    "tf011_tools_not_rendered",
-    "tf012_tools_dropped",
+    "tf011_tools_not_shown",
     "tf013_calls_dropped",
-    "tf014_arguments_double_encoded",
-    "tf015_object_arguments_refused",
-    "tf016_string_arguments_refused",
-    "tf017_content_null_refused",
-    "tf018_content_null_printed",
+    "tf014_arguments_form",
+    "tf017_content_with_call",
     "tf019_second_call_lost",
     "tf020_results_lost",
     "tf021_templates_in_conflict",
@@ -44,19 +44,17 @@ _MODULES = (
     "tf024_model_type_contradicts",
     "tf025_unknown_format",
     "tf026_call_not_read_back",
-    "tf027_system_message_lost",
-    "tf028_content_empty_refused",
+    "tf027_system_message",
     "tf029_id_form_required",
     "tf030_text_beside_call_dropped",
     "tf031_results_mismatched",
-    "tf032_history_needs_tools",
+    "tf032_lost_after_result",
     "tf033_reasoning_dropped",
     "tf034_alternation_required",
-    "tf035_later_system_refused",
     "tf036_developer_role_dropped",
     "tf037_content_parts_printed_raw",
     "tf038_generation_prompt_ignored",
-    "tf039_template_changes_lists",
+    "tf039_template_mutates_input",
     "tf040_schema_parts_dropped",
     "tf041_definition_refused",
     "tf042_tools_under_another_name",
@@ -66,41 +64,26 @@ _MODULES = (
     "tf046_turn_not_closed",
     "tf047_invisible_character",
     "tf048_marker_misspelt",
-    "tf049_values_printed_by_python",
-    "tf050_prefix_not_stable",
-    "tf051_generation_prompt_not_a_prefix",
-    "tf052_renders_differ",
+    "tf049_python_repr_values",
+    "tf050_prefix_cache",
     "tf053_key_order_changed",
-    "tf055_control_markers_pass",
+    "tf055_marker_injection",
     "tf056_content_changes_the_template",
     "tf057_default_instructions",
     "tf060_template_not_found",
-    "tf061_wrong_parser_inferred",
-    "tf062_parser_not_inferred",
-    "tf063_no_parser_anywhere",
-    "tf064_model_not_loaded",
-    "tf065_markers_are_special_tokens",
-    "tf066_marker_not_a_token",
+    "tf061_parser_inference",
+    "tf065_marker_tokens",
     "tf067_tools_exceed_context",
     "tf068_tokenizer_unreadable",
-    "tf069_stop_token_unknown",
-    "tf070_other_engine_fails",
-    "tf071_other_engine_differs",
-    "tf072_answer_end_not_a_stop",
-    "tf073_system_message_lost_later",
-    "tf074_definition_values_as_python",
+    "tf069_stop_token",
+    "tf070_other_engine",
     "tf075_reasoning_under_another_name",
     "tf076_later_turns_differ",
-    "tf077_tools_lost_later",
     "tf078_tools_need_a_system_message",
-    "tf080_call_end_not_a_stop",
-    "tf085_branch_not_seen",
-    "tf086_input_decides_a_branch",
-    "tf087_clock_decides_a_branch",
-    "tf088_chance_decides",
+    "tf085_unreached_branch",
+    "tf086_content_sensitive_rendering",
     "tf090_earlier_turns_lost",
     "tf091_first_question_unmarked",
-    "tf092_format_derived",
 )
 
 _LONGEST = 5_000
@@ -123,21 +106,34 @@ def name(check: ModuleType) -> str:
     return _stem(check).partition("_")[2].replace("_", "-")
 
 
+def outcomes(check: ModuleType) -> Mapping[str, FindingOutcome]:
+    """The outcomes of a check by name. A check that declares none has one, which has the check's name."""
+    declared: Mapping[str, FindingOutcome] | None = getattr(check, "OUTCOMES", None)
+    if declared is not None:
+        return declared
+    only = FindingOutcome(
+        check.SEVERITY,
+        getattr(check, "FIXED_BY", ""),
+        about_files=getattr(check, "ABOUT_FILES", False),
+        setting=getattr(check, "SETTING", ""),
+        why_not_fixed=getattr(check, "WHY_NOT_FIXED", ""),
+    )
+    return {name(check): only}
+
+
 def severity(check: ModuleType) -> Severity:
-    """How bad it is; a check may say otherwise of a single thing it found."""
-    worst: Severity = check.SEVERITY
-    return worst
+    """The worst severity of the check's outcomes; a check may report a single diagnostic as more or less severe."""
+    return min((one.severity for one in outcomes(check).values()), key=get_args(Severity).index)
 
 
-def about_files(wanted: str) -> bool:
-    """Whether the finding with this code is about what the files beside the template say, not about what it renders."""
-    return getattr(_by_key().get(wanted.lower()), "ABOUT_FILES", False)
+def summary(finding: Finding) -> str:
+    """What a sentence calls a finding."""
+    return ALL_OUTCOMES[finding.key].summary or finding.outcome.replace("-", " ")
 
 
-def fixed_by(check: ModuleType) -> FixedBy:
-    """What heals it, where it is a warning; a check may say otherwise of a single thing it found."""
-    healer: FixedBy = getattr(check, "FIXED_BY", "")
-    return healer
+def is_about_parsing(finding: Finding) -> bool:
+    """Whether the finding is about how calls are parsed, not about what the template renders."""
+    return getattr(_by_key()[finding.code.lower()], "ABOUT_PARSING", False)
 
 
 def page(check: ModuleType) -> str:
@@ -147,29 +143,78 @@ def page(check: ModuleType) -> str:
 
 def explain(wanted: str) -> str:
     """The page of the finding with this code or name, in any case; raises `UnknownCode` with the nearest ones."""
-    check = _by_key().get(wanted.lower())
-    if check is None:
-        raise unknown(wanted)
+    check = _by_key().get(wanted.lower()) or _by_key()[next(iter(_of_outcomes(wanted)))[0].lower()]
     return f"# {code(check)} {name(check)}\n\n{page(check)}"
 
 
-def codes_of(wanted: str) -> frozenset[str]:
-    """The codes that a code, a name or the beginning of codes (`TF01`) stands for; raises `UnknownCode`."""
+def moved(wanted: str) -> str:
+    """One line that names the finding which has this outcome, or which replaces this old code or name; empty for the
+    code or name of a finding."""
+    if wanted.lower() in _by_key():
+        return ""
+    found, outcome = next(iter(_of_outcomes(wanted)))
+    shown = f"{found} {name(_by_key()[found.lower()])}"
+    if wanted.lower() == outcome:
+        return f"{outcome} is an outcome of {shown}."
+    return f"{wanted} is now {shown}, outcome {outcome}."
+
+
+def keys_of(wanted: str) -> frozenset[FindingKey]:
+    """The findings that this selects: a code, a name, an outcome, the start of codes (`TF01`), or a code or name that
+    an outcome replaces. Raises `UnknownCode`.
+    """
     check = _by_key().get(wanted.lower())
     if check is not None:
-        return frozenset({code(check)})
-    begun = frozenset(filter(lambda one: one.startswith(wanted.upper()), map(code, CHECKS)))
-    if not begun or not wanted:
-        raise unknown(wanted)
-    return begun
+        return _keys(check)
+    started = [
+        key
+        for key, outcome in ALL_OUTCOMES.items()
+        if wanted and (key[0].startswith(wanted.upper()) or outcome.replaces.startswith(wanted.upper()))
+    ]
+    return frozenset(started) or _of_outcomes(wanted)
+
+
+def key_of(code: str, outcome: str | None) -> FindingKey:
+    """The key of a finding in a report, which an earlier toolfmt may have written: with a code that another finding
+    replaces, or without an outcome."""
+    if outcome is not None:
+        return code, outcome
+    replaced = next((key for key, one in ALL_OUTCOMES.items() if one.replaces.partition(" ")[0] == code), None)
+    check = _by_key().get(code.lower())
+    return replaced or (code, "" if check is None else next(iter(outcomes(check))))
 
 
 def unknown(wanted: str, kind: str = "finding") -> UnknownCode:
     """The error for a code or name that no finding has, with the nearest ones; `kind` is what else it might name."""
-    keys = _by_key()
-    near = difflib.get_close_matches(wanted.lower(), keys, n=3)
-    hint = f"did you mean {' or '.join(dict.fromkeys(code(keys[key]) for key in near))}? " if near else ""
+    codes = {one: keys[0][0] for one, keys in _outcome_names().items()}
+    codes |= {one: code(check) for one, check in _by_key().items()}
+    near = difflib.get_close_matches(wanted.lower(), codes, n=3)
+    hint = f"did you mean {' or '.join(dict.fromkeys(codes[one] for one in near))}? " if near else ""
     return UnknownCode(f"no {kind} is called {wanted!r}; {hint}`toolfmt explain` lists them")
+
+
+def _keys(check: ModuleType) -> frozenset[FindingKey]:
+    return frozenset((code(check), outcome) for outcome in outcomes(check))
+
+
+def _of_outcomes(wanted: str) -> frozenset[FindingKey]:
+    """The outcomes of this name, or that replace a finding of this code or name."""
+    keys = _outcome_names().get(wanted.lower(), [])
+    if len(keys) > 1:
+        told = " and ".join(found for found, _ in keys)
+        raise UnknownCode(f"{wanted!r} is an outcome of {told}; name one of them")
+    if not keys:
+        raise unknown(wanted)
+    return frozenset(keys)
+
+
+def _outcome_names() -> Mapping[str, list[FindingKey]]:
+    """The outcomes by their names, and by the codes and names that they replace, in lower case."""
+    names: dict[str, list[FindingKey]] = {}
+    for key, outcome in ALL_OUTCOMES.items():
+        for one in dict.fromkeys((key[1], *outcome.replaces.lower().split())):
+            names.setdefault(one, []).append(key)
+    return names
 
 
 def _by_key() -> dict[str, ModuleType]:
@@ -183,9 +228,12 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _finding(check: ModuleType, found: Diagnostic) -> Finding:
-    bad = found.severity or severity(check)
-    healer = found.fixed_by if found.fixed_by is not None else fixed_by(check) if bad == "warning" else ""
-    return Finding(code(check), name(check), _sentence(_cut(found.message)), found.line, _cut(found.fix), bad, healer)
+    outcome = found.outcome or name(check)
+    declared = outcomes(check)[outcome]
+    severity = found.severity or declared.severity
+    fixed_by = found.fixed_by if found.fixed_by is not None else declared.fixed_by if severity == "warning" else ""
+    message, fix = _sentence(_cut(found.message)), _cut(found.fix)
+    return Finding(code(check), name(check), message, found.line, fix, severity, fixed_by, outcome=outcome)
 
 
 def _cut(text: str) -> str:
@@ -201,3 +249,9 @@ def _sentence(text: str) -> str:
 
 def _stem(check: ModuleType) -> str:
     return check.__name__.rpartition(".")[2]
+
+
+ALL_OUTCOMES: Mapping[FindingKey, FindingOutcome] = {
+    (code(check), outcome): declared for check in CHECKS for outcome, declared in outcomes(check).items()
+}
+"""Every outcome of every check."""

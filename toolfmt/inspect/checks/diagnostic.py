@@ -1,17 +1,21 @@
-"""What a check yields: the message, what to do, the line. The check's module gives code, name, severity and page."""
+"""What a check yields and declares; the check's module gives code, name and page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from toolfmt.inspect.report.report import FixedBy, Severity
+
+Setting: TypeAlias = Literal["", "parser", "template-file", "same-template"]
+"""What `--fix` may write: the name of a parser, the template into its own file, the same template into every file."""
 
 
 @dataclass(frozen=True)
 class Diagnostic:
     """One thing that will go wrong: a plain sentence what, a plain sentence what to do, the template's line.
 
-    `severity` is for what is better or worse than the check's own, `fixed_by` for what another thing heals.
+    `outcome` is one of the check's `OUTCOMES`, if it declares them. `severity` and `fixed_by` replace the outcome's.
     """
 
     message: str
@@ -19,3 +23,24 @@ class Diagnostic:
     line: int | None = None
     severity: Severity | None = None
     fixed_by: FixedBy | None = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
+class FindingOutcome:
+    """One outcome of a check: how bad it usually is, and what fixes it if it is a warning.
+
+    `replaces` is the code and the name of a finding that is this outcome now; both still select it. An outcome
+    `about_files` depends on the files next to the template, not on what the template renders.
+    """
+
+    severity: Severity
+    fixed_by: FixedBy = ""
+    replaces: str = ""
+    about_files: bool = False
+    setting: Setting = ""
+    """The setting that may fix it."""
+    why_not_fixed: str = ""
+    """Why `--fix` does not try, or what to know if it fails."""
+    summary: str = ""
+    """What the sentence of a verdict calls it; the outcome's name if empty."""

@@ -17,11 +17,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.editing.edits import or_empty, truth
+from toolfmt.inspect.checks.editing.sites import Sites
+from toolfmt.inspect.checks.editing.source import Edit
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, only
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
+
+
+def _calls_or_none(sites: Sites) -> Iterator[Edit]:
+    """The calls themselves in place of the question whether there is such a key; an empty list where they are used."""
+    yield from truth(sites, "tool_calls")
+    yield from or_empty(sites, "tool_calls", "[]")
+
+
+FIX = TemplateFix(only("calls-null", "calls-empty"), _calls_or_none)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

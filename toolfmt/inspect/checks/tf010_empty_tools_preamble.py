@@ -14,6 +14,11 @@ from collections.abc import Iterator
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.editing.edits import truth
+from toolfmt.inspect.checks.editing.prelude import Clause
+from toolfmt.inspect.checks.editing.sites import Sites
+from toolfmt.inspect.checks.editing.source import Edit
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, only
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import user
 from toolfmt.inspect.probe.differences import common_prefix
@@ -24,6 +29,18 @@ from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
+
+
+_CLAUSE = Clause("{%- set tools = tools or none %}\n", each_message=False)
+"""An empty list of tools as none."""
+
+
+def _tools_or_none(sites: Sites) -> Iterator[Edit]:
+    """The tools themselves in place of the question whether they were given."""
+    return truth(sites, "tools")
+
+
+FIX = TemplateFix(only("tools-empty"), _tools_or_none, _CLAUSE)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -17,6 +17,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
+WHY_NOT_FIXED = "where a second call would stand cannot be read off the template"
 FIXED_BY: FixedBy = "render"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import LimitHit, TemplateError
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, Setting
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
@@ -27,6 +27,7 @@ from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, same_text
 from toolfmt.templates import ChatTemplate, TemplateSource
 
 SEVERITY: Severity = "warning"
+SETTING: Setting = "same-template"
 ABOUT_FILES = True
 FIXED_BY: FixedBy = "setting"
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.parser_names import parser_name
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, Setting
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.decision import Declaration
 from toolfmt.inspect.report.report import Severity
@@ -27,6 +27,8 @@ from toolfmt.inspect.runtimes.runtime_support import declares_parser, misread, m
 from toolfmt.inspect.runtimes.template_choice import MLX_LM
 
 SEVERITY: Severity = "error"
+ABOUT_PARSING = True
+SETTING: Setting = "parser"
 ABOUT_FILES = True
 
 

@@ -1,19 +1,25 @@
-"""The template supports tools in a format that no known format reads, or that nothing tells.
+"""No known format reads the calls that the template renders, or nothing shows the format.
 
-Either the calls that the template renders were read back by none of the formats, and none was derived from them,
-or it describes tools and never renders a call, and neither its words nor the model's files name a format that toolfmt
-knows. (Its words may still tell the model a notation of its own.) A parser chosen by guess gives raw markup in the
-answer, or nothing.
-
-Where the call is nearly that of a known format, the finding says which, and what is otherwise: a misspelt marker, a
-lost brace, a template that was escaped for HTML. Where none is near, and the files declare no parser that is known, a
-format is derived from the calls and proven on others (TF092); the finding says what kept that from being done.
+- `no-known-format`: none of the known formats reads the rendered calls, and none was derived from them; or the template
+  describes tools and never renders a call, and neither its text nor the model's files name a known format. A guessed
+  parser returns raw markup or nothing. If the call is nearly that of a known format, the finding names the format and
+  the difference: a misspelled marker, a lost brace, a template that was escaped for HTML. If none is near and the files
+  declare no known parser, a format is derived; the finding states why that failed.
+- `format-derived`: a format was derived from what the template renders: calls that differ in one thing at a time show
+  the text around names, keys and values. The parser that follows from it read back other calls and whole responses.
+  That verifies what the template writes into the history; only an output of the model shows what it writes.
 
 What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in the
 model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls, start from
+<<<<<<< HEAD
 the format that the finding names, and adapt it to the quoted call. `toolfmt dev derive` writes such a file if the calls
 allow it. Or describe the tools in the system prompt (`toolfmt render MODEL --strategy prompt`): the model then writes
 calls in a format that toolfmt reads.
+=======
+the format that the finding names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls
+allow it; look at one output of the model before you rely on it. Or describe the tools in the system prompt
+(`toolfmt render MODEL --strategy prompt`): the model then writes calls in a format that toolfmt reads.
+>>>>>>> 57690a21 (WIP findings)
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 """
@@ -23,16 +29,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from toolfmt._util.shell import argument
 from toolfmt.formats import write
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.nearest_format import nearest_sibling
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TOOLS, conversation
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.parser_line import has_place
 
-SEVERITY: Severity = "error"
+ABOUT_PARSING = True
+OUTCOMES = {
+    "no-known-format": FindingOutcome("error", replaces="TF025 unknown-format", summary="unknown format"),
+    "format-derived": FindingOutcome("note", replaces="TF092 format-derived"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _unknown(facts)
+    yield from _derived(facts)
 
 
 _PARSER = "Set the parser named in the model card."
@@ -40,7 +56,7 @@ _DERIVE = "Or run `toolfmt dev derive MODEL`: it writes a format file if the cal
 _LONGEST_CALL = 200
 
 
-def check(facts: Facts) -> Iterator[Diagnostic]:
+def _unknown(facts: Facts) -> Iterator[Diagnostic]:
     decided = facts.decided
     if decided.rendered and decided.read_back is None:
         found = _unread(facts)
@@ -54,6 +70,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
                 facts, "Or write a format file (docs/own_formats.md) for the calls that the template describes."
             ),
             facts.capabilities["tools"].line,
+            outcome="no-known-format",
         )
 
 
@@ -65,12 +82,22 @@ def _unread(facts: Facts) -> Diagnostic:
     why = "" if other is None else other.why_not
     near = None if other is None or (why and other.near is not None and not other.near.slight) else other.near
     if facts.renders is None or facts.probed is None or (shape := facts.probed.shape) is None:
-        return Diagnostic(message, _without_parser(facts), line)
+        return Diagnostic(
+            message,
+            _without_parser(facts),
+            line,
+            outcome="no-known-format",
+        )
     region = facts.renders.calls(shape, SINGLE, TOOLS)
     if not isinstance(region, Region) or near is None:
         text = region.text if isinstance(region, Region) else None
         message += f". None can be derived from them: {why}" if why else ""
-        return Diagnostic(message, _without_parser(facts, _DERIVE if not why else "", _format_file(text)), line)
+        return Diagnostic(
+            message,
+            _without_parser(facts, _DERIVE if not why else "", _format_file(text)),
+            line,
+            outcome="no-known-format",
+        )
     tools = TOOLS if shape.tools else None
     offset = len(region.before) + near.offset
     return Diagnostic(
@@ -78,6 +105,7 @@ def _unread(facts: Facts) -> Diagnostic:
         f"Correct the template there if the model writes {near.format.name}. "
         "Otherwise set the parser named in the model card.",
         facts.renders.line_at(conversation(shape, SINGLE), tools, offset) or line,
+        outcome="no-known-format",
     )
 
 
@@ -95,3 +123,23 @@ def _without_parser(facts: Facts, *steps: str) -> str:
     """Return what to do about a format that no known parser reads. Empty steps are left out."""
     system_prompt_step = "Or describe the tools in the system prompt: `toolfmt render MODEL --strategy prompt`."
     return " ".join(filter(None, (_PARSER, *steps, system_prompt_step if facts.takes_prose else "")))
+
+
+def _command(facts: Facts) -> str:
+    place = f" {argument(str(facts.files.directory))}" if has_place(facts) else ""
+    return f"toolfmt derive{place}"
+
+
+def _derived(facts: Facts) -> Iterator[Diagnostic]:
+    derived = facts.decided.decision.derived
+    if derived is None:
+        return
+    limits = "".join(f"; {limit}" for limit in derived.limits)
+    yield Diagnostic(
+        f"No known format reads the calls that the template renders; one was derived from them ({derived.kind}) and "
+        f"{derived.proof}{limits}.",
+        f"`{_command(facts)}` prints it as a file. Look at one answer of the model before you rely on it: the format "
+        "is read from the template's history, not from a model's output.",
+        facts.capabilities["tool_calls"].line,
+        outcome="format-derived",
+    )

@@ -31,6 +31,7 @@ from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
+ABOUT_PARSING = True
 
 _NO_FAULT = {"arguments_before_name"}
 """What the parser notes and no strict one minds: the members of an object have no order."""

@@ -20,6 +20,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import filled
 
 SEVERITY: Severity = "warning"
+WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
 FIXED_BY: FixedBy = "render"
 
 _FIX = "Render with toolfmt, which keeps both, or send the call without text."

@@ -14,11 +14,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.editing.prelude import Clause
+from toolfmt.inspect.checks.editing.sites import Access, Sites
+from toolfmt.inspect.checks.editing.source import Edit
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, only
 from toolfmt.inspect.checks.workarounds import give_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Severity
+from toolfmt.inspect.report.report import Report, Severity
 
 SEVERITY: Severity = "note"
+
+
+_CLAUSE = Clause(
+    """\
+    {%- if message.role == 'developer' %}
+        {%- set message = {'role': 'system', 'content': message.content} %}
+    {%- endif %}
+"""
+)
+
+
+def _developer_as_system(sites: Sites) -> Iterator[Edit]:
+    """The role `developer` wherever the role `system` is asked for."""
+    for access in sites.of("role"):
+        compared, other = sites.after(access), sites.after(access, 1)
+        if compared.is_one("==", "!=") and other.string == "system":
+            word = "in" if compared.is_one("==") else "not in"
+            quoted = other.text.replace("system", "developer")
+            yield Edit(access.end, other.end, f" {word} [{other.text}, {quoted}]")
+        elif compared.is_one("in", "not"):
+            yield from _with_developer(sites, access)
+
+
+def _with_developer(sites: Sites, access: Access) -> Iterator[Edit]:
+    """`'developer'` behind `'system'` in the list of roles that the access is looked for in."""
+    for word in sites.words[access.last : access.last + 12]:
+        if word.is_one("]", ")") or word.kind in ("block_end", "variable_end"):
+            return
+        if word.string == "system":
+            yield Edit(word.end, word.end, ", " + word.text.replace("system", "developer"))
+
+
+def _impossible(report: Report) -> str:
+    system = report.capabilities["system"].answer == "yes"
+    return "" if system else "a message of the role system does not come out either"
+
+
+FIX = TemplateFix(only("developer"), _developer_as_system, _CLAUSE, impossible=_impossible)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -16,11 +16,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.editing.prelude import Clause
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, only
 from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
+
+
+_CLAUSE = Clause(
+    """\
+    {%- if message.role != 'tool' and message.content is defined and message.content is sequence
+           and message.content is not string and message.content is not mapping
+           and not (message.content | rejectattr('type', 'equalto', 'text') | list) %}
+        {%- set message = dict(message, content=message.content | map(attribute='text') | join('\\n')) %}
+    {%- endif %}
+"""
+)
+
+FIX = TemplateFix(only("parts"), clause=_CLAUSE)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -25,6 +25,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import around
 
 SEVERITY: Severity = "warning"
+WHY_NOT_FIXED = "the model may have been trained on definitions that are written so"
 FIXED_BY: FixedBy = "prompt"
 
 

@@ -25,6 +25,7 @@ from toolfmt.inspect.report.report import Severity
 from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "note"
+WHY_NOT_FIXED = "the model may have been trained on a prompt that ends so"
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

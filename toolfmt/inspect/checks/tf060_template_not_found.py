@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolfmt._util.text_lists import listed
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, Setting
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.runtimes.runtime_support import choices_of
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP
 
 SEVERITY: Severity = "warning"
+SETTING: Setting = "template-file"
 ABOUT_FILES = True
 FIXED_BY: FixedBy = "setting"
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
+from toolfmt.inspect.checks.editing.template_fix import Variant
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
     BARE_TOOL,
@@ -26,18 +27,6 @@ from toolfmt.inspect.probe.conversations import (
     calling,
 )
 from toolfmt.inspect.report.turn_shape import TurnShape
-
-Variant: TypeAlias = Literal[
-    "arguments-string",
-    "arguments-object",
-    "content-null",
-    "content-absent",
-    "calls-null",
-    "calls-empty",
-    "tools-empty",
-    "developer",
-    "parts",
-]
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from typing import Any
 
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.comparison import compare, is_below
-from toolfmt.inspect.fix import remedies
 from toolfmt.inspect.fix.contents import template_file, with_template_text
 from toolfmt.inspect.fix.fix_template import Mended, Prove, mend, with_template
-from toolfmt.inspect.fix.settings import ABOUT_THE_PARSER, FIXED_BY_SETTINGS, SettingFix, attempts
+from toolfmt.inspect.fix.known_fixes import everything, why_not
+from toolfmt.inspect.fix.settings import SettingFix, attempts, keys_with
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output, small_files, write
-from toolfmt.inspect.report.report import Finding, JsonRecord, Report, ToolsWord
+from toolfmt.inspect.report.report import Finding, FindingKey, JsonRecord, Report, ToolsWord
 from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, load_files
 
@@ -33,9 +33,10 @@ _MOST_SETTINGS = 10
 
 @dataclass(frozen=True)
 class Fixed(JsonRecord):
-    """One change of a file: the code of the finding that it heals, the file, what changed as a unified diff."""
+    """One change of a file: the code and outcome of the finding that it fixes, what changed as a unified diff."""
 
     code: str
+    outcome: str
     file: str
     diff: str
 
@@ -46,7 +47,12 @@ class NotFixed(JsonRecord):
 
     code: str
     name: str
+    outcome: str
     why: str
+
+    @property
+    def key(self) -> FindingKey:
+        return self.code, self.outcome
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,8 @@ class MendedModel:
 
     def telling(self, report: Report) -> MendedModel:
         """The same with this report on the copy, of whose findings alone it is told why they remain."""
-        codes = {finding.code for finding in remedies.everything(report)}
-        return replace(self, report=report, not_fixed=tuple(one for one in self.not_fixed if one.code in codes))
+        keys = {finding.key for finding in everything(report)}
+        return replace(self, report=report, not_fixed=tuple(one for one in self.not_fixed if one.key in keys))
 
     def to_dict(self) -> dict[str, Any]:
         """The report on the copy, with `fixed` and `not_fixed`."""
@@ -77,23 +83,23 @@ class MendedModel:
 def mend_copy(
     files: ModelFiles,
     report: Report,
-    codes: frozenset[str],
+    keys: frozenset[FindingKey],
     output: Path,
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
 ) -> MendedModel:
-    """The copy of a model in `output`, with what can be healed of the report's findings of these codes.
+    """The copy of a model in `output`, with what can be healed of the report's findings with these keys.
 
     Only the small files that toolfmt reads are copied. Raises `CannotCopy` where `output` holds anything or lies in
     the original, and what `inspect` raises.
     """
     check_output(output, files)
     copy = _Copy(files, inspect)
-    mended = mend(files, report, codes, inspect, prove)
+    mended = mend(files, report, keys, inspect, prove)
     if mended is not None:
         copy.take(mended)
     if files.kind == "directory":
-        _mend_settings(copy, mended.report if mended is not None else report, codes)
+        _mend_settings(copy, mended.report if mended is not None else report, keys)
     write(copy.contents, output)
     last = inspect(copy.loaded(output))
     tried = {} if mended is None else mended.why_not
@@ -128,14 +134,14 @@ class _Copy:
         labels = [template_file(self._original, mended.source)] if alone else [_label(one.origin) for one in places]
         for step in mended.steps:
             for label in dict.fromkeys(labels):
-                self.fixed += [Fixed(code, label, diff(step.before, step.after, label)) for code in step.codes]
+                self.fixed += [Fixed(*key, label, diff(step.before, step.after, label)) for key in step.keys]
 
-    def change(self, attempt: SettingFix, codes: tuple[str, ...]) -> None:
+    def change(self, attempt: SettingFix, keys: tuple[FindingKey, ...]) -> None:
         before = self.contents.get(attempt.file, b"")
         old, new = attempt.texts or tuple(data.decode("utf-8", "surrogatepass") for data in (before, attempt.data))
         label = _label(attempt.file) if attempt.texts else attempt.file
         self.contents = {**self.contents, attempt.file: attempt.data}
-        self.fixed += [Fixed(code, label, diff(old, new, label)) for code in codes]
+        self.fixed += [Fixed(*key, label, diff(old, new, label)) for key in keys]
 
     def loaded(self, directory: Path) -> ModelFiles:
         """What the copy in this directory is; of a GGUF file, the file with the template beside it."""
@@ -155,13 +161,13 @@ def _label(origin: str) -> str:
     return origin if origin.endswith(".jinja") else f"{origin} (chat_template)"
 
 
-def _mend_settings(copy: _Copy, report: Report, codes: frozenset[str]) -> None:
+def _mend_settings(copy: _Copy, report: Report, keys: frozenset[FindingKey]) -> None:
     """Try settings until none heals anything more, each in a directory that does not stay."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             for number in range(_MOST_SETTINGS):
                 files = _loaded(copy.contents, Path(folder) / f"{number}")
-                better = _next_setting(copy, report, files, codes, Path(folder) / f"{number}-")
+                better = _next_setting(copy, report, files, keys, Path(folder) / f"{number}-")
                 if better is None:
                     return
                 attempt, healed, report = better
@@ -173,10 +179,10 @@ def _mend_settings(copy: _Copy, report: Report, codes: frozenset[str]) -> None:
 
 
 def _next_setting(
-    copy: _Copy, report: Report, files: ModelFiles, codes: frozenset[str], folder: Path
-) -> tuple[SettingFix, tuple[str, ...], Report] | None:
+    copy: _Copy, report: Report, files: ModelFiles, keys: frozenset[FindingKey], folder: Path
+) -> tuple[SettingFix, tuple[FindingKey, ...], Report] | None:
     """The first attempt that heals something, what it heals, and the report on it."""
-    for number, attempt in enumerate(attempts(report, files, copy.contents, codes)):
+    for number, attempt in enumerate(attempts(report, files, copy.contents, keys)):
         try:
             changed = _loaded({**copy.contents, attempt.file: attempt.data}, folder.with_name(f"{folder.name}{number}"))
             after = copy.inspect(changed)
@@ -184,25 +190,26 @@ def _next_setting(
             raise
         except ToolfmtError:
             continue
-        healed = fixed_by(report, after, attempt.codes)
+        healed = fixed_by(report, after, attempt.keys)
         if healed:
             return attempt, healed, after
     return None
 
 
-def fixed_by(before: Report, after: Report, codes: tuple[str, ...]) -> tuple[str, ...]:
-    """The codes of these that a setting heals; none where it changes anything of what the template does, or brings
-    another finding than one that a setting heals, or an error about the parser for another such error.
+def fixed_by(before: Report, after: Report, keys: tuple[FindingKey, ...]) -> tuple[FindingKey, ...]:
+    """The keys of the findings that a setting fixes. None if it changes anything of what the template does, or adds
+    another finding than one that a setting fixes, or replaces an error about the parser with another such error.
     """
     comparison = compare(before, after)
-    left = {finding.code for finding in remedies.everything(after)}
-    # A declaration that contradicts the template decides the format as long as it stands.
+    left = {finding.key for finding in everything(after)}
+    # A declaration that contradicts the template decides the format as long as it is there.
     behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
     came = (*comparison.behaviour.came, *comparison.settings.came)
-    fatal = ABOUT_THE_PARSER if set(codes) <= set(ABOUT_THE_PARSER) else ()
-    unhealed = any(one.code not in FIXED_BY_SETTINGS or (one.severity == "error" and one.code in fatal) for one in came)
-    worse = comparison.prompts or behaves or unhealed
-    return () if worse else tuple(code for code in codes if code not in left)
+    about_the_parser = keys_with("parser")
+    fatal = about_the_parser if set(keys) <= about_the_parser else frozenset()
+    unfixed = any(one.key not in keys_with() or (one.severity == "error" and one.key in fatal) for one in came)
+    worse = comparison.prompts or behaves or unfixed
+    return () if worse else tuple(key for key in keys if key not in left)
 
 
 def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
@@ -210,13 +217,13 @@ def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
     return load_files(folder)
 
 
-def _remaining(report: Report, tried: Mapping[str, str]) -> tuple[NotFixed, ...]:
-    """Every code that is still told, once."""
-    first: dict[str, Finding] = {}
-    for finding in remedies.everything(report):
-        first.setdefault(finding.code, finding)
+def _remaining(report: Report, tried: Mapping[FindingKey, str]) -> tuple[NotFixed, ...]:
+    """Every key that is still reported, once."""
+    first: dict[FindingKey, Finding] = {}
+    for finding in everything(report):
+        first.setdefault(finding.key, finding)
     return tuple(
-        NotFixed(one.code, one.name, tried.get(one.code) or remedies.why_not(one, report)) for one in first.values()
+        NotFixed(one.code, one.name, one.outcome, tried.get(one.key) or why_not(one, report)) for one in first.values()
     )
 
 

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
-from toolfmt.inspect.fix import remedies
-from toolfmt.inspect.fix.conversations import Variant
-from toolfmt.inspect.fix.prelude import with_prelude
+from toolfmt.inspect.checks.editing.prelude import Clause, with_prelude
+from toolfmt.inspect.checks.editing.sites import Sites
+from toolfmt.inspect.checks.editing.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
+from toolfmt.inspect.checks.editing.template_fix import Variant
+from toolfmt.inspect.fix.known_fixes import KnownFix, everything, fixes_of, known_reason
 from toolfmt.inspect.fix.reinspection import what_is_worse
-from toolfmt.inspect.fix.remedies import TemplateFix
-from toolfmt.inspect.fix.sites import Sites
-from toolfmt.inspect.fix.source import Edit, as_newlines, edited, line_at, with_line_ends_of, words
 from toolfmt.inspect.fix.verification import NOT_SHOWN, FixCheck
-from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.report import FindingKey, Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, TemplateSource
@@ -46,9 +45,9 @@ class Prove(Protocol):
 
 @dataclass(frozen=True)
 class FixStep:
-    """One change of a text: the findings that it heals, and the text before and after."""
+    """One change of a text: the keys of the findings that it fixes, and the text before and after."""
 
-    codes: tuple[str, ...]
+    keys: tuple[FindingKey, ...]
     before: str
     after: str
 
@@ -62,18 +61,18 @@ class Mended:
     report: Report
     """The inspection of the text as it is now."""
     steps: tuple[FixStep, ...] = ()
-    why_not: dict[str, str] = field(default_factory=dict)
-    """By code of a finding for which something was tried."""
+    why_not: dict[FindingKey, str] = field(default_factory=dict)
+    """By key of a finding for which something was tried."""
 
 
 def mend(
     files: ModelFiles,
     report: Report,
-    codes: frozenset[str],
+    keys: frozenset[FindingKey],
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
 ) -> Mended | None:
-    """The template in force where tools are given, with what can be healed of the findings of these codes.
+    """The template in force where tools are given, with what can be healed of the findings with these keys.
 
     None where there is no template, or one that is not rendered.
     """
@@ -81,8 +80,8 @@ def mend(
     if source is None or report.profile.failure is not None:
         return None
     mending = _Mending(files, source, report, inspect, prove)
-    for remedy in list(remedies.of(report, codes)):
-        mending.attempt(remedy)
+    for known in list(fixes_of(report, keys)):
+        mending.attempt(known)
     return Mended(source, mending.text, mending.report, tuple(mending.steps), mending.why_not)
 
 
@@ -105,31 +104,31 @@ class _Mending:
     ) -> None:
         self._files, self._source, self._inspect, self._prove = files, source, inspect, prove
         self._body = as_newlines(source.text)
-        self._clauses: tuple[str, ...] = ()
+        self._clauses: tuple[Clause, ...] = ()
         self.report = report
         self.text = source.text
         self.steps: list[FixStep] = []
-        self.why_not: dict[str, str] = {}
+        self.why_not: dict[FindingKey, str] = {}
 
-    def attempt(self, remedy: TemplateFix) -> None:
-        """Try a remedy; what it heals becomes a step, else it is noted why it does not."""
-        told = [finding for finding in remedies.everything(self.report) if finding.code in remedy.codes]
+    def attempt(self, known: KnownFix) -> None:
+        """Try a fix. It becomes a step if it fixes anything; otherwise note why it does not."""
+        told = [finding for finding in everything(self.report) if finding.key in known.keys]
         if not told:
             return  # healed along with another
-        codes = tuple(dict.fromkeys(finding.code for finding in told))
+        keys = tuple(dict.fromkeys(finding.key for finding in told))
         why = "its lines end in several ways" if self._body is None else ""
-        for body, clauses in self._candidates(remedy, [finding.line for finding in told]):
+        for body, clauses in self._candidates(known, [finding.line for finding in told]):
             text = with_line_ends_of(self._source.text, with_prelude(clauses, body))
-            report, why = self._inspected(text, remedy, codes)
+            report, why = self._inspected(text, known, keys)
             if report is not None:
-                gone = tuple(code for code in codes if code not in {one.code for one in remedies.everything(report)})
-                self.steps.append(FixStep(gone or codes, self.text, text))
+                gone = tuple(key for key in keys if key not in {one.key for one in everything(report)})
+                self.steps.append(FixStep(gone or keys, self.text, text))
                 self._body, self._clauses, self.text, self.report = body, clauses, text, report
                 return
         why = why or self._last_why or "the template does it in no way that is known here"
-        self.why_not |= {code: remedies.known_reason(code, self.report) or why for code in codes}
+        self.why_not |= {key: known_reason(key, self.report) or why for key in keys}
 
-    def _inspected(self, text: str, remedy: TemplateFix, codes: tuple[str, ...]) -> tuple[Report | None, str]:
+    def _inspected(self, text: str, known: KnownFix, keys: tuple[FindingKey, ...]) -> tuple[Report | None, str]:
         """The second inspection, where nothing is worse by it; else why it is none."""
         try:
             report = self._inspect(with_template(self._files, self._source, text))
@@ -137,31 +136,31 @@ class _Mending:
             raise
         except ToolfmtError as error:
             return None, str(error)
-        worse = what_is_worse(self.report, report, codes, remedies.may_change(remedy, self.report))
+        worse = what_is_worse(self.report, report, keys, known.may_change(self.report))
         return (None, worse) if worse else (report, "")
 
-    def _candidates(self, remedy: TemplateFix, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _candidates(self, known: KnownFix, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[Clause, ...]]]:
         """The bodies and clauses of which the law holds, the smallest change first."""
         body, self._last_why = self._body, ""
         if body is None:
             return
-        if remedy.edits is not None:
-            found = _apart(remedy.edits(Sites(body, words(body))))[:_MOST_EDITS]
+        if known.fix.edits is not None:
+            found = _apart(known.fix.edits(Sites(body, words(body))))[:_MOST_EDITS]
             above = with_prelude(self._clauses, body).count("\n") - body.count("\n")
             near = [edit for edit in found if line_at(body, edit.start) + above in lines]
-            for few in self._holding(remedy, near, found):
+            for few in self._holding(known, near, found):
                 yield edited(body, few), self._clauses
-        if remedy.clause:
-            clauses = (*self._clauses, remedy.clause)
-            if self._holds(remedy, with_prelude(clauses, body)):
+        if known.fix.clause:
+            clauses = (*self._clauses, known.fix.clause)
+            if self._holds(known, with_prelude(clauses, body)):
                 yield body, clauses
 
-    def _holding(self, remedy: TemplateFix, near: list[Edit], found: list[Edit]) -> Iterator[list[Edit]]:
+    def _holding(self, known: KnownFix, near: list[Edit], found: list[Edit]) -> Iterator[list[Edit]]:
         """Sets of edits that do: of those near the finding, else of all, else of all that do no harm."""
         choices: tuple[Callable[[], list[Edit]], ...] = (
             lambda: near,
             lambda: found,
-            lambda: self._harmless(remedy, found),
+            lambda: self._harmless(known, found),
         )
         tried: list[list[Edit]] = [[]]
         for choose in choices:
@@ -169,19 +168,19 @@ class _Mending:
             if edits in tried:
                 continue
             tried.append(edits)
-            if self._holds(remedy, self._with(edits)):
-                fewest = self._fewest(remedy, edits)
+            if self._holds(known, self._with(edits)):
+                fewest = self._fewest(known, edits)
                 yield from [fewest] if fewest == edits else [fewest, edits]
 
-    def _harmless(self, remedy: TemplateFix, found: list[Edit]) -> list[Edit]:
+    def _harmless(self, known: KnownFix, found: list[Edit]) -> list[Edit]:
         """The edits that change nothing by themselves that should not change."""
-        return [edit for edit in found if self._judged(self._with([edit]), (), remedy.typed).why in (NOT_SHOWN, "")]
+        return [edit for edit in found if self._judged(self._with([edit]), (), known.fix.typed).why in (NOT_SHOWN, "")]
 
-    def _fewest(self, remedy: TemplateFix, edits: list[Edit]) -> list[Edit]:
+    def _fewest(self, known: KnownFix, edits: list[Edit]) -> list[Edit]:
         """The edits without those that are not needed."""
         for edit in reversed(edits):
             rest = [one for one in edits if one != edit]
-            if rest and self._holds(remedy, self._with(rest)):
+            if rest and self._holds(known, self._with(rest)):
                 edits = rest
         return edits
 
@@ -189,8 +188,8 @@ class _Mending:
         assert self._body is not None
         return with_prelude(self._clauses, edited(self._body, edits))
 
-    def _holds(self, remedy: TemplateFix, text: str) -> bool:
-        verdict = self._judged(text, remedies.variants(remedy, self.report), remedy.typed)
+    def _holds(self, known: KnownFix, text: str) -> bool:
+        verdict = self._judged(text, known.variants(self.report), known.fix.typed)
         if not verdict.holds:
             self._last_why = verdict.why
         return verdict.holds

@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Collection
 
 from toolfmt.inspect.comparison import Comparison, ReportChange, compare, is_below
-from toolfmt.inspect.fix.remedies import everything
-from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.fix.known_fixes import everything
+from toolfmt.inspect.report.report import FindingKey, Report
 
 _ANY_YES = ("capabilities.tool_calls", "safety.content_kept")
 """Answers that are as good for any reason: a call in another shape, a text that is looked for no more."""
 
 
-def what_is_worse(before: Report, after: Report, codes: Collection[str], may_change: Collection[str] = ()) -> str:
-    """Why `after` is no mend of `before` for the findings of these codes; empty where it is one.
+def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], may_change: Collection[str] = ()) -> str:
+    """Why `after` is no mend of `before` for the findings with these keys; empty where it is one.
 
     The prompts of conversations whose names hold one of the words `may_change` may be others.
     """
     comparison = compare(before, after)
-    often = [Counter(finding.code for finding in everything(report)) for report in (before, after)]
-    if not any(often[1][code] < often[0][code] for code in codes):
+    often = [Counter(finding.key for finding in everything(report)) for report in (before, after)]
+    if not any(often[1][key] < often[0][key] for key in keys):
         return "the finding is still there"
     came = (*comparison.behaviour.came, *comparison.settings.came)
     if came:

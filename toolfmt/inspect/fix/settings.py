@@ -5,48 +5,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from toolfmt.formats import get
 from toolfmt.formats.parser_names import parser_name
+from toolfmt.inspect.checks import ALL_OUTCOMES
+from toolfmt.inspect.checks.diagnostic import Setting
 from toolfmt.inspect.fix.contents import replaced_template
 from toolfmt.inspect.fix.json_text import with_member, without_member
-from toolfmt.inspect.fix.remedies import everything
-from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.fix.known_fixes import everything
+from toolfmt.inspect.report.report import FindingKey, Report
 from toolfmt.inspect.runtimes.advice import NONE
 from toolfmt.inspect.runtimes.runtime_support import DECLARING_KEY
 from toolfmt.inspect.runtimes.template_choice import MLX_LM, same_text
 from toolfmt.templates import CHAT_TEMPLATE_FILE, ModelFiles
 
 _CONFIG = "tokenizer_config.json"
-ABOUT_THE_PARSER = ("TF022", "TF023", "TF061", "TF062", "TF064")
-_NOT_FOUND = ("TF060",)
-_CONFLICT = ("TF021",)
-FIXED_BY_SETTINGS = (*ABOUT_THE_PARSER, *_NOT_FOUND, *_CONFLICT)
 
 
 @dataclass(frozen=True)
 class SettingFix:
-    """A change of one file that may heal the findings of these codes: the file's bytes as they would be."""
+    """A change of one file that may fix the findings with these keys: the file's bytes as they would be."""
 
-    codes: tuple[str, ...]
+    keys: tuple[FindingKey, ...]
     file: str
     data: bytes
     texts: tuple[str, str] | None = None
     """The template's text before and after, where it is a template that changes inside the file."""
 
 
+def keys_with(*settings: Setting) -> frozenset[FindingKey]:
+    """The keys of the findings that one of these settings may fix; that any setting may fix if none is given."""
+    return frozenset(
+        key for key, one in ALL_OUTCOMES.items() if one.setting and (one.setting in settings or not settings)
+    )
+
+
 def attempts(
-    report: Report, files: ModelFiles, contents: Mapping[str, bytes], codes: frozenset[str]
+    report: Report, files: ModelFiles, contents: Mapping[str, bytes], keys: frozenset[FindingKey]
 ) -> Iterator[SettingFix]:
-    """What may heal the report's findings of these codes, what is most likely right first."""
-    told = {finding.code for finding in everything(report)} & codes
-    for about, tried in ((ABOUT_THE_PARSER, _parser), (_NOT_FOUND, _template_file), (_CONFLICT, _same_template)):
-        found = tuple(code for code in about if code in told)
+    """What may fix the report's findings with these keys, the most likely first."""
+    told = {finding.key for finding in everything(report)} & keys
+    for setting, tried in _TRIED.items():
+        found = tuple(key for key in ALL_OUTCOMES if key in told & keys_with(setting))
         if found:
             for attempt in tried(report, files, contents):
-                yield replace(attempt, codes=found)
+                yield replace(attempt, keys=found)
 
 
 def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
@@ -93,3 +98,10 @@ def _same_template(report: Report, files: ModelFiles, contents: Mapping[str, byt
         if alike and other.origin in contents:
             data = replaced_template(contents[other.origin], other, source.text)
             yield SettingFix((), other.origin, data, (other.text, source.text))
+
+
+_TRIED: Mapping[Setting, Callable[[Report, ModelFiles, Mapping[str, bytes]], Iterator[SettingFix]]] = {
+    "parser": _parser,
+    "template-file": _template_file,
+    "same-template": _same_template,
+}

@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 from toolfmt.errors import LimitHit, TemplateError
+from toolfmt.inspect.checks.editing.template_fix import Variant
 from toolfmt.inspect.fix.conversations import (
     IN_WORDS,
     VARIANTS,
     PromptRequest,
-    Variant,
     conversations,
     in_parts,
     written_otherwise,

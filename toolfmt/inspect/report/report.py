@@ -53,6 +53,8 @@ FixedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "temp
 """What heals a finding: toolfmt's `render`, by itself; its strategy `prompt`, where it is asked for; a setting of the
 model's files or of the runtime; what the caller sends; an edit of the template that the finding spells out. Empty where
 nothing does, or where there is nothing to heal."""
+FindingKey: TypeAlias = tuple[str, str]
+"""The code and the outcome of a finding: what selections, comparisons and fixes go by."""
 ToolsWord: TypeAlias = Literal["native", "adapted", "prompt-only", "broken"]
 
 CAPABILITIES = (
@@ -238,7 +240,10 @@ class FormatDecision:
 
 @dataclass(frozen=True)
 class Finding(JsonRecord):
-    """Something that will go wrong: its code and name, one sentence what, the line where, one sentence what to do."""
+    """Something that will go wrong: one sentence what, the line where, one sentence what to do.
+
+    `outcome` is which of the outcomes of its check this is; the name of a check that has only one.
+    """
 
     code: str
     name: str
@@ -249,10 +254,24 @@ class Finding(JsonRecord):
     fixed_by: FixedBy = ""
     new: bool | None = None
     """Whether an earlier report, with which this one was compared, does not have it; None where none was."""
+    outcome: str = ""
+
+    @property
+    def key(self) -> FindingKey:
+        return self.code, self.outcome
 
     def to_dict(self) -> dict[str, Any]:
-        told = super().to_dict()
-        return told if self.new is not None else {key: value for key, value in told.items() if key != "new"}
+        return {
+            "code": self.code,
+            "name": self.name,
+            "outcome": self.outcome,
+            "severity": self.severity,
+            "message": self.message,
+            "line": self.line,
+            "fix": self.fix,
+            "fixed_by": self.fixed_by,
+            **({} if self.new is None else {"new": self.new}),
+        }
 
 
 @dataclass(frozen=True)
@@ -405,8 +424,8 @@ class Stability:
     turns: tuple[PrefixStep, ...]
     share: float
     tick: Literal["", "second", "minute"] = ""
-    """After what the prompt of the same messages is another one, by the clock; no part of the JSON, as TF004 tells
-    it."""
+    """After what the prompt of the same messages is another one, by the clock; not part of the JSON, as a finding
+    reports it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"share": round(self.share, 4), "turns": [turn.to_dict() for turn in self.turns]}

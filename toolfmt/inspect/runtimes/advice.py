@@ -101,7 +101,7 @@ def setting(parser: str) -> str:
 
 
 def _meant(facts: Facts) -> ToolCallFormat | None:
-    """The format of the answers: where a declaration contradicts the template, the template is right (TF022)."""
+    """The format of the answers: where a declaration contradicts the template, the template is right."""
     best = facts.decided.read_back
     return facts.decided.format if best is None else best.format
 
@@ -229,7 +229,7 @@ def _objects_only(facts: Facts) -> str:
     if not _keeps_history(facts) or facts.yes("arguments_object"):
         return ""
     mended = f"toolfmt inspect {_place(facts)} --fix --output COPY"
-    return f"earlier arguments reach the template as objects there (TF015): serve the copy that {mended} mends"
+    return f"earlier arguments reach the template as objects there: serve the copy that {mended} mends"
 
 
 def _doubt(facts: Facts) -> str:

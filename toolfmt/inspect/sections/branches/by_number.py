@@ -14,7 +14,7 @@ _LONGEST_ROW, _LONGEST_TEXT = 200, 20_000
 # The lengths that others are compared with: few enough to be fast, enough for first, middle and last ones, and several,
 # since a template may ask for one of them.
 _CONTROLS = (5, 6, 7, 8)
-# How long an id is, TF029 tells.
+# How long an id may be is a finding of its own.
 _IDS = frozenset({"id", "tool_call_id"})
 _MOST_NUMBERS, _MOST_LENGTHS = 4, 12
 _NOT_LENGTHENED = ("name", "parameter", "other", "id")
@@ -77,7 +77,7 @@ def _of_row(lengths: _Lengths, numbers: Sequence[int], exact: Sequence[Condition
     shown = [what.shown, 1] if exact else [what.shown]
     least = next((made for length in shown if (made := lengths.whole(length))), None)
     if least is None:
-        return  # TF019 tells of second calls that are lost, TF020 of results
+        return  # lost second calls and results are findings of their own
     longer = [(number, number + 1 + number % 2) for number in numbers]  # odd: a row of messages ends with a question
     for number, length in [*longer, *_exactly(exact)]:
         made = lengths.of(length)

@@ -20,11 +20,11 @@ _MOST_TEXTS = 40
 _SHORTEST_PART = 4
 _NAMES = ("name", "parameter", "id")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
-# What a question or a result loses of its own is TF056's to tell, what an answer does the chapter on turns'.
+# What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
 _TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
 # Where a text that changes other words only is a switch (`/no_think`), or another way to write that text.
 _SWITCHES = ("system", "value")
-# Whatever a message quotes, TF056 tells of.
+# What a message quotes is a finding of its own.
 _QUOTED = ("question", "further", "result")
 # Signs that JSON, HTML or a format's own marks write otherwise.
 _ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}\[\]]")
@@ -109,7 +109,7 @@ def _matters(slot: str, effect: BranchEffect, *, whole: bool) -> bool:
     message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
     """
     if slot == "id":
-        return not effect.refused  # TF029 tells which ids a template takes
+        return not effect.refused  # which ids a template takes is a finding of its own
     if slot in _TOLD_ELSEWHERE:
         return bool(effect.moved if whole and slot != "beside" else set(effect.moved) - {slot})
     return slot != "value" or bool(effect.moved)
@@ -159,7 +159,7 @@ def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Bra
                 continue
             given = talk(taking.manner, kind).slots
             effect = effects.of_rewriting(control.text, made.prompt, slot, (matched.text, texts[slot]), given)
-            own = not matched.part or slot not in _QUOTED  # TF056 tells what a question loses of its own
+            own = not matched.part or slot not in _QUOTED  # what a question loses of its own is a finding
             if effect is not None and (own or set(effect.moved) - {slot}):
                 branch = _branch(slot, matched.text, effect, matched.line, whole=texts[slot] == matched.text)
                 switch = slot == "system" and len(effect.excerpts) == 1 and not effect.moved  # it is left out

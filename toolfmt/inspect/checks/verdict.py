@@ -10,15 +10,12 @@ from collections.abc import Iterable, Sequence
 
 from toolfmt._util.text_lists import listed_first
 from toolfmt.formats import default_format
+from toolfmt.inspect.checks import is_about_parsing, summary
 from toolfmt.inspect.report.report import Finding, FormatDecision, Verdict
 from toolfmt.inspect.report.template_profile import Strategy
 
 _MOST_NAMED = 2
 _BY_TOOLFMT = ("render", "prompt")
-_WORDS = {"TF015": "object arguments spoiled", "TF016": "string arguments spoiled"}
-"""Words for findings whose names tell one of several things that they find: refused, dropped or misprinted."""
-_OF_READING = frozenset({"TF022", "TF025", "TF026", "TF061"})
-"""Errors about how calls are read, not about what is rendered."""
 
 
 def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strategy, *, renders: bool) -> Verdict:
@@ -57,7 +54,7 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     """The errors, by name; if no template renders, nothing else matters."""
     if not renders:
         return f"Nothing turns messages and tools into a prompt: {_named(errors)}. Put a template there that does."
-    if all(finding.code in _OF_READING for finding in errors):
+    if all(map(is_about_parsing, errors)):
         return (
             f"Tools go into the prompt, but the calls are not to be relied on: {_named(errors)}. What follows says "
             "which parser or which calls that is about; the prompt itself can be rendered."
@@ -67,9 +64,7 @@ def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
 
 def _named(findings: Iterable[Finding]) -> str:
     """The findings by name and code, each once."""
-    told = dict.fromkeys(
-        f"{_WORDS.get(finding.code) or finding.name.replace('-', ' ')} ({finding.code})" for finding in findings
-    )
+    told = dict.fromkeys(f"{summary(finding)} ({finding.code})" for finding in findings)
     return listed_first(list(told), _MOST_NAMED)
 
 
@@ -78,10 +73,7 @@ def _speaks(format: FormatDecision) -> str:
     if format.name is None:
         return "no known format reads the calls that it renders"
     if format.derived is not None:
-        return (
-            "no known format reads the calls that it renders, and one was derived from them, "
-            f"{format.derived.proof} (TF092)"
-        )
+        return f"no known format reads the calls that it renders, and one was derived from them, {format.derived.proof}"
     proofs = [one.summary for one in format.evidence if one.source == "verified" and one.format == format.name]
     proven = f" ({proofs[0]})" if proofs else ""
     sure = {
@@ -101,5 +93,5 @@ def _asked_for(format: FormatDecision) -> str:
     if format.name is None or format.confidence in ("default", "none"):
         return f"calls are asked for in the format {format.name or default_format().name}, the most widespread one"
     if format.derived is not None:
-        return "calls are asked for in the format that was derived from those that it renders (TF092)"
+        return "calls are asked for in the format that was derived from those that it renders"
     return f"calls are asked for in the model's own format, {format.name}"

@@ -1,29 +1,42 @@
-"""The template reads `tools`, but a tool that is given does not reach the prompt.
+"""The template does not show the model the tools that are given.
 
-The verdict is then `prompt-only`; this finding shows why. The source mentions tools, so a reader expects that they are
-supported. Rendering shows that they are not, or not under the usual conditions: the branch is never reached, needs
-another shape, or raises.
+The request succeeds, the model never learns that there are tools, and answers in text. About half of all published
+templates do this; it is the most frequent reason why "tool calling does not work". The verdict is then `prompt-only`:
+described in the system prompt, the tools reach the model all the same. A report shows this finding only on request
+(`--full`, `--select`), because the verdict states the same.
 
-What to do: describe the tools in a system message; toolfmt's `render` does so (strategy `prompt`) where the
-template does not.
+- `tools-not-rendered`: the template reads `tools` but does not render them, or only under unusual conditions: the
+  branch is never reached, needs another shape, or raises.
+- `tools-dropped`: the template never reads `tools`.
 
-Example: a template that shows tools only when the messages hold a role of its own.
+What to do: describe the tools in a system message; `toolfmt render` does so (strategy `prompt`) if the template does
+not. A newer revision of the model's template may support tools.
+
+Example: a template that loops over `messages` and never reads `tools`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.workarounds import describe_tools
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import takes_questions
 from toolfmt.inspect.probe.conversations import TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.report.report import Severity
 from toolfmt.templates import ChatTemplate
 
-SEVERITY: Severity = "note"
+OUTCOMES = {
+    "tools-not-rendered": FindingOutcome("note", replaces="TF011 tools-not-rendered"),
+    "tools-dropped": FindingOutcome("note", replaces="TF012 tools-dropped"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _not_rendered(facts)
+    yield from _dropped(facts)
+
 
 _GIVEN = ("messages", "tools", "add_generation_prompt", "documents")
 
@@ -32,13 +45,13 @@ _GIVEN = ("messages", "tools", "add_generation_prompt", "documents")
 _KEY = r"""(?<=[\w\])])\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
 
 
-def reads_tools(template: ChatTemplate) -> bool:
+def _reads_tools(template: ChatTemplate) -> bool:
     """Whether the template reads tools from anywhere: from its caller or from a message."""
     return "tools" in template.variables or template.line_of(_KEY) is not None
 
 
-def check(facts: Facts) -> Iterator[Diagnostic]:
-    if facts.renders is None or facts.shows_tools or not reads_tools(facts.renders.template):
+def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
+    if facts.renders is None or facts.shows_tools or not _reads_tools(facts.renders.template):
         return
     answer = facts.capabilities["tools"]
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
@@ -51,12 +64,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"The template shows `tools` only where the variable {asked} is given as well, which clients do not do.",
             f"In the template, ask for `tools` in place of {asked}; until then give {asked} as well.",
             uses[asked],
+            outcome="tools-not-rendered",
         )
         return
     yield Diagnostic(
         f"The template reads tools but {why}.",
         f"{describe_tools(facts)} In the template, print each of them (`{{{{ tool | tojson }}}}`).",
         answer.line or uses.get("tools") or facts.renders.template.line_of(r"\btools\b"),
+        outcome="tools-not-rendered",
     )
 
 
@@ -67,3 +82,13 @@ def _asked_instead(renders: Renders) -> str | None:
             if TOOL in renders.given({use.name: True}).text(user(), TOOLS):
                 return use.name
     return None
+
+
+def _dropped(facts: Facts) -> Iterator[Diagnostic]:
+    if facts.renders is None or facts.shows_tools or _reads_tools(facts.renders.template):
+        return
+    yield Diagnostic(
+        "The template drops the tools: the prompt never mentions them.",
+        describe_tools(facts),
+        outcome="tools-dropped",
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from toolfmt.inspect.fix.source import Word
+from toolfmt.inspect.checks.editing.source import Word
 
 _OPENERS, _CLOSERS = ("(", "[", "{"), (")", "]", "}")
 _KEYWORDS = frozenset(["and", "or", "not", "in", "is", "if", "else", "true", "false", "none", "True", "False", "None"])

@@ -1,0 +1,86 @@
+"""Edits that several checks use, each at one path of the template: which of them fix a finding is found by rendering.
+
+A function takes the template's `Sites` and yields every edit of its kind. Each keeps what the template does with
+conversations that it accepted before, as far as the source shows that; `toolfmt.inspect.fix.verification` checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.editing.sites import Access, Sites
+from toolfmt.inspect.checks.editing.source import Edit
+
+_NONE = ("none", "None", "null")
+
+
+def or_empty(sites: Sites, key: str, empty: str) -> Iterator[Edit]:
+    """`message.content or ''` wherever the key is used and not only tested."""
+    for access in sites.accesses:
+        used = access.key == key and not access.plain and not sites.is_asked(access) and not sites.is_assigned(access)
+        if used and not sites.after(access).is_one("or") and not sites.filtered(access, "default"):
+            text = f"{access.text} or {empty}"
+            yield Edit(access.start, access.end, text if sites.stands_alone(access.first, access.last) else f"({text})")
+
+
+def unless_string(sites: Sites, access: Access, end: int, otherwise: str) -> Edit:
+    """The value itself if it is a string, else another expression."""
+    text = f"{access.text} if {access.text} is string else {otherwise}"
+    alone = sites.stands_alone(access.first, end)
+    return Edit(access.start, sites.words[end - 1].end, text if alone else f"({text})")
+
+
+def truth(sites: Sites, key: str) -> Iterator[Edit]:
+    """Whether something is there, asked of itself: `'x' in m`, `m.x is defined`, `m.x is not none`, `m.x != none`."""
+    words = sites.words
+    for access in sites.accesses:
+        if access.key == key:
+            words_of_test = [word.text for word in words[access.last : access.last + 3]]
+            if (length := _asked(words_of_test)) != 0:
+                length, said = _asked_again(sites, access, length), "" if length > 0 else "not "
+                yield Edit(access.start, words[access.last + abs(length) - 1].end, f"{said}{access.text}")
+        if (begin := _looked_for_in(sites, access, key)) < access.first:
+            said = "not " if words[begin + 1].is_one("not") else ""
+            yield Edit(words[begin].start, access.end, f"{said}{access.text}.{key}")
+
+
+def _asked(test: list[str]) -> int:
+    """How many words ask whether something is there; as a negative number where they ask whether it is not."""
+    match test:
+        case ["is", "not", "none" | "None"]:
+            return 3
+        case ["is", "not", "defined"]:
+            return -3
+        case ["is", "defined", *_]:
+            return 2
+        case ["is", "undefined" | "none" | "None", *_]:
+            return -2
+        case ["!=" | "==" as sign, value, *_] if value in _NONE:
+            return 2 if sign == "!=" else -2
+    return 0
+
+
+def _asked_again(sites: Sites, access: Access, length: int) -> int:
+    """The number of words with those of a second question behind it: `x is defined and x is not none`."""
+    if length < 0:
+        return length
+    joined = access.last + length
+    size = access.last - access.first
+    again = sites.words[joined + 1 : joined + 1 + size]
+    if not sites.words[joined].is_one("and") or [word.text for word in again] != [
+        word.text for word in sites.words[access.first : access.last]
+    ]:
+        return length
+    more = _asked([word.text for word in sites.words[joined + 1 + size : joined + 4 + size]])
+    return length + 1 + size + more if more > 0 else length
+
+
+def _looked_for_in(sites: Sites, access: Access, key: str) -> int:
+    """The number of the word that is the key, where it is looked for in the access; else that of the access itself."""
+    first = access.first
+    for length in (2, 3):
+        begin = first - length
+        between = [word.text for word in sites.words[max(0, begin + 1) : first]]
+        if begin >= 0 and sites.words[begin].string == key and between == ["not", "in"][2 - length + 1 :]:
+            return begin if not sites.after(access).is_one(".") else first
+    return first

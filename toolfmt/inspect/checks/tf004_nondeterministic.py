@@ -1,0 +1,208 @@
+"""The same request can give another prompt: by the clock, or at random.
+
+No cache fits, and a test that compares prompts fails overnight or at random.
+
+- `date-in-prompt`: the prompt contains the date or the time. When it changes, everything after it is computed again,
+  and it is near the beginning.
+- `clock-decides-branch`: the clock decides what else is written: tools, messages or instructions come and go with the
+  calendar, and what was tested today does not hold tomorrow.
+- `renders-differ`: the same request, rendered again, gave another prompt. Something in the template is random
+  (`random`, `lipsum`), or it prints an object's memory address, which is of no use to the model.
+- `random-output`: the template draws at random, but no two renders differed here. One draw in a thousand may change the
+  prompt, and no test finds it.
+
+A template that reads the clock and writes nothing of it has none of these.
+
+What to do: for the clock, render at a fixed time, or pass the variable that the template reads instead (often
+`date_string`). `toolfmt render` takes the time as `now`. Remove random parts and conditions on the clock from the
+template; print the value and not the object.
+
+Example: `Today's date: {{ strftime_now("%Y-%m-%d") }}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.clock import ONE_DAY, tick
+from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Message, conversation, user
+from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.turn_shape import TurnShape
+from toolfmt.inspect.report.wording import quote
+
+OUTCOMES = {
+    "date-in-prompt": FindingOutcome(
+        "note",
+        replaces="TF004 clock-used",
+        why_not_fixed="the date is a part of what the template says; give it a fixed time, or a variable that it reads",
+    ),
+    "renders-differ": FindingOutcome("error", replaces="TF052 renders-differ"),
+    "clock-decides-branch": FindingOutcome("warning", "request", replaces="TF087 clock-decides-a-branch"),
+    "random-output": FindingOutcome("warning", "template", replaces="TF088 chance-decides"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _date(facts)
+    yield from _renders_differ(facts)
+    yield from _clock_decides(facts)
+    yield from _random(facts)
+
+
+_Request: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None]
+_A_DATE = "Kq8date"
+_NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_INS}
+_ANOTHER = datetime(2031, 11, 23, 4, 56, 7)
+
+
+def _date(facts: Facts) -> Iterator[Diagnostic]:
+    renders = facts.renders
+    if renders is None or not renders.template.uses_clock:
+        return
+    conversations = _conversations(facts)
+    changed = _changed(renders, conversations)
+    if any(branch.by == "clock" for branch in facts.sections.branches) and not (changed and _prints(renders, *changed)):
+        return  # reported as what the clock decides
+    switch = None if changed else _switch(renders, conversations)
+    if switch is not None:
+        renders = renders.given({switch: True})
+        changed = _changed(renders, conversations)
+    asked = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
+    line = next((line for line in asked if line is not None), None)
+    if line is not None and changed is None:
+        return  # what it is told stands in no prompt
+    where = "" if switch is None else f" where the variable {switch} is given"
+    often = "" if changed is None else tick(renders, *changed)
+    how = f"prints the date{where}, so the same request gives another prompt on another day"
+    if often:
+        how = f"prints the time{where}, so the same request gives another prompt a {often} later"
+    if changed is None:
+        how = "can ask the clock, where no request of this report has made it"
+    instead = _variable(renders, *changed) if changed else None
+    other = f" or leave out the variable {switch}" if switch else "; the template reads no variable in its place"
+    if instead is not None:
+        other = f" or pass the date as the variable {instead}"
+    yield Diagnostic(
+        f"The template {how}.",
+        f"Render at a fixed time (in Python, Model.render takes one as now){other}.",
+        line or renders.template.line_of(r"strftime_now\s*\("),
+        outcome="date-in-prompt",
+    )
+
+
+def _conversations(facts: Facts) -> list[_Request]:
+    """Requests of every kind: what is asked of one holds of all of them."""
+    asked: list[_Request] = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
+    if facts.shape is not None:
+        asked += [(conversation(facts.shape, SINGLE, results=results), TOOLS) for results in (False, True)]
+    return asked
+
+
+def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:
+    """The first of the requests that gives another prompt on another day; None where none does."""
+    for messages, tools in requests:
+        if renders.render(messages, tools, now=ONE_DAY) != renders.render(messages, tools, now=_ANOTHER):
+            return messages, tools
+    return None
+
+
+def _switch(renders: Renders, requests: Sequence[_Request]) -> str | None:
+    """A variable of the template that makes it print the date; None where none does."""
+    for use in renders.template.variable_uses:
+        if "asked" in use.manners and use.name not in _NO_DATES:
+            if _changed(renders.given({use.name: True}), requests[:1]):
+                return use.name
+    return None
+
+
+def _prints(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> bool:
+    """Whether what the clock shows stands in the prompt, and is another on another day."""
+    one, other = (renders.render(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
+    shown = [_ANOTHER.strftime(format) for format in renders.template.clock_formats]
+    return isinstance(other, str) and any(text and text in other and text not in str(one) for text in shown)
+
+
+def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> str | None:
+    """The variable of the template that stands in for the clock: with it the prompt no longer changes."""
+    for name in renders.template.variables:
+        if name in _NO_DATES:
+            continue
+        given = {name: _A_DATE}
+        one, other = (renders.given(given).fresh(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
+        if isinstance(one, str) and one == other and _A_DATE in one:
+            return name
+    return None
+
+
+_ADDRESS = re.compile(r"<[^<>\n]{1,200} at 0x[0-9a-f]{4,}>")
+_RANDOM = r"\b(?:random|lipsum)\b"
+# Two renders of one choice among three are the same one time in three.
+_TIMES, _TIMES_IF_RANDOM = 2, 12
+
+
+def _renders_differ(facts: Facts) -> Iterator[Diagnostic]:
+    renders = facts.renders
+    if renders is None:
+        return
+    shape = facts.shape or TurnShape()
+    times = _TIMES if renders.template.line_of(_RANDOM) is None else _TIMES_IF_RANDOM
+    fix = "Take out of the template what is random, or print the value and not the object."
+    for messages, tools in ((user(system=facts.profile.takes_system), TOOLS), (conversation(shape, SINGLE), TOOLS)):
+        prompts = [renders.render(messages, tools), *(renders.fresh(messages, tools) for _ in range(times - 1))]
+        one, *others = [prompt for prompt in prompts if isinstance(prompt, str)] or [""]
+        address = _ADDRESS.search(one)
+        if address is not None:
+            line = renders.line_at(messages, tools, address.start())
+            yield Diagnostic(
+                f"The template prints where an object lies in memory: {quote(address[0])}.",
+                fix,
+                line,
+                outcome="renders-differ",
+            )
+            return
+        other = next((other for other in others if other != one), None)
+        if other is not None:
+            offset = common_prefix(one, other)
+            yield Diagnostic(
+                "The same request rendered again gives another prompt: "
+                f"'{quote(one[offset : offset + 60])}' becomes '{quote(other[offset : offset + 60])}'.",
+                fix,
+                renders.line_at(messages, tools, offset),
+                outcome="renders-differ",
+            )
+            return
+
+
+def _clock_decides(facts: Facts) -> Iterator[Diagnostic]:
+    for branch in facts.sections.branches:
+        if branch.by == "clock":
+            yield Diagnostic(
+                f"The clock decides what is written: on {branch.place}, {branch.effect}.",
+                "Render at a fixed time (in Python, Model.render takes one as now), or take the condition out of the "
+                "template.",
+                branch.line,
+                outcome="clock-decides-branch",
+            )
+
+
+def _random(facts: Facts) -> Iterator[Diagnostic]:
+    if facts.renders is None:
+        return
+    template = facts.renders.template
+    deciding = next((one.line for one in template.watch.conditions if one.about == "chance"), None)
+    line = deciding or template.draws_line
+    if line is None or (deciding is None and any(_renders_differ(facts))):
+        return
+    how = "decides by lot what it writes" if deciding else "draws by lot"
+    yield Diagnostic(
+        f"The template {how}: the same request may give another prompt, however rarely.",
+        "Take out of the template what draws.",
+        line,
+        outcome="random-output",
+    )

@@ -1,0 +1,164 @@
+"""The template accepts `arguments` of past calls in one form only: as an object, or as a JSON string.
+
+OpenAI clients send `arguments` as a string that holds JSON; many frameworks pass an object. In the form that it does
+not accept, the template raises an error, drops the arguments, or renders a call that the model would never write.
+Models copy the calls in their history.
+
+- `double-encoded`: the template applies `tojson` to a JSON string: `"arguments": "{\\"city\\": \\"Paris\\"}"`.
+- `object-rejected`: an object is rejected, dropped, or printed as Python's repr, as in `{'city': 'Paris'}`.
+- `string-rejected`: a JSON string is rejected, dropped, or rendered as another call. Such a template loops over the
+  arguments, which a string does not allow.
+
+What to do: pass arguments in the form that the template accepts; `toolfmt render` converts them. The chat endpoints of
+vLLM (0.33.0) and SGLang (0.5.23) parse strings before they render: there, only programs that render the template
+themselves are affected by rejected strings.
+
+Example: `{% for key, value in tool_call.arguments.items() %}` rejects a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.checks.editing.edits import unless_string
+from toolfmt.inspect.checks.editing.sites import Sites
+from toolfmt.inspect.checks.editing.source import Edit
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import Report
+
+OUTCOMES = {
+    "double-encoded": FindingOutcome(
+        "warning", "render", replaces="TF014 arguments-double-encoded", summary="double-encoded arguments"
+    ),
+    "object-rejected": FindingOutcome(
+        "warning", "render", replaces="TF015 object-arguments-refused", summary="object arguments fail"
+    ),
+    "string-rejected": FindingOutcome(
+        "warning",
+        "render",
+        replaces="TF016 string-arguments-refused",
+        summary="string arguments fail",
+        why_not_fixed="a template cannot read JSON, and this one needs the arguments one by one",
+    ),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _double_encoded(facts)
+    yield from _object_rejected(facts)
+    yield from _string_rejected(facts)
+
+
+def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
+    for form, other in (("string", "objects"), ("object", "strings")):
+        answer = facts.capabilities[f"arguments_{form}"]
+        if answer.outcome == "double-encoded":
+            given = "a JSON string" if form == "string" else "an object"
+            yield Diagnostic(
+                f"Arguments given as {given} come out double-encoded.",
+                f"Pass arguments as {other}; {_does_it(other)}. In the template, print "
+                "arguments as they are where they are a string, and with `tojson` where they are not.",
+                answer.line,
+                outcome="double-encoded",
+            )
+
+
+_HOW = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
+
+
+def _object_rejected(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _rejected(facts, "arguments_object", "an object", "a JSON string", "object-rejected")
+
+
+def _string_rejected(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _rejected(facts, "arguments_string", "a JSON string", "objects", "string-rejected")
+
+
+def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: str) -> Iterator[Diagnostic]:
+    """That arguments given in this form do not come out; double-encoding is a finding of its own."""
+    answer = facts.capabilities[capability]
+    if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
+        shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
+        yield Diagnostic(
+            f"Arguments given as {given} {_HOW.get(answer.outcome, 'come out as another call')}: {shown}.",
+            f"Pass arguments as {instead}; {_does_it(instead)}."
+            + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
+            answer.line,
+            outcome=outcome,
+        )
+
+
+def _does_it(instead: str) -> str:
+    """Who passes arguments as `objects` or `strings`, whatever a client sends.
+
+    vLLM 0.33.0 (renderers/chat_utils/chat_message.py) and SGLang 0.5.23 (entrypoints/openai/serving_chat.py) read
+    strings to objects, and never write objects to strings.
+    """
+    servers = (
+        ", and so do vLLM's and SGLang's chat endpoints"
+        if instead == "objects"
+        else "; vLLM's and SGLang's chat endpoints pass objects whatever they are sent"
+    )
+    return f"toolfmt's render does it for you{servers}"
+
+
+def _arguments_as_json(sites: Sites) -> Iterator[Edit]:
+    """Arguments as they are where they are a string, and with `tojson` where they are not."""
+    for access in sites.of("arguments", "parameters"):
+        end = sites.filtered(access, "tojson")
+        if end:
+            yield unless_string(sites, access, end, sites.text(access.first, end))
+        elif not sites.is_asked(access) and not sites.is_assigned(access):
+            end = sites.filtered(access, "string") or access.last
+            if not sites.words[end].is_one("|", ".", "["):
+                yield unless_string(sites, access, end, f"{access.text} | tojson")
+    for access in sites.of("function"):
+        end = sites.filtered(access, "tojson")
+        if end == access.last + 2:
+            pairs = [(f'"{key}"', f"{access.text}.{key}") for key in ("name", "arguments")]
+            yield _spelled_out(sites, access.first, end, pairs)
+    for opener, word in enumerate(sites.words):
+        end = sites.closed(opener) if word.is_one("{") else 0
+        if end and sites.is_filter(end, "tojson") and (written := _pairs(sites, opener + 1, end - 1)):
+            yield _spelled_out(sites, opener, end + 2, written)
+
+
+def _pairs(sites: Sites, first: int, last: int) -> list[tuple[str, str]]:
+    """Keys and values of what stands between the brackets of an object, as JSON and as the source has them.
+
+    Empty where these are no plain keys, or no arguments are among them.
+    """
+    pairs: list[tuple[str, str]] = []
+    at = first
+    while at < last and sites.words[at].string is not None and sites.words[at + 1].is_one(":"):
+        end = at + 2
+        while end < last and not sites.words[end].is_one(","):
+            end = sites.closed(end) if sites.words[end].is_one("(", "[", "{") else end + 1
+        pairs.append((f'"{sites.words[at].string}"', sites.text(at + 2, end)))
+        at = end + 1
+    whole = at >= last and any(key in ('"arguments"', '"parameters"') for key, _ in pairs)
+    return pairs if whole else []
+
+
+def _spelled_out(sites: Sites, first: int, end: int, pairs: Sequence[tuple[str, str]]) -> Edit:
+    """A call that is written whole with `tojson`, its keys one by one where the arguments are a string."""
+    told, arguments = [], ""
+    for number, (key, value) in enumerate(pairs):
+        begin = ", " if number else "{"
+        if key in ('"arguments"', '"parameters"'):
+            arguments = value
+        told.append(f"'{begin}{key}: ' ~ {value if value == arguments else f'({value} | tojson)'}")
+    text = f"{' ~ '.join(told)} ~ '}}' if {arguments} is string else {sites.text(first, end)}"
+    whole = text if sites.stands_alone(first, end) else f"({text})"
+    return Edit(sites.words[first].start, sites.words[end - 1].end, whole)
+
+
+def _variants(report: Report) -> tuple[Variant, ...]:
+    """The form that the template does not accept."""
+    shape = report.profile.shape
+    return ("arguments-object",) if shape is not None and shape.arguments == "string" else ("arguments-string",)
+
+
+FIX = TemplateFix(_variants, _arguments_as_json)

@@ -1,0 +1,124 @@
+"""A turn with a call needs a certain `content` next to it: null, an empty string, or text.
+
+OpenAI clients send `content: null` on turns that only call tools, and some send an empty string. If the template does
+not expect that, the request fails, the call is lost without an error, or the model reads "None" before each call and
+soon writes it.
+
+- `content-null-rejected`: null is rejected, or the turn loses its call. This includes a template that accepts null but
+  needs the key: transformers 5 drops keys whose value is null before it renders.
+- `content-null-printed`: null appears in the prompt as the word None.
+- `content-empty-rejected`: an empty string is rejected, or the turn loses its call.
+
+What to do: send the content that the template accepts, mostly an empty string instead of null; `toolfmt render` does
+so.
+
+Example: `{{ '<|im_start|>assistant' + message.content }}` with `content: null`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.checks.editing.edits import or_empty
+from toolfmt.inspect.checks.editing.prelude import Clause
+from toolfmt.inspect.checks.editing.sites import Sites
+from toolfmt.inspect.checks.editing.source import Edit
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import Answer, Report
+
+OUTCOMES = {
+    "content-null-rejected": FindingOutcome("warning", "render", replaces="TF017 content-null-refused"),
+    "content-null-printed": FindingOutcome("warning", "render", replaces="TF018 content-null-printed"),
+    "content-empty-rejected": FindingOutcome("warning", "render", replaces="TF028 content-empty-refused"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _null_rejected(facts)
+    yield from _null_printed(facts)
+    yield from _empty_rejected(facts)
+
+
+def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
+    null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
+    answer = absent if null.answer == "yes" else null
+    if facts.renders_calls and answer.outcome in ("threw", "dropped"):
+        given = "content null" if answer is null else "no content, as transformers 5 hands on null,"
+        what = "is refused" if answer.outcome == "threw" else "loses its call"
+        yield Diagnostic(
+            f"A turn with a call and {given} {what}: {answer.evidence}.",
+            _fix(facts, answer),
+            answer.line,
+            outcome="content-null-rejected",
+        )
+
+
+def _fix(facts: Facts, answer: Answer) -> str:
+    """What to send instead; how to mend the template is told where an empty text comes out right."""
+    beside = facts.detail("text_beside_call").outcome
+    if facts.yes("content_empty"):
+        refuses = answer.error is not None and answer.error.kind == "refused"
+        mend = "" if refuses else " In the template, write `message.content or ''`."
+        return f"Send an empty string instead of null; toolfmt's render does it for you.{mend}"
+    if facts.yes("content_null"):
+        return (
+            "Keep the key with null, where the runtime leaves it there; or render with toolfmt, which keeps the call."
+        )
+    if beside in ("call-dropped", "threw"):
+        return "Render with toolfmt, which keeps the call."
+    done = "; toolfmt's render does it for you" if beside == "dropped" else ""
+    return f"Send a word of text instead of null{done}."
+
+
+def _null_printed(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.capabilities["content_null"]
+    if facts.renders_calls and answer.outcome == "none-printed":
+        yield Diagnostic(
+            f"The content null of a turn with a call comes out as a word: {answer.words}.",
+            "Send an empty string instead of null; toolfmt's render does it for you. In the template, write "
+            "`message.content or ''`.",
+            answer.line,
+            outcome="content-null-printed",
+        )
+
+
+def _empty_rejected(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.capabilities["content_empty"]
+    if facts.renders_calls and answer.answer != "yes":
+        what = "is refused" if answer.outcome == "threw" else "goes wrong"
+        instead = "null" if facts.yes("content_null") else "a word of text"
+        fits = facts.yes("content_null") or facts.detail("text_beside_call").outcome == "dropped"
+        done = "; toolfmt's render does it for you" if fits else ""
+        if facts.yes("content_null") and facts.detail("content_absent").answer != "yes":
+            # A key that holds null is left out by transformers 5, and by render.
+            done = ", with the key; or render with toolfmt, which keeps the call"
+        yield Diagnostic(
+            f"A turn with a call and empty content {what}: {answer.evidence}.",
+            f"Send {instead} instead of an empty string{done}.",
+            answer.line,
+            outcome="content-empty-rejected",
+        )
+
+
+_CLAUSE = Clause(
+    """\
+    {%- if message.content is none %}
+        {%- set message = dict(message, content='') %}
+    {%- endif %}
+"""
+)
+
+
+def _content_or_nothing(sites: Sites) -> Iterator[Edit]:
+    """`message.content or ''` wherever content is used and not only asked about."""
+    return or_empty(sites, "content", "''")
+
+
+def _variants(report: Report) -> tuple[Variant, ...]:
+    """The form that the finding shows: null, or no content at all."""
+    return ("content-absent",) if report.capabilities["content_null"].answer == "yes" else ("content-null",)
+
+
+FIX = TemplateFix(_variants, _content_or_nothing, _CLAUSE, outcomes=("content-null-rejected", "content-null-printed"))

@@ -1,0 +1,76 @@
+"""A system message is rejected or does not reach the prompt.
+
+Instructions never reach the model, and neither do tools that are described in a system message.
+
+- `system-message-lost`: the system message at the beginning is rejected or dropped.
+- `later-system-message-lost`: a system message in the middle of a conversation is rejected or dropped, or it replaces
+  the first one. Agents use such messages for reminders and changes.
+- `system-message-lost-after-result`: the template writes the system message only next to the last question. With the
+  first tool result the model continues without its instructions.
+
+What to do: put the text at the beginning of the first user message, or of a later message into the next user message;
+`toolfmt render` does so.
+
+Example: `{{ raise_exception('System role not supported') }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.checks.workarounds import give_instructions
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import takes_questions
+
+OUTCOMES = {
+    "system-message-lost": FindingOutcome("warning", "render", replaces="TF027 system-message-lost"),
+    "later-system-message-lost": FindingOutcome("warning", "render", replaces="TF035 later-system-refused"),
+    "system-message-lost-after-result": FindingOutcome("warning", "render", replaces="TF073 system-message-lost-later"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _lost(facts)
+    yield from _later(facts)
+    yield from _after_result(facts)
+
+
+def _lost(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.capabilities["system"]
+    if facts.renders is None or facts.profile.takes_system or not takes_questions(facts.renders):
+        return
+    what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
+    yield Diagnostic(
+        f"The system message {what}.",
+        give_instructions(facts),
+        answer.line,
+        outcome="system-message-lost",
+    )
+
+
+def _later(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.detail("system_later")
+    what = {
+        "threw": f"is refused: {answer.evidence}",
+        "dropped": "is dropped without a word",
+        "misplaced": "takes the place of the first, which is lost",
+    }.get(answer.outcome)
+    if what is not None:
+        yield Diagnostic(
+            f"A system message after the first turn {what}.",
+            "Put its text into the next user message; toolfmt's render does it for you.",
+            answer.line,
+            outcome="later-system-message-lost",
+        )
+
+
+def _after_result(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.capabilities["system"]
+    if answer.outcome == "lost-later":
+        yield Diagnostic(
+            "The system message is lost once the result of a call is the last turn.",
+            give_instructions(facts),
+            answer.line,
+            outcome="system-message-lost-after-result",
+        )

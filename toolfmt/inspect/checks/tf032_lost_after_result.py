@@ -1,0 +1,74 @@
+"""Calls or tools are in the prompt at first, and missing in a later request of the same conversation.
+
+- `history-needs-tools`: calls and results of earlier turns are lost or rejected if the tools are not given again. A
+  request without tools that continues such a conversation (a summary, a last response) loses that part, or fails.
+- `tools-lost-after-result`: the template describes the tools only next to the last question. With the first tool result
+  the model no longer knows what it may call.
+
+What to do: give the tools with every request of a conversation that holds calls; without them `toolfmt render` writes
+calls and results into the text of messages. If the tools are lost after a result, describe them in a system message;
+`toolfmt render` does so.
+
+Example: `{% if tools %}` around the part that renders calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.checks.workarounds import describe_tools
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import DESCRIPTION, RESULT, SINGLE, TOOLS, conversation, user
+from toolfmt.inspect.report.report import Answer
+
+OUTCOMES = {
+    "history-needs-tools": FindingOutcome("warning", "render", replaces="TF032 history-needs-tools"),
+    "tools-lost-after-result": FindingOutcome("warning", "render", replaces="TF077 tools-lost-later"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _history_needs_tools(facts)
+    yield from _tools_lost(facts)
+
+
+def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.detail("history_without_tools")
+    if facts.renders_calls and answer.outcome in ("threw", "dropped") and not _refuses_words(facts, answer):
+        what = "refused" if answer.outcome == "threw" else "lost"
+        yield Diagnostic(
+            f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
+            "Give the tools with every request of a conversation that holds calls; without them toolfmt's render "
+            "writes calls and results as text.",
+            answer.line,
+            outcome="history-needs-tools",
+        )
+
+
+def _refuses_words(facts: Facts, answer: Answer) -> bool:
+    """Whether a plain question without tools is refused in the same words, which TF003 tells."""
+    asked = None if facts.renders is None else facts.renders.render(user())
+    return isinstance(asked, TemplateError) and answer.error is not None and answer.error.own_words == asked.own_words
+
+
+def _tools_lost(facts: Facts) -> Iterator[Diagnostic]:
+    """By the description of a tool: its name stands in the call as well."""
+    asking, answer = facts.asking, facts.capabilities["tools"]
+    if asking is None or answer.answer != "yes" or asking.answered is None:
+        return
+    system = answer.outcome == "beside-system" or asking.answered.system
+    if DESCRIPTION not in asking.renders.text(user(system=system), TOOLS):
+        return
+    history = conversation(replace(asking.answered, follows="result", system=system), SINGLE)
+    prompt = asking.renders.text(history, TOOLS)
+    if RESULT in prompt and DESCRIPTION not in prompt:
+        what = "The tools are lost once the result of a call is the last turn."
+        yield Diagnostic(
+            what,
+            describe_tools(facts),
+            answer.line,
+            outcome="tools-lost-after-result",
+        )

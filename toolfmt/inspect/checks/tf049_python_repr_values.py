@@ -1,0 +1,132 @@
+"""Values appear in the prompt as Python prints them: `True`, `None`, `{'k': 1}`.
+
+The template prints values without `tojson`, so they are not JSON.
+
+- `python-repr-in-calls`: in past calls. The model reads calls that are not JSON and learns to write such calls; a
+  strict parser then rejects them, and a lenient one has to guess whether `None` is a string.
+- `python-repr-in-definitions`: in tool definitions. The model reads a schema that is not JSON:
+  `<strict>True</strict>`, a list of types in single quotes.
+
+What to do: write values that are not strings with `tojson`; for calls, `toolfmt inspect --fix --output COPY` tries
+that in a copy. In definitions, leave it if the model was trained with it (Qwen3-Coder's template does it). If calls
+of the model arrive like that, toolfmt's parsers read them by the tool's schema.
+
+Example: `{{ value }}` instead of `{{ value if value is string else value | tojson }}`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from toolfmt._util.text_lists import listed
+from toolfmt.errors import CannotWrite
+from toolfmt.formats import ToolCallFormat, write
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.checks.editing.edits import unless_string
+from toolfmt.inspect.checks.editing.sites import Sites
+from toolfmt.inspect.checks.editing.source import Edit
+from toolfmt.inspect.checks.editing.template_fix import TemplateFix
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import ALL_TOOLS
+from toolfmt.inspect.probe.turns.values import PYTHON, TRIED
+
+OUTCOMES = {
+    "python-repr-in-calls": FindingOutcome("note", replaces="TF049 values-printed-by-python"),
+    "python-repr-in-definitions": FindingOutcome("note", replaces="TF074 definition-values-as-python"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _in_calls(facts)
+    yield from _in_definitions(facts)
+
+
+def _values_as_json(sites: Sites) -> Iterator[Edit]:
+    """Values of a loop over keys and values as they are where they are strings, with `tojson` where they are not."""
+    names, handed = set(_loop_values(sites)), set(_parameters(sites))
+    for access in sites.accesses:
+        printed = sites.before(access).kind == "variable_begin" and sites.after(access).kind == "variable_end"
+        meant = access.plain and (access.key in names or (printed and access.key in handed))
+        if meant and not sites.is_asked(access) and not sites.is_assigned(access):
+            end = sites.filtered(access, "string") or access.last
+            if not sites.words[end].is_one("|", ".", "["):
+                yield unless_string(sites, access, end, f"{access.text} | tojson")
+
+
+def _loop_values(sites: Sites) -> Iterator[str]:
+    """The second names of loops over two, and the names that are given the value under a key of the loop."""
+    for at in range(len(sites.words) - 5):
+        loop = sites.words[at : at + 5]
+        if loop[0].is_one("for") and loop[2].is_one(",") and loop[4].is_one("in"):
+            yield loop[3].text
+    for access in sites.accesses:
+        keyed = sites.words[access.last - 2].kind == "name" and sites.words[access.last - 1].is_one("]")
+        if keyed and (name := sites.assigned(access)):
+            yield name
+
+
+def _parameters(sites: Sites) -> Iterator[str]:
+    """The names of the parameters of macros."""
+    for at, word in enumerate(sites.words[:-3]):
+        if word.is_one("macro") and sites.words[at - 1].kind == "block_begin":
+            end = sites.closed(at + 2)
+            yield from (one.text for one in sites.words[at + 3 : end] if one.kind == "name")
+
+
+FIX = TemplateFix(edits=_values_as_json, typed=True, outcomes=("python-repr-in-calls",))
+
+
+def _in_calls(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.detail("values_as_json")
+    if answer.outcome == "python" and not _is_python(facts.decided.format):
+        yield Diagnostic(
+            f"In past calls {answer.evidence}.",
+            _fix(facts.decided.format),
+            answer.line,
+            outcome="python-repr-in-calls",
+        )
+
+
+def _fix(format: ToolCallFormat | None) -> str:
+    """What to do; tojson would break the objects of a format that has a notation of its own for them."""
+    if format is not None:
+        try:
+            written = "".join(write(format, TRIED[:1], ALL_TOOLS).split())
+        except CannotWrite:
+            written = ""
+        if written and "".join(json.dumps(TRIED[0][1]["options"]).split()) not in written:
+            return f"Write true, false and null in lower case; objects as {format.name} has them, not with tojson."
+    return "Write values that are no strings with tojson; `toolfmt inspect --fix` tries that in a copy."
+
+
+def _is_python(format: ToolCallFormat | None) -> bool:
+    """Whether the format itself writes calls in Python's notation."""
+    if format is None:
+        return False
+    try:
+        return PYTHON.search(write(format, TRIED[:1], ALL_TOOLS)) is not None
+    except CannotWrite:
+        return False
+
+
+_PARTS = {"nullable": "a list of types", "additional_properties": "additionalProperties", "strict": "strict"}
+_PYTHON = re.compile(r"\b(?:True|False|None)\b|\['")
+
+
+def _in_definitions(facts: Facts) -> Iterator[Diagnostic]:
+    answers = facts.sections.definitions
+    # Where whole definitions are printed so, that is told.
+    if "quoting" not in answers or answers["quoting"].outcome == "python":
+        return
+    wrong = [
+        part for name, part in _PARTS.items() if name in answers and any(map(_PYTHON.search, answers[name].excerpts))
+    ]
+    if wrong:
+        come = "comes" if len(wrong) == 1 else "come"
+        yield Diagnostic(
+            f"In definitions of tools {listed(wrong)} {come} out in Python's notation.",
+            "Nothing to do where the model was trained so; else write values that are no strings with tojson.",
+            outcome="python-repr-in-definitions",
+        )

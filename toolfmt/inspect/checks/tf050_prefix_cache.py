@@ -1,0 +1,115 @@
+"""The prompt of a turn is not the beginning of the next turn's prompt, so a prefix cache misses.
+
+A runtime keeps what it has computed for a prompt, as long as the next prompt begins with the same text. If the
+template writes earlier turns differently once the conversation grows, everything from the first difference on is
+computed again: in a conversation with tools that is a wait before every response. The report shows each step of an
+example conversation: how many characters stay, and how both prompts continue.
+
+- `prefix-not-stable`: an earlier part changes. Usual reasons: reasoning of earlier turns is dropped (models are
+  trained that way, and it keeps the prompt short), the tools or the system message are next to the last question and
+  move with it, instructions follow the last message.
+- `generation-prompt-not-a-prefix`: what the generation prompt starts is not what the template later writes before the
+  same response. Mostly it starts a reasoning block (`<think>`), or an empty one, that no earlier turn has.
+
+What to do: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`),
+consider it; otherwise expect the cost, and do not measure a cache with conversations of one turn. To keep reasoning,
+return it in the field that the template reads.
+
+Example: `{% if loop.index0 > ns.last_query_index %}<think>{{ reasoning }}</think>{% endif %}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import Cause, PrefixStep
+
+OUTCOMES = {
+    "prefix-not-stable": FindingOutcome("note", replaces="TF050 prefix-not-stable"),
+    "generation-prompt-not-a-prefix": FindingOutcome("note", replaces="TF051 generation-prompt-not-a-prefix"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _not_stable(facts)
+    yield from _generation_prompt(facts)
+
+
+_SHOWN = 50
+
+_WHAT: dict[Cause, str] = {
+    "ending": "what the template writes behind the last message goes",
+    "reasoning-dropped": "the reasoning of earlier turns is dropped",
+    "block-dropped": "the marks of reasoning before earlier answers are dropped",
+    "tools-moved": "the tools move to another place",
+    "tools-dropped": "the tools are dropped",
+    "system-moved": "the system message moves to another place",
+    "system-dropped": "the system message is dropped",
+    "message-dropped": "an earlier message is dropped",
+    "call-changed": "the call is written otherwise than when it was made",
+    "answer-changed": "the answer is written otherwise than when it was given",
+    "result-changed": "the result is written otherwise than when it came",
+    "blanks": "blanks or line ends change",
+    "other": "what stood there is written otherwise",
+}
+
+
+def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
+    told = facts.sections.stability
+    if told is None:
+        return
+    changed = [turn for turn in told.turns if turn.cause in _WHAT]
+    if not changed:
+        return
+    worst: dict[Cause, PrefixStep] = {}
+    for turn in changed:
+        if turn.cause not in worst or _lost(turn) > _lost(worst[turn.cause]):
+            worst[turn.cause] = turn
+    turns = sorted(worst.values(), key=_lost, reverse=True)
+    reasons = "; ".join(f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns)
+    first = turns[0]
+    yield Diagnostic(
+        f"A prompt is not the beginning of the next one, so that a prefix cache keeps {_percent(told.share)} of an "
+        f"example conversation: {reasons} ({_beginning(first.was)} becomes {_beginning(first.becomes)}).",
+        _fix(first.cause),
+        first.line,
+        outcome="prefix-not-stable",
+    )
+
+
+def _lost(turn: PrefixStep) -> int:
+    return turn.length - turn.kept
+
+
+def _beginning(text: str) -> str:
+    """The first words of a stretch of a prompt, quoted with the blanks at its ends: they may be all that differs."""
+    shown = text[:_SHOWN].replace("\n", "\\n")
+    return f"'{shown}{'…' if len(text) > _SHOWN else ''}'"
+
+
+def _percent(share: float) -> str:
+    return f"{int(share * 100)} %"  # rounded down as everywhere in the report: 100 would say that all of it stays
+
+
+def _fix(cause: Cause) -> str:
+    if cause == "reasoning-dropped":
+        return "Reckon with the cost: what comes before each new question since the first reasoning is computed again."
+    return "Reckon with the cost: everything behind that place is computed again."
+
+
+def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
+    told = facts.sections.stability
+    if told is None:
+        return
+    turn = next((turn for turn in told.turns if turn.cause == "generation-prompt"), None)
+    if turn is None:
+        return
+    yield Diagnostic(
+        f"The generation prompt ends with {_beginning(turn.was)}; once the answer is there, the template writes "
+        f"{_beginning(turn.becomes)} in its place.",
+        "Reckon with it: each answer is computed again when the conversation goes on.",
+        turn.line,
+        outcome="generation-prompt-not-a-prefix",
+    )

@@ -1,0 +1,126 @@
+"""A runtime does not find a parser for the calls of this template by itself, or finds the wrong one.
+
+mlx-lm and mlx-swift-lm search for markers in the template's text and use the parser of the first one that they find.
+They do not search templates that have names. Without the right parser, calls arrive as raw markup, with a wrong name,
+or not at all.
+
+- `wrong-parser-inferred`: the parser does not read these calls. It is an error if mlx-lm has no parser for them, a
+  warning if it has one that can be named, and a note if only mlx-swift-lm is wrong: its code was read, not run.
+- `parser-not-inferred`: mlx-lm has a parser for these calls and does not find it. Of 388 real templates that describe
+  tools it finds none for 123.
+- `no-parser-anywhere`: vLLM, SGLang, mlx-lm and mlx-swift-lm have no parser for the format, and it is not confirmed
+  that llama.cpp derives one from the template.
+
+What to do: name the parser in `tokenizer_config.json` if the runtime has one for the format; mlx-swift-lm reads the
+same entry. Otherwise parse the output with toolfmt's parser.
+
+Example: MiniMax M3's template mentions `<tool_call>`, so that mlx-lm uses `json_tools`, which reads none of its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt._util.text_lists import listed
+from toolfmt.formats.parser_names import parser_name
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import RuntimeSupport
+from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.runtimes.advice import setting
+from toolfmt.inspect.runtimes.parser_line import our_parser
+from toolfmt.inspect.runtimes.runtime_support import declares_parser, misled, misread, mlx_lm_reader
+from toolfmt.inspect.runtimes.template_choice import MLX_LM, MLX_SWIFT_LM
+
+ABOUT_PARSING = True
+OUTCOMES = {
+    "wrong-parser-inferred": FindingOutcome(
+        "error", "setting", replaces="TF061 wrong-parser-inferred", about_files=True, setting="parser"
+    ),
+    "parser-not-inferred": FindingOutcome(
+        "warning", "setting", replaces="TF062 parser-not-inferred", about_files=True, setting="parser"
+    ),
+    "no-parser-anywhere": FindingOutcome("note", replaces="TF063 no-parser-anywhere"),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _wrong(facts)
+    yield from _not_inferred(facts)
+    yield from _nowhere(facts)
+
+
+def _wrong(facts: Facts) -> Iterator[Diagnostic]:
+    best = facts.decided.read_back
+    if best is None or declares_parser(facts):
+        return
+    wrong = [
+        support
+        for support in facts.sections.runtime_support
+        if support.runtime in (MLX_LM, MLX_SWIFT_LM)
+        and support.right is False
+        # A runtime without a parser for the format has to fall back on something, which is no fault of the template.
+        and (parser_name(best.format, support.runtime) is not None or misled(facts, support.runtime))
+    ]
+    if not wrong:
+        return
+    by_name = _by_name(facts, wrong)
+    misread_only = all(misread(facts, support.runtime, support.parser or "") for support in wrong)
+    but = "" if misread_only else f", but the template renders {best.format.name} calls"
+    yield Diagnostic(
+        f"{listed([_takes(facts, support) for support in wrong])}{but}: {quote(facts.decided.rendered)}.",
+        _instead(facts, wrong, by_name),
+        facts.capabilities["tool_calls"].line,
+        # mlx-lm's parsers were run on such calls, those of mlx-swift-lm only read.
+        severity="note" if wrong[0].runtime != MLX_LM else "warning" if by_name else None,
+        outcome="wrong-parser-inferred",
+    )
+
+
+def _takes(facts: Facts, support: RuntimeSupport) -> str:
+    assert support.parser is not None
+    what = misread(facts, support.runtime, support.parser)
+    return f"{support.runtime} takes {support.parser}" + (f", which {what}" if what else "")
+
+
+def _by_name(facts: Facts, wrong: list[RuntimeSupport]) -> str | None:
+    """The parser of mlx-lm that reads these calls, once it is named."""
+    name = mlx_lm_reader(facts)
+    return None if name in [support.parser for support in wrong] else name
+
+
+def _instead(facts: Facts, wrong: list[RuntimeSupport], by_name: str | None) -> str:
+    best = facts.decided.read_back
+    assert best is not None
+    if by_name is not None:
+        return f"Write {setting(by_name)} into tokenizer_config.json."
+    if wrong[0].runtime == MLX_LM:
+        return f"Parse what mlx-lm generates with {our_parser(facts, best.format)}."
+    swift = parser_name(best.format, MLX_SWIFT_LM)
+    return f"Set its toolCallFormat to {swift}." if swift else f"mlx-swift-lm has no parser for {best.format.name}."
+
+
+def _not_inferred(facts: Facts) -> Iterator[Diagnostic]:
+    name = mlx_lm_reader(facts)
+    if name is None or declares_parser(facts):
+        return
+    for support in facts.sections.runtime_support:
+        if support.runtime == MLX_LM and support.template and support.parser is None:
+            yield Diagnostic(
+                f"mlx-lm does not find its parser {name} by itself: {support.why_parser}.",
+                f"Write {setting(name)} into tokenizer_config.json.",
+                outcome="parser-not-inferred",
+            )
+
+
+def _nowhere(facts: Facts) -> Iterator[Diagnostic]:
+    best = facts.decided.read_back
+    if best is None or best.format.runtime_parsers:
+        return
+    derived = facts.decided.decision.derived is not None
+    format = "the derived format, that" if derived else f"{best.format.name}, the format"
+    yield Diagnostic(
+        f"No runtime is known to have a parser for {format} of this template's calls.",
+        f"Parse the answers with {our_parser(facts, best.format)}.",
+        outcome="no-parser-anywhere",
+    )

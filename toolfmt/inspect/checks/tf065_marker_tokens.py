@@ -1,0 +1,105 @@
+"""The markers of calls or reasoning are special tokens, or are not tokens although they should be.
+
+- `markers-are-special-tokens`: the model writes a call, the program decodes it with `skip_special_tokens=True`, and
+  the markers are gone: no parser finds the call. For markers of reasoning alone it is the same, with reasoning mixed
+  into the response.
+- `marker-not-a-token`: the model's own files declare the marker as a token, or its counterpart is one, but
+  tokenizer.json cuts it into pieces. A model that learned a marker as one token neither recognizes nor writes it in
+  pieces. It happens when a conversion loses tokens, or when only one of two markers was added to the tokenizer.
+
+What to do: decode with special tokens kept. In transformers, `decode(..., skip_special_tokens=False)`; in vLLM,
+`SamplingParams(skip_special_tokens=False)` or `"skip_special_tokens": false` in the request (its default is true, and
+only some of its tool parsers change it); in SGLang the same key (its chat endpoint sets it if a request has tools);
+in llama.cpp, `--special`; mlx-lm drops nothing. If you publish the model, you can set `"special": false` for these
+tokens in tokenizer.json and tokenizer_config.json: they stay single tokens and are kept in the text. For a marker in
+pieces, compare tokenizer.json with that of the original model.
+
+Example: `<|tool_call>` and `<tool_call|>`, listed with `"special": true` under `added_tokens` in tokenizer.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import MarkerKind
+from toolfmt.templates import ModelFiles
+
+OUTCOMES = {
+    "markers-are-special-tokens": FindingOutcome(
+        "warning", "setting", replaces="TF065 markers-are-special-tokens", about_files=True
+    ),
+    "marker-not-a-token": FindingOutcome("note", replaces="TF066 marker-not-a-token", about_files=True),
+}
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _special_tokens(facts)
+    yield from _not_a_token(facts)
+
+
+def _special_tokens(facts: Facts) -> Iterator[Diagnostic]:
+    calls, reasoning = _special(facts, "call"), _special(facts, "reasoning")
+    if calls:
+        yield Diagnostic(
+            f"{_are(calls)} in calls: a program that drops special tokens loses the calls.",
+            "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
+            facts.capabilities["tool_calls"].line,
+            outcome="markers-are-special-tokens",
+        )
+    if reasoning:
+        yield Diagnostic(
+            f"{_are(reasoning)} around reasoning: a program that drops special tokens mixes reasoning and answer.",
+            "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
+            facts.capabilities["reasoning"].line,
+            outcome="markers-are-special-tokens",
+        )
+
+
+def _special(facts: Facts, kind: MarkerKind) -> list[str]:
+    markers = facts.sections.tokens.markers if facts.sections.tokens else ()
+    return [marker.marker for marker in markers if marker.kind == kind and marker.special]
+
+
+def _are(markers: list[str]) -> str:
+    named = listed(marker.replace("\n", "\\n") for marker in markers)
+    return f"{named} {'is a special token' if len(markers) == 1 else 'are special tokens'}"
+
+
+def _not_a_token(facts: Facts) -> Iterator[Diagnostic]:
+    if facts.sections.tokens is None:
+        return
+    markers = facts.sections.tokens.markers
+    declared = _declared(facts.files)
+    whole = {marker.marker for marker in markers if len(marker.tokens) == 1}
+    for marker in markers:
+        if marker.marker in whole:
+            continue
+        other = _counterpart(marker.marker)
+        if marker.marker in declared:
+            evidence = "tokenizer_config.json lists it as a token"
+        elif other in whole:
+            evidence = f"{other} is one token"
+        else:
+            continue
+        pieces = " ".join(piece.replace("\n", "\\n") for piece in marker.tokens)
+        yield Diagnostic(
+            f"tokenizer.json cuts {marker.marker} into {len(marker.tokens)} tokens ({pieces}), though {evidence}.",
+            "Compare tokenizer.json with that of the original model.",
+            outcome="marker-not-a-token",
+        )
+
+
+def _declared(files: ModelFiles) -> set[str]:
+    """The tokens that tokenizer_config.json lists."""
+    more = files.tokenizer_config.get("additional_special_tokens")
+    others = [text for text in more if isinstance(text, str)] if isinstance(more, list) else []
+    return {*(files.added_tokens or {}).values(), *others, *files.special_tokens.values()}
+
+
+def _counterpart(marker: str) -> str:
+    """The opener of a closer and the other way round: `<a>` and `</a>`, `[A]` and `[/A]`."""
+    bracket, rest = marker[:1], marker[1:]
+    return bracket + (rest[1:] if rest.startswith("/") else f"/{rest}")
