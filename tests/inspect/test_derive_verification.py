@@ -510,7 +510,7 @@ def best_of(monkeypatch: pytest.MonkeyPatch, *engines: Engine, refusals: tuple[t
     """What is derived, out of these candidates, of a template that writes JSON between tags, a call a line."""
     formats = [replace(get("json"), name="derived", engine=engine, variants={}) for engine in engines]
     given = _Given([Candidate(format, str(number)) for number, format in enumerate(formats)], list(refusals))
-    monkeypatch.setattr("toolfmt.inspect.format.derive.derive.Derivation", lambda renders, shape: given)
+    monkeypatch.setattr("toolfmt.inspect.format.derive.derive.Candidates", lambda renders, shape: given)
     renders = Renders(ChatTemplate(in_turns("{{ '\n' if not loop.first }}<call>" + _OBJECT + "</call>")), STAND_INS)
     return derive_from(renders, find_shape(renders)[0])
 
