@@ -204,7 +204,7 @@ def test_what_another_process_could_not_be_handed_is_not_registered(brackets: to
     with pytest.raises(BadFormat) as told:
         register(own)
     assert str(told.value) == (
-        "the format own cannot be stored as data: engine is test_own_formats.OwnEngine, which is code; only what "
+        f"the format own cannot be stored as data: engine is {__name__}.OwnEngine, which is code; only what "
         "toolfmt itself has can be stored; a package brings a format that is code by an entry point of the group "
         "toolfmt.formats"
     )

@@ -131,7 +131,7 @@ def test_what_is_code_is_not_stored() -> None:
     with pytest.raises(BadFormat) as told:
         as_data(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
     assert str(told.value) == (
-        "the format own cannot be stored as data: engine is test_stored_formats.Own, which is code; "
+        f"the format own cannot be stored as data: engine is {__name__}.Own, which is code; "
         "only what toolfmt itself has can be stored"
     )
 
