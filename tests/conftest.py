@@ -41,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     depth.all_cases = depth.every or config.getoption("--all") or _is_named(config)
+    gc.disable()  # nothing of what is being collected is garbage
     if not hasattr(config, "workerinput"):  # else each of the hundreds of processes that tests start may compile it
         compileall.compile_dir(Path(toolfmt.__file__).parent, quiet=2)
 
@@ -83,6 +84,7 @@ def pytest_collection_finish() -> None:
     """What has been collected stays to the end: the garbage collector need not look at it again, nor so often."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
 
 

@@ -474,6 +474,7 @@ def test_a_fault_in_the_process_for_templates_has_its_place(monkeypatch: pytest.
     assert "in the process for templates:\ntoolfmt/model/jobs.py:1 a\ntoolfmt/inspect/inspection.py:2 b\n" in told
 
 
+@pytest.mark.sample(0)
 def test_models_of_the_corpus_give_reports_that_an_issue_takes() -> None:
     for place in sorted(MODELS.iterdir())[::4]:
         page = bug_report(Wanted(place=str(place)))

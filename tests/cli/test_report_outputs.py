@@ -52,6 +52,7 @@ HOSTILE = [InspectionOutcome(BAD, judged(FULL, "broken", BAD)), InspectionOutcom
 # --- the pages of several models
 
 
+@pytest.mark.sample(0)
 def test_several_places_get_a_page_each_and_one_that_lists_them(tmp_path: Path) -> None:
     file = tmp_path / "all of them.html"
     names = depth.some(CORPUS, 5)

@@ -121,7 +121,7 @@ def asked(url: str, directory: Path, **more: Any) -> Any:
     return choice
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize(
     ("choice", "names"),
     [
@@ -156,6 +156,7 @@ def test_the_server_lets_several_calls_be_made_unless_the_request_forbids_it(
     assert made == [True, False, True]
 
 
+@pytest.mark.sample(0)
 def test_the_server_holds_it_to_nothing_else(url: str, directory: Path) -> None:
     for more in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}, {"tool_choice": {"type": "other"}}):
         assert not asked(url, directory, max_tokens=40, **more).message.tool_calls
@@ -177,6 +178,7 @@ def test_a_choice_that_there_is_no_grammar_for_is_told(url: str, directory: Path
         assert refused.value.body == why
 
 
+@pytest.mark.sample(0)
 def test_the_server_takes_its_processors_once(url: str, directory: Path) -> None:
     from mlx_serving import served
 

@@ -238,7 +238,7 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
 
 
 def test_what_is_told_of_real_templates() -> None:
-    names = looked_at() if depth.every else depth.some(sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]}), 3)
+    names = looked_at() if depth.every else depth.some(sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]}), 8)
     found = {
         name: sorted(label(finding) for finding in told(report) if label(finding) != "TF085")
         for name, report in reports(names)

@@ -60,6 +60,7 @@ TYPE_DESCRIBED = PARAMETERS.replace("EACH", "").replace("ABOUT", "{{ p.descripti
 NO_TYPE = f"({ARGUMENTS} if 'type' not in call.function.arguments else '{{}}')"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("shown", "arguments", "stated"),
     [

@@ -63,7 +63,7 @@ def flags(report: Report) -> dict[str, list[str]]:
 def test_the_parser_that_is_named_was_seen_to_read_the_call() -> None:
     wrong = []
     names = sorted({*looked_at(), *KIND_OF_CALL} & READ.keys())
-    for name, report in reports(names if depth.every else depth.some(names[::4], 3)):
+    for name, report in reports(names if depth.every else depth.some(names[::4], 8)):
         if report.capabilities["tools"].answer != "yes" or report.profile.shape is None:
             continue
         format = get(report.format.name or "")

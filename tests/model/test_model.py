@@ -89,7 +89,7 @@ def test_a_prompt_and_a_parser_are_made_from_the_profile_alone(monkeypatch: pyte
     assert probed == [model.files]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_profile_is_that_of_the_report(trusted: bool) -> None:
     for directory in depth.some(directories(), 3):
@@ -159,6 +159,7 @@ def test_a_profile_with_half_a_character_is_saved_as_text_that_any_file_can_hold
     assert toolfmt.load(tmp_path, profile=text).profile == model.profile
 
 
+@pytest.mark.sample(0)
 def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch) -> None:
     for directory in directories():
         model = toolfmt.load(directory, trusted=True)

@@ -729,6 +729,7 @@ def test_spans_tell_where_each_text_stands() -> None:
     ]
 
 
+@pytest.mark.sample(0)
 def test_the_same_request_gives_the_same_prompt() -> None:
     for name, (messages, needing, *_) in list(NEEDED.items())[::4]:
         model = model_of(needing)

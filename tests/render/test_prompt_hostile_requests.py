@@ -790,6 +790,7 @@ def renders(monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> list[None]:
     return rendered
 
 
+@pytest.mark.sample(0)
 def test_a_long_conversation_is_refused_after_a_few_renderings(monkeypatch: pytest.MonkeyPatch) -> None:
     rendered = renders(monkeypatch)
     messages = long_talk(100)

@@ -385,6 +385,7 @@ UNUSUAL_NAMES = [
 ]
 
 
+@pytest.mark.sample(0)
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(["type", "a", "a_b", "$ref", *UNUSUAL_NAMES]), SCHEMAS, max_size=3))
 def test_the_description_in_the_system_prompt_loses_nothing(properties: dict[str, Any]) -> None:
