@@ -563,13 +563,15 @@ def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command:
 # --- findings
 
 
-def test_a_finding_gets_the_next_code_its_module_and_its_test(clone: Path) -> None:
+def test_a_finding_gets_the_next_code_its_module_and_its_templates(clone: Path) -> None:
     result = run("dev", "new-finding", "tools-printed-twice", "--to", clone)
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
         [
             f"made     {CHECKS}/tf093_tools_printed_twice.py",
-            "made     tests/inspect/test_tf093_tools_printed_twice.py",
+            "made     tests/findings/TF093/with.jinja",
+            "made     tests/findings/TF093/without.jinja",
+            "made     tests/findings/TF093/expected.json",
             f"changed  {FINDINGS}",
             "pytest -k TF093 lists what is missing; CONTRIBUTING.md has the next steps",
         ],
@@ -616,11 +618,11 @@ def test_a_name_that_no_finding_can_have_is_refused(clone: Path, name: str, told
     assert files(clone) == before
 
 
-def test_the_test_of_a_finding_is_not_written_over(clone: Path) -> None:
-    (clone / "tests/inspect").mkdir()
-    (clone / "tests/inspect/test_tf093_twice.py").write_text("mine")
+def test_the_template_of_a_finding_is_not_written_over(clone: Path) -> None:
+    (clone / "tests/findings/TF093").mkdir(parents=True)
+    (clone / "tests/findings/TF093/with.jinja").write_text("mine")
     told = refused("dev", "new-finding", "twice", "--to", clone)
-    assert told.startswith("tests/inspect/test_tf093_twice.py: there already, and nothing is overwritten")
+    assert told.startswith("tests/findings/TF093/with.jinja: there already, and nothing is overwritten")
     assert not (clone / CHECKS / "tf093_twice.py").exists()
 
 
@@ -780,22 +782,26 @@ def fill(file: Path) -> None:
 def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
     status, told = command(whole, "toolfmt", "dev", "new-finding", "tools-printed-twice")
     assert (status, "the toolfmt that runs" in told) == (0, False)
-    module = "tf093_tools_printed_twice.py"
-    test, check = whole / f"tests/inspect/test_{module}", whole / CHECKS / module
-    asked = ("pytest", "-q", "-p", "no:cacheprovider", "tests/inspect/test_inspection.py", str(test), "-k", "TF093")
-    check_linted(whole, whole / CHECKS, test)
+    check, folder = whole / CHECKS / "tf093_tools_printed_twice.py", whole / "tests/findings/TF093"
+    asked = ("pytest", "-q", "-p", "no:cacheprovider", "tests/findings", "-k", "TF093")
+    check_linted(whole, whole / CHECKS)
     status, told = command(whole, *asked)
     assert status == 1
     failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)", told, re.M)
-    assert failed == ["test_nothing_of_a_finding_is_left_to_fill_in", "test_it_is_found_with_its_line"]
-    assert "give WITH a template that has it" in told
-    assert f"\n{CHECKS}/tf093_tools_printed_twice.py:1: " in told
+    assert failed == [
+        "test_a_template_with_it_has_the_finding_and_one_without_it_does_not",
+        "test_a_finding_is_complete",
+    ]
+    for file in (f"{CHECKS}/tf093_tools_printed_twice.py", "tests/findings/TF093/with.jinja"):
+        assert f"\n{file}:1: " in told
     text = check.read_text("utf-8")
     text = re.sub(r"#? ?TO FILL: what shows it in the prompt", "</tools></tools>", text)
     text = re.sub(r" *# TO FILL: [^\n]*\n *# [^\n]*\n", "", text)
     check.write_text(re.sub(r"TO FILL: [^\n\"]*", "It is said twice.", text), "utf-8")
-    text = test.read_text("utf-8").replace('"</tools>"))', '"</tools></tools>"))').replace("LINE = 0", "LINE = 1")
-    test.write_text(re.sub(r"  # TO FILL: .*", "", text), "utf-8")
+    clean = (folder.parent / "clean.jinja").read_text("utf-8")
+    (folder / "with.jinja").write_text(clean.replace("</tools>", "</tools></tools>"), "utf-8")
+    (folder / "without.jinja").unlink()
+    (folder / "expected.json").write_text('[{"severity": "note", "line": 1}]', "utf-8")
     status, told = command(whole, *asked)
     assert status == 0, told
-    check_linted(whole, check, test)
+    check_linted(whole, check)

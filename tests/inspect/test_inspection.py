@@ -6,12 +6,10 @@ import ast
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from inspection_templates import CALL, EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed, codes, directory
-from left_to_fill import check_filled
+from inspection_templates import EITHER_FORM, PLAIN, TEMPLATE, TOOLS_PART, changed, codes, directory
 
 from toolfmt import formats
 from toolfmt.formats import default_format
@@ -30,12 +28,6 @@ from toolfmt.templates import ChatTemplate
 
 JSON_CALLS = formats.get("json")
 UNKNOWN_CALLS = TEMPLATE.replace("<tool_call>", "<|call|>").replace('"name": ', "").replace('", "arg', '" with "arg')
-
-
-def refusing(condition: str) -> str:
-    """The template at which nothing is wrong, but for messages of this condition, which it refuses."""
-    loop = "{% for message in messages %}"
-    return changed((loop, loop + "{% if " + condition + " %}{{ raise_exception('no, thank you') }}{% endif %}"))
 
 
 def answers(report: Report) -> dict[str, str]:
@@ -335,122 +327,10 @@ def test_a_verified_format_that_only_needs_an_unescaped_quote_is_named_with_the_
     assert json.dumps(NASTY_STRINGS[0], ensure_ascii=False) in message
 
 
-# --- findings: each has a template that shows it
+# --- findings (each has its templates in tests/findings)
 
 
 BROKEN = "{% for message in messages %}"
-LISTED_CALLS = changed(
-    ("{% for call in message.tool_calls or [] %}" + EITHER_FORM + CALL + "\n{% endfor %}",
-     "{% if message.tool_calls %}<tool_call>\n{{ message.tool_calls | tojson(indent=2) }}\n</tool_call>{% endif %}"),
-)  # fmt: skip
-FINDINGS: dict[str, tuple[str | None, dict[str, Any]]] = {
-    "TF002": (BROKEN, {}),
-    "TF003": ("{{ raise_exception('never') }}", {}),
-    "date-in-prompt": ("{{ strftime_now('%d') }}" + TEMPLATE, {}),
-    "TF005": ("{{ bos_token + '' }}" + TEMPLATE, {"tokenizer_config": {"eos_token": "</s>"}}),
-    "TF006": (TEMPLATE, {"tokenizer_config": {"eos_token": 1}}),
-    "TF007": ("{{ 'a' * 10 ** 10 }}" + TEMPLATE, {}),
-    "TF010": (changed(("{% if tools %}", "{% if tools is not none %}")), {}),
-    "tools-not-rendered": ("{% if tools and not messages %}{{ tools }}{% endif %}" + PLAIN, {}),
-    "tools-dropped": (PLAIN, {}),
-    "TF013": (TOOLS_PART + PLAIN, {}),
-    "double-encoded": (changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson %}")), {}),
-    "object-rejected": (changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}")), {}),
-    "string-rejected": (
-        changed((EITHER_FORM, "{% set arguments = dict(call.function.arguments.items()) | tojson %}")),
-        {},
-    ),
-    "content-null-rejected": (changed(("{{ message.content or '' }}", "{{ '' + message.content }}")), {}),
-    "content-null-printed": (changed(("{{ message.content or '' }}", "{{ message.content }}")), {}),
-    "TF019": (changed(("message.tool_calls or []", "(message.tool_calls or [])[:1]")), {}),
-    "TF020": (
-        changed(("{% for message in messages %}", "{% for message in messages if message.role != 'tool' %}")),
-        {},
-    ),
-    "TF021": (TEMPLATE, {"tokenizer_config": {"chat_template": PLAIN}}),
-    "TF022": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "glm47"}}),
-    "unknown-parser": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "not_a_parser"}}),
-    "TF024": (TEMPLATE, {"config": {"model_type": "glm4_moe"}}),
-    "no-known-format": (UNKNOWN_CALLS, {}),
-    "TF026": (
-        changed((EITHER_FORM, "{% set arguments = call.function.arguments | tojson | replace('null', 'nil') %}")),
-        {},
-    ),
-    "system-message-lost": (
-        changed(("{% for message in messages %}", "{% for message in messages if message.role != 'system' %}")),
-        {},
-    ),
-    "content-empty-rejected": (
-        changed(("message.tool_calls or []", "(message.tool_calls if message.content is none) or []")),
-        {},
-    ),
-    "prefix-not-stable": (
-        changed(
-            ("{% if message.reasoning_content %}", "{% if message.reasoning_content and loop.last %}"),
-            ("k>\n{%", "k>{%"),
-        ),
-        {},
-    ),
-    # The generation prompt ends with a line break after `<think>`, the history does not.
-    "generation-prompt-not-a-prefix": (TEMPLATE, {}),
-    "renders-differ": (TEMPLATE + "{{ messages[0].items }}", {}),
-    "TF053": (changed(("call.function.arguments | tojson", "call.function.arguments | tojson(sort_keys=True)")), {}),
-    "TF055": (TEMPLATE, {}),
-    "TF056": (changed(("message.content or ''", "(message.content or '').split('</think>')[-1]")), {}),
-    "TF057": ("You are a very helpful assistant.\n" + TEMPLATE, {}),
-    "TF009": (changed(("message.tool_calls or []", "message.tool_calls")), {}),
-    "TF029": (changed(("{{ call.function.name }}", "{{ call.id.split(':')[0].split('.')[-1] }}")), {}),
-    "TF030": (changed(("{{ message.content or '' }}", "{{ (message.content or '') if not message.tool_calls }}")), {}),
-    "TF031": (changed(("<|{{ message.role }}|>", "<|{{ message.role }} {{ message.name }}|>")), {}),
-    "history-needs-tools": (changed(("message.tool_calls or []", "(message.tool_calls if tools) or []")), {}),
-    "TF033": (changed(("message.reasoning_content %}", "message.reasoning_content and loop.last %}")), {}),
-    "TF034": (refusing("message.role == 'user' and not loop.first and loop.previtem.role == 'user'"), {}),
-    "later-system-message-lost": (refusing("message.role == 'system' and not loop.first"), {}),
-    "TF036": (refusing("message.role == 'developer'"), {}),
-    "TF037": (TEMPLATE, {}),
-    "TF038": (changed(("{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}", "")), {}),
-    "TF039": (
-        changed(("{% for message in messages %}", "{% set _ = messages.append(1) %}{% for message in messages %}")),
-        {},
-    ),
-    "TF060": (None, {"chat_template": {"chat_template": TEMPLATE}}),
-    "wrong-parser-inferred": ("{# Not as [TOOL_CALLS] does it. #}" + TEMPLATE, {}),
-    "parser-not-inferred": (TEMPLATE, {}),
-    "no-parser-anywhere": (LISTED_CALLS, {}),
-    "model-not-loaded": (TEMPLATE, {"tokenizer_config": {"tool_parser_type": "hermes"}}),
-    "TF040": (changed(("{{ tool | tojson }}", "{{ tool.function.name }}: {{ tool.function.description }}")), {}),
-    "TF041": (
-        changed(
-            ("{{ tool | tojson }}", "{% for p in tool.function.parameters.properties.values() %}{{ '' + p.type }}"
-             "{% endfor %}{{ tool | tojson }}")
-        ),
-        {},
-    ),
-    "TF042": ("{% if functions %}{{ functions }}{% endif %}" + PLAIN, {}),
-    "TF043": (
-        changed(
-            ("<tool_call>\n{", "{% if style == 'glm' %}<tool_call>{{ call.function.name }}{% for k, v in "
-             "call.function.arguments.items() %}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value>{% endfor %}"
-             "</tool_call>{% else %}<tool_call>\n{"),
-            ("}\n</tool_call>", "}\n</tool_call>{% endif %}"),
-        ),
-        {},
-    ),
-    "TF044": (changed(("{{ tool | tojson }}", '"about": "{{ tool.function.description }}"{{ tool | tojson }}')), {}),
-}  # fmt: skip
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("wanted", FINDINGS)
-def test_a_finding_is_found(wanted: str, tmp_path: Path) -> None:
-    template, files = FINDINGS[wanted]
-    report = directory(tmp_path, template, **files)
-    found = (*report.findings, *report.notes)
-    assert wanted in {one for finding in found for one in finding.key}
-    for finding in found:
-        assert finding.message.endswith((".", "…"))
-        assert finding.fix.endswith(".")
-        assert "\n" not in finding.message
 
 
 @pytest.mark.parametrize(
@@ -516,29 +396,6 @@ def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone
     report = directory(tmp_path, None, tokenizer_config={"chat_template": named})
     told = next(finding.message for finding in report.findings if finding.code == "TF003")
     assert told.startswith("The template refuses a single user message with tools: it wants `name`, which is not there")
-
-
-def test_every_finding_has_a_test_and_a_page() -> None:
-    tests = "".join(path.read_text("utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
-    codes = [checks.code(check) for check in checks.CHECKS]
-    assert codes == sorted(set(codes))
-    for check in checks.CHECKS:
-        only = [checks.code(check)] if len(checks.outcomes(check)) == 1 else []
-        assert [one for one in only or checks.outcomes(check) if f'"{one}"' not in tests] == []
-        page = checks.explain(checks.code(check))
-        assert page == checks.explain(checks.name(check).upper())
-        assert page.startswith(f"# {checks.code(check)} {checks.name(check)}\n")
-        assert "What to do: " in page
-        assert "Example: " in page
-        assert [one for one in checks.outcomes(check) if not only and f"- `{one}`: " not in page] == []
-
-
-@pytest.mark.parametrize("check", checks.CHECKS, ids=checks.code)
-def test_nothing_of_a_finding_is_left_to_fill_in(check: ModuleType) -> None:
-    """What `toolfmt dev new-finding` leaves to a person: each line says what belongs there."""
-    assert check.__file__ is not None
-    tests = sorted(Path(__file__).parent.glob(f"test_{checks.code(check).lower()}_*.py"))
-    check_filled(checks.code(check), [Path(check.__file__), *tests])
 
 
 def test_an_unknown_code_names_the_nearest() -> None:

@@ -158,7 +158,7 @@ def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bo
 @_to
 @_dry_run
 def new_finding(name: str, to: str | None, dry_run: bool) -> None:
-    """Start a finding in a clone of toolfmt's repository: the module of its check, its entry in the list, its test.
+    """Start a finding in a clone of toolfmt's repository: its check, its entry in the list, its templates.
 
     NAME has lowercase letters and hyphens, such as tools-dropped. It gets the next code. TO FILL marks what you have to
     write: `pytest -k CODE` lists it. No existing file is overwritten.

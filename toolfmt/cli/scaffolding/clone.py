@@ -99,7 +99,7 @@ class Clone:
     def _make(self, path: str, text: str) -> None:
         file = self.root / path
         try:
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             with file.open("x", encoding="utf-8", newline="\n") as made:
                 made.write(text)
         except OSError as error:

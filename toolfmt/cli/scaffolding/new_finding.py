@@ -1,4 +1,4 @@
-"""A new finding in a clone: its module with the page to write, its entry in the list, and its test.
+"""A new finding in a clone: its module with the page to write, its entry in the list, and its templates in the tests.
 
 Everything that a person has to say begins with `TO FILL`; until then the check finds nothing and its test fails.
 """
@@ -55,39 +55,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         )
 '''
 
-_TEST = '''"""{code} {name}: found in a template that has it, with its line, and in none without it."""
-
-from __future__ import annotations
-
-from inspection_templates import TEMPLATE, changed
-
-from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report.report import Finding
-
-CODE = "{code}"
-WITH = changed(("</tools>", "</tools>"))  # TO FILL: the template with it: what stands there, and what makes it go wrong
-WITHOUT = TEMPLATE  # TO FILL: a template that is as near to it as can be, and does not have it
-LINE = 0  # TO FILL: the line of WITH that is told; None where there is none
-
-
-def found(template: str) -> list[Finding]:
-    report = inspect_template(template)
-    return [one for one in (*report.findings, *report.notes) if one.code == CODE]
-
-
-def test_it_is_found_with_its_line() -> None:
-    assert WITH != TEMPLATE, "give WITH a template that has it"
-    assert [one.line for one in found(WITH)] == [LINE]
-
-
-def test_it_is_told_in_sentences() -> None:
-    for one in found(WITH):
-        assert (one.message[-1], one.fix[-1], "\\n" in one.message) == (".", ".", False)
-
-
-def test_a_template_without_it_does_not_have_it() -> None:
-    assert found(WITHOUT) == []
-'''
+_WITH = (
+    "{# TO FILL: a template that has it, as small as possible; nothing is wrong with tests/findings/clean.jinja #}\n"
+)
+_WITHOUT = "{# TO FILL: the same template without it; delete this file if that is tests/findings/clean.jinja #}\n"
+_EXPECTED = '[{"severity": "note", "line": 0}]\n'
 
 
 def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
@@ -102,7 +74,12 @@ def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
             f"there is no code behind TF{_LAST}; a new finding needs a longer one, which is yours to make"
         )
     code, module = f"TF{number:03}", f"tf{number:03}_{name.replace('-', '_')}"
-    new = {f"{CHECKS}/{module}.py": _CHECK, f"tests/inspect/test_{module}.py": _TEST.format(code=code, name=name)}
+    new = {
+        f"{CHECKS}/{module}.py": _CHECK,
+        f"tests/findings/{code}/with.jinja": _WITH,
+        f"tests/findings/{code}/without.jinja": _WITHOUT,
+        f"tests/findings/{code}/expected.json": _EXPECTED,
+    }
     plan = FilePlan(new, _LIST, module)
     clone.check(plan)
     return code, plan
