@@ -1,9 +1,9 @@
 """Every finding is shown by a template that has it, with its severity and line, and by none that does not have it.
 
-`tests/findings/<CODE>/` is named by a code (or by one that became an alias). It holds `with.jinja`, or the model
-directory `with/`, and in `expected.json` the findings of this code in its report: `severity`, `line` and, if the
-finding has one, `outcome`. `without.jinja` or `without/` is as near to it as possible and does not have the finding; if
-neither is there, that is `clean.jinja`. A model directory may hold `options.json`, the options of the inspection.
+`tests/findings/<CODE>/`, or `tests/findings/<CODE>/<outcome>/` if the finding has several outcomes, holds `with.jinja`,
+or the model directory `with/`, and in `expected.json` the findings of this code and outcome in its report: `severity`
+and `line`. `without.jinja` or `without/` is as near to it as possible and does not have the finding; if neither is
+there, that is `clean.jinja`. A model directory may hold `options.json`, the options of the inspection.
 """
 
 from __future__ import annotations
@@ -18,38 +18,42 @@ from left_to_fill import check_filled
 from toolfmt.inspect import checks
 from toolfmt.inspect.facts import InspectionOptions
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report.report import Finding
+from toolfmt.inspect.report.report import Finding, FindingKey
 from toolfmt.templates import load_files
 
 HERE = Path(__file__).parent
-FOLDERS = sorted(path for path in HERE.glob("TF*") if path.is_dir())
+FOLDERS = {
+    (code, outcome): HERE / code / outcome if len(checks.outcomes(check)) > 1 else HERE / code
+    for check in checks.CHECKS
+    for code in [checks.code(check)]
+    for outcome in checks.outcomes(check)
+}
 
 
-def found(folder: Path, name: str) -> list[Finding]:
-    """Return the findings with the code of this folder in the report on its template or model directory `name`."""
+def found(key: FindingKey, name: str) -> list[Finding]:
+    """Return the findings of this code and outcome in the report on the template or model directory `name`."""
+    folder = FOLDERS[key]
     path = next((path for path in (folder / f"{name}.jinja", folder / name) if path.exists()), HERE / "clean.jinja")
     options = path / "options.json"
     given = json.loads(options.read_text("utf-8")) if options.is_file() else {}
     report = inspect_files(load_files(path), InspectionOptions(**given))
-    (code,) = checks.codes_of(folder.name)
-    return [finding for finding in (*report.findings, *report.notes) if finding.code == code]
+    return [finding for finding in (*report.findings, *report.notes) if finding.key == key]
 
 
 def seen(finding: Finding) -> dict[str, Any]:
-    outcome = getattr(finding, "outcome", "")
-    return {"severity": finding.severity, "line": finding.line} | ({"outcome": outcome} if outcome else {})
+    return {"severity": finding.severity, "line": finding.line}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_template_with_it_has_the_finding_and_one_without_it_does_not(folder: Path) -> None:
-    findings = found(folder, "with")
-    assert [seen(finding) for finding in findings] == json.loads((folder / "expected.json").read_text("utf-8"))
+@pytest.mark.parametrize("key", FOLDERS, ids="-".join)
+def test_a_template_with_it_has_the_finding_and_one_without_it_does_not(key: FindingKey) -> None:
+    findings = found(key, "with")
+    assert [seen(finding) for finding in findings] == json.loads((FOLDERS[key] / "expected.json").read_text("utf-8"))
     assert findings
     for finding in findings:
         assert finding.message.endswith((".", "…"))
         assert finding.fix.endswith(".")
         assert "\n" not in finding.message
-    assert found(folder, "without") == []
+    assert found(key, "without") == []
 
 
 @pytest.mark.sample(1_000)  # each takes a millisecond
@@ -58,16 +62,17 @@ def test_a_finding_is_complete(code: str) -> None:
     """It has a folder here and a page, and no line is left that `toolfmt dev new-finding` leaves to a person."""
     (check,) = [check for check in checks.CHECKS if checks.code(check) == code]
     assert check.__file__ is not None
-    assert HERE / code in FOLDERS, f"tests/findings/{code}/ is missing"
+    only = len(checks.outcomes(check)) == 1
     check_filled(code, [Path(check.__file__), *sorted((HERE / code).rglob("*.jinja"))])
     page = checks.explain(code)
     assert page == checks.explain(checks.name(check).upper())
     assert page.startswith(f"# {code} {checks.name(check)}\n")
     assert "What to do: " in page
     assert "Example: " in page
+    assert [one for one in checks.outcomes(check) if not only and f"- `{one}`: " not in page] == []
 
 
-def test_codes_are_in_order_and_every_folder_is_of_one() -> None:
+def test_codes_are_in_order_and_every_outcome_has_a_folder() -> None:
     codes = [checks.code(check) for check in checks.CHECKS]
     assert codes == sorted(set(codes))
-    assert {code for folder in FOLDERS for code in checks.codes_of(folder.name)} == set(codes)
+    assert {path.parent for path in HERE.rglob("expected.json")} == set(FOLDERS.values())
