@@ -6,6 +6,7 @@ Most run on a clone of a few files; the last ones copy what the contract tests n
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -78,19 +79,21 @@ class _Remembering:
 _WORKER = _Remembering()
 
 
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(one) for one in arguments], prog_name="toolfmt")
+def run(*arguments: str | Path, at: Path | None = None) -> Result:
+    """Run a command in a directory."""
+    with contextlib.chdir(at or Path.cwd()):
+        return CliRunner().invoke(main, [str(one) for one in arguments], prog_name="toolfmt")
 
 
 def made(clone: Path, name: str, place: str | Path, *more: str) -> Result:
-    result = run("dev", "new-format", name, "--from", place, "--to", clone, *more)
+    result = run("dev", "new-format", name, "--from", place, *more, at=clone)
     assert (result.exit_code, result.exception) == (0, None), result.stderr
     return result
 
 
-def refused(*arguments: str | Path) -> str:
+def refused(*arguments: str | Path, at: Path | None = None) -> str:
     """The line by which a command refuses, without what it says of whose toolfmt runs."""
-    result = run(*arguments)
+    result = run(*arguments, at=at)
     assert (result.exit_code, result.stdout) == (2, "")
     lines = [line for line in result.stderr.splitlines() if "the toolfmt that runs" not in line]
     assert len(lines) == 1
@@ -276,7 +279,7 @@ def test_a_model_type_of_another_format_is_not_taken(clone: Path, tmp_path: Path
 
 def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
     before = files(clone)
-    result = run("dev", "new-format", "new_glm", "--from", MODELS / "glm4-key-value", "--to", clone)
+    result = run("dev", "new-format", "new_glm", "--from", MODELS / "glm4-key-value", at=clone)
     assert (result.exit_code, result.stdout, files(clone)) == (1, "", before)
     assert f"glm4 reads these calls already, and nothing is written; its record is {KNOWN}/glm4.py" in result.stderr
     assert "`model_types`" not in result.stderr
@@ -286,14 +289,14 @@ def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
 def test_what_may_be_missing_of_a_known_format_is_said(clone: Path, tmp_path: Path) -> None:
     template(tmp_path, changed_template(('{"name": "', '{ "name" :  "')))
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
-    told = run("dev", "new-format", "new_json", "--from", tmp_path, "--to", clone).stderr
+    told = run("dev", "new-format", "new_json", "--from", tmp_path, at=clone).stderr
     assert "json reads these calls already, and nothing is written" in told
     assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in told
     assert "it does not list the model type brand_new: that goes into its `model_types`" in told
 
 
 def test_the_module_of_a_format_is_named_where_it_has_another_name(clone: Path) -> None:
-    told = run("dev", "new-format", "another", "--from", MODELS / "json-frames", "--to", clone).stderr
+    told = run("dev", "new-format", "another", "--from", MODELS / "json-frames", at=clone).stderr
     assert f"its record is {KNOWN}/json_tool_call.py" in told
 
 
@@ -401,7 +404,7 @@ def test_what_no_format_holds_is_not_said() -> None:
 )  # fmt: skip
 def test_a_name_that_no_format_can_have_is_refused(clone: Path, name: str, told: str) -> None:
     before = files(clone)
-    line = refused("dev", "new-format", name, "--from", OWN, "--to", clone)
+    line = refused("dev", "new-format", name, "--from", OWN, at=clone)
     assert line.startswith(told)
     assert "choose" in line or "perhaps" in line or "a letter first" in line
     assert len(line) < 300
@@ -421,7 +424,7 @@ def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
     (clone / there).write_text("mine")
     before = files(clone)
     for more in ((), ("--dry-run",)):
-        line = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone, *more)
+        line = refused("dev", "new-format", "lenticular", "--from", OWN, *more, at=clone)
         assert line.startswith(there.removesuffix("/inside"))
         assert "there already, and nothing is overwritten; choose another name" in line
     assert files(clone) == before
@@ -429,7 +432,7 @@ def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
 
 def test_a_link_to_nothing_is_there_too(clone: Path) -> None:
     (clone / KNOWN / "lenticular.py").symlink_to(clone / "nowhere.py")
-    assert "there already" in refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone)
+    assert "there already" in refused("dev", "new-format", "lenticular", "--from", OWN, at=clone)
     assert not (clone / "nowhere.py").exists()
 
 
@@ -439,18 +442,16 @@ def test_nothing_is_written_through_a_link_nor_half_where_a_file_is(clone: Path,
     place = clone / "corpus" / "lenticular"
     place.symlink_to(outside) if link else place.write_text("mine")
     before = files(clone)
-    line = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone)
+    line = refused("dev", "new-format", "lenticular", "--from", OWN, at=clone)
     assert line == "corpus/lenticular: there already and no folder; choose another name, or move it away"
     assert (files(clone), list(outside.iterdir())) == (before, [])
 
 
 def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    way_out = "clone the repository and go there, or name the root of a clone with --to"
+    way_out = "clone the repository and run the command there"
     for command in (("dev", "new-format", "lenticular", "--from", OWN), ("dev", "new-finding", "tools-printed-twice")):
-        assert refused(*command) == f"{tmp_path}: not in a clone of toolfmt, which this command writes into; {way_out}"
-        told = refused(*command, "--to", tmp_path)
-        assert told == f"{tmp_path}: not the root of a clone of toolfmt ({REGISTRY} is not there); {way_out}"
+        assert refused(*command) == f"{tmp_path}: not in a clone of toolfmt; {way_out}"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -462,8 +463,8 @@ def test_a_clone_is_found_from_any_folder_of_it(clone: Path, monkeypatch: pytest
 
 def test_it_is_said_when_another_toolfmt_runs_than_the_one_of_the_clone(clone: Path) -> None:
     told = "the toolfmt that runs is not the one of this clone; pip install -e '.[test]' there makes it so"
-    assert told in run("dev", "new-finding", "tools-printed-twice", "--to", clone, "--dry-run").stderr
-    assert told not in run("dev", "new-finding", "tools-printed-twice", "--to", ROOT, "--dry-run").stderr
+    assert told in run("dev", "new-finding", "tools-printed-twice", "--dry-run", at=clone).stderr
+    assert told not in run("dev", "new-finding", "tools-printed-twice", "--dry-run", at=ROOT).stderr
 
 
 @pytest.mark.parametrize(
@@ -476,7 +477,7 @@ def test_it_is_said_when_another_toolfmt_runs_than_the_one_of_the_clone(clone: P
 )
 def test_without_a_template_that_renders_there_is_no_format(clone: Path, place: Path, told: str) -> None:
     before = files(clone)
-    assert told in refused("dev", "new-format", "lenticular", "--from", place, "--to", clone)
+    assert told in refused("dev", "new-format", "lenticular", "--from", place, at=clone)
     assert files(clone) == before
 
 
@@ -485,7 +486,7 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
         raise LimitHit("it takes too long", "CPU time")
 
     monkeypatch.setattr(new_format, "show_turns", hit)
-    line = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone, "--trusted")
+    line = refused("dev", "new-format", "lenticular", "--from", OWN, "--trusted", at=clone)
     assert line == f"{OWN}: the template hit a limit (CPU time): it takes too long"
 
 
@@ -500,7 +501,7 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
 )  # fmt: skip
 def test_a_template_that_never_ends_is_told_by_its_limit(clone: Path, tmp_path: Path, endless: str, told: str) -> None:
     before = files(clone)
-    line = refused("dev", "new-format", "lenticular", "--from", template(tmp_path, endless), "--to", clone)
+    line = refused("dev", "new-format", "lenticular", "--from", template(tmp_path, endless), at=clone)
     assert "the template hit a limit: " in line
     assert told in line
     assert files(clone) == before
@@ -515,7 +516,7 @@ def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
     (clone / KNOWN).chmod(0o500)
     try:
         assert "cannot be written (Permission denied)" in refused(
-            "dev", "new-format", "lenticular", "--from", OWN, "--to", clone
+            "dev", "new-format", "lenticular", "--from", OWN, at=clone
         )
     finally:
         (clone / KNOWN).chmod(0o700)
@@ -524,7 +525,7 @@ def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
 @pytest.mark.parametrize("text", ["x = (", "MODULES = ()", '_MODULES = ("a", "b")', "_MODULES = ()"])
 def test_a_list_that_cannot_be_read_is_told(clone: Path, text: str) -> None:
     (clone / REGISTRY).write_text(text)
-    told = refused("dev", "new-format", "lenticular", "--from", OWN, "--to", clone)
+    told = refused("dev", "new-format", "lenticular", "--from", OWN, at=clone)
     assert told.startswith(f"{REGISTRY}: ")
     assert (clone / REGISTRY).read_text() == text
 
@@ -546,7 +547,7 @@ def test_line_ends_of_windows_stay(clone: Path) -> None:
 )
 def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command: tuple[str, ...]) -> None:
     before = files(clone)
-    patch = run(*command, "--to", clone, "--dry-run")
+    patch = run(*command, "--dry-run", at=clone)
     assert (patch.exit_code, files(clone)) == (0, before)
     (clone / "patch").write_bytes(patch.stdout_bytes)
     subprocess.run(["git", "apply", "patch"], cwd=clone, check=True, timeout=1200)
@@ -556,7 +557,7 @@ def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command:
         (clone / path).unlink()
     for path, data in before.items():
         (clone / path).write_bytes(data)
-    assert run(*command, "--to", clone).exit_code == 0
+    assert run(*command, at=clone).exit_code == 0
     assert files(clone) == patched != before
 
 
@@ -564,7 +565,7 @@ def test_a_dry_run_prints_the_patch_of_what_it_would_write(clone: Path, command:
 
 
 def test_a_finding_gets_the_next_code_its_module_and_its_templates(clone: Path) -> None:
-    result = run("dev", "new-finding", "tools-printed-twice", "--to", clone)
+    result = run("dev", "new-finding", "tools-printed-twice", at=clone)
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
         [
@@ -589,13 +590,13 @@ def test_a_finding_gets_the_next_code_its_module_and_its_templates(clone: Path) 
 
 
 def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) -> None:
-    assert run("dev", "new-finding", "one", "--to", clone).exit_code == 0
+    assert run("dev", "new-finding", "one", at=clone).exit_code == 0
     (clone / CHECKS / "tf100_half_made.py").write_text("")
-    assert run("dev", "new-finding", "two", "--to", clone).exit_code == 0
+    assert run("dev", "new-finding", "two", at=clone).exit_code == 0
     assert (clone / CHECKS / "tf101_two.py").is_file()
     assert '    "tf093_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
     (clone / CHECKS / "tf999_the_last.py").write_text("")
-    assert refused("dev", "new-finding", "three", "--to", clone).startswith("there is no code behind TF999")
+    assert refused("dev", "new-finding", "three", at=clone).startswith("there is no code behind TF999")
 
 
 @pytest.mark.parametrize(
@@ -614,14 +615,14 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
 )  # fmt: skip
 def test_a_name_that_no_finding_can_have_is_refused(clone: Path, name: str, told: str) -> None:
     before = files(clone)
-    assert refused("dev", "new-finding", "--to", clone, "--", name).startswith(told)
+    assert refused("dev", "new-finding", "--", name, at=clone).startswith(told)
     assert files(clone) == before
 
 
 def test_the_template_of_a_finding_is_not_written_over(clone: Path) -> None:
     (clone / "tests/findings/TF093").mkdir(parents=True)
     (clone / "tests/findings/TF093/with.jinja").write_text("mine")
-    told = refused("dev", "new-finding", "twice", "--to", clone)
+    told = refused("dev", "new-finding", "twice", at=clone)
     assert told.startswith("tests/findings/TF093/with.jinja: there already, and nothing is overwritten")
     assert not (clone / CHECKS / "tf093_twice.py").exists()
 

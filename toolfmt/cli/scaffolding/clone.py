@@ -20,7 +20,6 @@ from toolfmt.errors import ToolfmtError
 FORMATS = "toolfmt/formats/known"
 CHECKS = "toolfmt/inspect/checks"
 _OF_A_CLONE = (f"{FORMATS}/__init__.py", f"{CHECKS}/__init__.py", "corpus/tools.json", "tests/formats/test_registry.py")
-_WAY_OUT = "clone the repository and go there, or name the root of a clone with --to"
 _LIST = "_MODULES"
 
 
@@ -34,12 +33,9 @@ class FilePlan:
 
 
 class Clone:
-    """The clone at this root. Raises `ToolfmtError` where there is none."""
+    """The clone at this root."""
 
     def __init__(self, root: Path) -> None:
-        missing = [name for name in _OF_A_CLONE if not (root / name).is_file()]
-        if missing:
-            raise ToolfmtError(f"{root}: not the root of a clone of toolfmt ({missing[0]} is not there); {_WAY_OUT}")
         self.root = root
 
     @property
@@ -124,15 +120,12 @@ class Clone:
         return "".join([*parts, _diff(before, after, f"a/{plan.list_in}", f"b/{plan.list_in}")])
 
 
-def find_clone(start: Path, given: str | None) -> Clone:
-    """The clone whose root is `given`, else the one that `start` stands in. Raises `ToolfmtError` where there is
-    none."""
-    if given is not None:
-        return Clone(Path(given))
+def find_clone(start: Path) -> Clone:
+    """The clone that contains `start`. Raises `ToolfmtError` if there is none."""
     for place in (start, *start.parents):
         if all((place / name).is_file() for name in _OF_A_CLONE):
             return Clone(place)
-    raise ToolfmtError(f"{start}: not in a clone of toolfmt, which this command writes into; {_WAY_OUT}")
+    raise ToolfmtError(f"{start}: not in a clone of toolfmt; clone the repository and run the command there")
 
 
 @dataclass(frozen=True)
