@@ -503,25 +503,20 @@ def grammar(**given: Any) -> None:
     Constraining(**given).print()
 
 
-@main.command("report-bug", short_help="Print what an issue on a fault of toolfmt needs.")
+@main.command("report-bug", short_help="Print a bug report to paste into an issue.")
 @click.argument("place", metavar="[MODEL]", required=False)
-@click.option("--answer", "answer_file", metavar="FILE", help="An answer that is read wrong; - for standard input.")
-@click.option("--format", "format_name", metavar="NAME|FILE", help="The format it is read in; else that of MODEL.")
-@click.option("--tools", "tools_file", metavar="FILE", help="The tools it was given: a JSON list of definitions.")
-@click.option("--prefix", metavar="TEXT", help="The tail of its prompt.")
-@click.option("--strict", is_flag=True, help="It is read with --strict.")
-@click.option("--with-template", is_flag=True, help="Tell the text of the template, too.")
-@click.option("--with-answer", is_flag=True, help="Tell the answer and its tools as they stand.")
-@click.option("--output", metavar="FILE", help="Where to write: a file that is new; else standard output.")
+@click.option("--answer", "answer_file", metavar="FILE", help="An output that is parsed wrong; - for standard input.")
+@click.option("--format", "format_name", metavar="NAME|FILE", help="Its format. [default: the format of MODEL]")
+@click.option("--tools", "tools_file", metavar="FILE", help="Its tools: a JSON list of tool definitions.")
 @trusted_option
 def report_bug(**given: Any) -> int:
-    """Print a report on a fault of toolfmt, to be pasted into an issue. It sends nothing anywhere.
+    """Print a bug report to paste into an issue. Nothing is sent anywhere.
 
-    It holds versions; with a MODEL what toolfmt makes of it, without the model's name, paths and the template's text;
-    with an --answer that answer, its letters replaced, and what is read of it. The report says at its top what it
-    holds: read it before you paste it.
+    The report has versions. With a MODEL, it has the verdict, the format and the codes of the findings. With --answer,
+    it has the output, with letters and digits replaced, and the events that the parser emits. It has no names, no
+    paths, and no text of the template. Read it before you paste it.
 
-    Exit status: 0 the report is made, whatever it tells, 2 it is not.
+    Exit status: 0 the report is printed, even if it has an error, 2 bad input.
     """
     from toolfmt.cli.report_bug_command import Reporting
 

@@ -1,1 +1,1 @@
-"""What `toolfmt report-bug` tells of a fault, without what is the user's. Only the command line imports it."""
+"""What `toolfmt report-bug` prints, with the user's text masked. Only the command line imports it."""

@@ -1,4 +1,4 @@
-"""What a report needs to know of the machine: versions, and nothing that names it or whose it is."""
+"""The versions of toolfmt, Python, the system and packages, without names of the machine or of its user."""
 
 from __future__ import annotations
 
@@ -10,28 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from toolfmt import __version__
 
 PACKAGES = (
-    "jinja2",
-    "tokenizers",
-    "click",
-    "rich",
-    "minijinja",
-    "gguf",
-    "huggingface_hub",
-    "transformers",
-    "mlx-lm",
-    "vllm",
-    "sglang",
-    "llama-cpp-python",
-    "llguidance",
-    "xgrammar",
-    "langchain-core",
-    "smolagents",
-    "pydantic",
-    "jsonschema",
-    "openai",
-    "hypothesis",
+    "jinja2 tokenizers click rich minijinja gguf huggingface_hub transformers mlx-lm vllm sglang llama-cpp-python "
+    "llguidance xgrammar langchain-core smolagents pydantic jsonschema openai hypothesis"
 )
-"""Those that toolfmt works with; of others nothing is told."""
+"""The packages that toolfmt works with; others are not listed."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}(?:(?:a|b|rc|\.?post|\.?dev)[0-9]+)?")
 
 
@@ -39,7 +21,7 @@ def versions() -> dict[str, str]:
     """The versions by name, those of packages as far as they are installed."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     known = {"toolfmt": __version__, "Python": python, "system": _system()}
-    return {**known, **{name: found for name in PACKAGES if (found := _installed(name))}}
+    return {**known, **{name: found for name in PACKAGES.split() if (found := _installed(name))}}
 
 
 def _system() -> str:
