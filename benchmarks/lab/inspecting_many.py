@@ -83,7 +83,13 @@ def inspected(folders: Sequence[Path], workers: int, *, trusted: bool = False) -
         seconds, number = clock() - begin, repositories.get(path.stem, 1)
         if report is None:
             return Inspected(path, None, seconds, number)
-        return Inspected(path, report.to_dict(), seconds, number, report_text(report, _COLUMNS, False).count("\n"))
+        return Inspected(
+            path,
+            report.to_dict(),
+            seconds,
+            number,
+            report_text(report, _COLUMNS, False, full=False, notes=False, whole=True).count("\n"),
+        )
 
     try:
         with ThreadPoolExecutor(len(pool)) as threads:

@@ -77,7 +77,7 @@ FULL: Report = replace(
 
 
 def shown(made: Report, width: int = 80, *, full: bool = False) -> list[str]:
-    return report_text(made, width, False, full=full).splitlines()
+    return report_text(made, width, False, full=full, notes=False, whole=True).splitlines()
 
 
 def said(made: Report, chapter: str) -> str:
@@ -166,7 +166,7 @@ def test_notes_are_counted_by_code_and_told_where_they_are_asked_for() -> None:
     many = replace(FULL, notes=tuple(found))
     line = next(" ".join(line.split()) for line in shown(many, 140) if line.startswith("  notes"))
     assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034: worth knowing, --full tells them"
-    for text in (shown(many, full=True), report_text(many, 80, False, notes=True).splitlines()):
+    for text in (shown(many, full=True), report_text(many, 80, False, full=False, notes=True, whole=True).splitlines()):
         told = [line.split()[:2] for line in text if line.startswith("  note")]
         assert told == [["note", one.code] for one in found]
     assert not any(line.startswith("  note") for line in shown(replace(FULL, notes=())))
@@ -176,7 +176,7 @@ def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance_on_a_terminal(
     long = replace(finding("TF014", line=6), message="Refused: " + "word " * 60 + "end.")
     made = replace(FULL, findings=(long,))
     cut, whole, full = (
-        " ".join(report_text(made, 140, False, full=full, whole=whole).split())
+        " ".join(report_text(made, 140, False, full=full, notes=False, whole=whole).split())
         for full, whole in ((False, False), (False, True), (True, False))
     )
     assert "word … (line 6)" in cut
@@ -312,7 +312,7 @@ def test_text_fits_its_width_is_plain_and_the_same_every_time(width: int) -> Non
         assert lines == shown(FULL, width, full=full)
         assert max(map(len, lines)) <= width
         assert [line for line in lines if line != line.rstrip() or "\x1b" in line] == []
-    assert "\x1b[" in report_text(FULL, width, True)
+    assert "\x1b[" in report_text(FULL, width, True, full=False, notes=False, whole=True)
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])
@@ -374,7 +374,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         profile=TemplateProfile(stop=(hostile,), prefill=hostile, reasoning=(hostile, hostile)),
         findings=(replace(finding("TF013"), message=hostile, fix=hostile),),
     )
-    texts = [report_text(made, 80, False, full=full) for full in (False, True)]
+    texts = [report_text(made, 80, False, full=full, notes=False, whole=True) for full in (False, True)]
     texts += [
         models_text([InspectionOutcome(hostile, made), InspectionOutcome(hostile, None, hostile)], width, False)
         for width in (80, None)
@@ -410,7 +410,7 @@ def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
     typed = f'toolfmt.load("{"snapshots/" * 12}").parser(tools=tools)'
     remark = "a sentence of many words " * 8
     advised = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", typed, remark=remark),)))
-    lines = report_text(advised, 80, False).splitlines()
+    lines = report_text(advised, 80, False, full=False, notes=False, whole=True).splitlines()
     assert [line for line in lines if line.endswith(typed)] == [f"        transformers  {typed}"]
     assert " ".join(" ".join(line.split()) for line in lines).count(remark.strip()) == 1
     assert [line for line in lines if len(line) > 80] == [f"        transformers  {typed}"]
@@ -429,7 +429,7 @@ def test_a_command_within_a_sentence_stands_in_one_line(place: str, width: int) 
 
 def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None:
     begun = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
-    lines = report_text(begun, 100, False).splitlines()
+    lines = report_text(begun, 100, False, full=False, notes=False, whole=True).splitlines()
     assert sum("<think><think>" in line for line in lines) <= 5
 
 

@@ -79,7 +79,7 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert [one.format for one in decided.evidence if one.source == "derived"] == [DERIVED]
     assert "no-known-format" not in {label(finding) for finding in report.findings}
     assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
-    printed = " ".join(report_text(report, 200, colour=False).split())
+    printed = " ".join(report_text(report, 200, False, full=False, notes=False, whole=True).split())
     proof = f"proven on {decided.derived.call_sets} call sets and {decided.derived.answers} kinds of answer"
     assert f"format derived (tags), {proof}; read from the template's history, not from a model's output" in printed
 

@@ -413,7 +413,7 @@ def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:
     unknown = "no: unknown: no eos_token is named, and the template writes no other mark behind an answer"
     assert evidence(template, "stop") == f"{unknown}; where the conversation goes on, <|user|> follows"
     said = "what ends an answer is not known, but <|user|> follows one"
-    assert said in " ".join(report_text(report(template), 120, False).split())
+    assert said in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
 
@@ -769,7 +769,7 @@ def test_a_system_message_that_is_lost_once_a_tool_has_answered_is_not_told_as_n
         "{% if m.role == 'tool' %}", beside_the_last + "{{ m.content }}{% elif m.role == 'tool' %}", 1
     )
     assert report(template).capabilities["system"].outcome == "lost-later"
-    text = report_text(report(template), 200, False)
+    text = report_text(report(template), 200, False, full=False, notes=False, whole=True)
     told = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
     assert told["system"].startswith("in a question's prompt; lost once a tool has answered")
     assert "system" not in told["not shown"]

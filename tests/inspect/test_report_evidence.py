@@ -322,7 +322,7 @@ def test_at_a_glance_a_list_of_strings_is_whole() -> None:
     report = inspect_template(source)
     (verified,) = [one for one in report.format.evidence if one.source == "verified"]
     assert verified.faults
-    text = report_text(report, 400, False)
+    text = report_text(report, 400, False, full=False, notes=False, whole=True)
     line = next(line for line in text.splitlines() if line.startswith("  format"))
     assert line.endswith(f": {verified.at_a_glance}")
 

@@ -82,7 +82,9 @@ def picture() -> str:
         legacy_windows=False,
     )
     told = Text.assemble(
-        (f"$ {COMMAND}\n\n", "bold"), Text.from_ansi(report_text(report, COLUMNS, True).rstrip()), "\n"
+        (f"$ {COMMAND}\n\n", "bold"),
+        Text.from_ansi(report_text(report, COLUMNS, True, full=False, notes=False, whole=True).rstrip()),
+        "\n",
     )
     console.print(Padding(told, (0, _MARGIN)))
     made = console.export_svg(title="", theme=_COLOURS, code_format=_FRAME, unique_id="report")

@@ -41,9 +41,7 @@ _NO_FORMAT = "not known: no parser is sure to read the calls"
 _NOT_SEEN = "read from the template's history, not from a model's output"
 
 
-def report_text(
-    report: Report, width: int, colour: bool, *, full: bool = False, notes: bool = False, whole: bool = True
-) -> str:
+def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: bool, whole: bool) -> str:
     """The report at one glance; with `notes` the notes as whole as the findings, with `full` every answer with its
     evidence behind it. Sentences are printed `whole`, or cut where they are longer than anybody reads at a glance.
     """
