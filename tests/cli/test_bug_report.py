@@ -62,6 +62,7 @@ def test_letters_and_digits_are_replaced_and_structure_is_kept() -> None:
         ("\\d\\x41\\u005f\\u0041\\ud83d\\ude00\\\\n", "\\x\\x78\\u0078\\u0078\\ud83d\\ude42\\\\x"),
         ("cut <tool_ca", "xxx <tool_ca"),
         ("cut tool_ca", "xxx xxxx_xx"),
+        ("cut functo", "xxx xxxxxx"),  # a word may begin like `functools[`
         ("NAME Name name", "XXXX Xxxx name"),
         ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁begin｜>"),
         ("007 1a 3.14", "111 1x 1.11"),
@@ -150,9 +151,11 @@ def test_a_tool_keeps_what_types_its_arguments() -> None:
 
 
 def test_a_parameter_may_be_called_like_a_keyword() -> None:
-    schema = {"properties": {"description": {"type": "string", "description": SECRET}, "type": {"type": "integer"}}}
+    described = {"type": "string", "description": SECRET}
+    schema = {"properties": {"description": described, "type": {"type": "integer"}, "properties": described}}
     (tool,) = masked_tools([{"name": "f", "parameters": schema}], Masking()) or []
-    assert tool["parameters"] == {"properties": {"xxxxxxxxxxx": {"type": "string"}, "type": {"type": "integer"}}}
+    expected = {"xxxxxxxxxxx": {"type": "string"}, "type": {"type": "integer"}, "properties": {"type": "string"}}
+    assert tool["parameters"] == {"properties": expected}
 
 
 def test_definitions_are_cut_where_they_are_deep() -> None:
@@ -236,9 +239,9 @@ def test_the_output_of_a_model_starts_where_its_prompt_ends(monkeypatch: pytest.
 
 
 def test_nothing_in_a_report_closes_its_fences_or_moves_a_cursor() -> None:
-    page = bug_report(None, WrongOutput("```\n\x1b[2J\u202e ````", get("json")))
+    page = bug_report(None, WrongOutput("```\n\x1b[2J\x7f\u202e ````", get("json")))
     assert [char for char in page if not char.isprintable() and char not in "\n"] == []
-    assert json.loads(blocks(page)["Output"])["text"] == "```\n\x1b[1Xö ````"
+    assert json.loads(blocks(page)["Output"])["text"] == "```\n\x1b[1X\x7fö ````"
     assert "\n`````json\n" in page
 
 
@@ -303,7 +306,7 @@ def test_a_report_has_the_verdict_the_format_and_the_findings() -> None:
     assert ["declared", "glm4"] in shown["format"]["evidence"]
 
 
-@pytest.mark.parametrize("name", ["quorvex", "config.json", "two words", "gone.gguf"])
+@pytest.mark.parametrize("name", ["quorvex", "config.json", "two  words", "gone.gguf"])
 @pytest.mark.parametrize("broken", [False, True])
 def test_the_path_of_a_model_that_cannot_be_read_has_no_shape(name: str, broken: bool, tmp_path: Path) -> None:
     place = tmp_path / name

@@ -19,10 +19,10 @@ from model_cases import MODELS
 from report_pages import BAD, FULL, GOOD, LOWEST_CONTRAST, OVERFLOW, Page
 
 from toolfmt.cli.commands import main
-from toolfmt.cli.output_targets import FORMATS
+from toolfmt.cli.output_targets import FORMATS, Target
 from toolfmt.cli.printing.index_page import index_page
 from toolfmt.cli.printing.summary import Summary
-from toolfmt.cli.report_outputs import HtmlPages
+from toolfmt.cli.report_outputs import Content, HtmlPages, Outputs
 from toolfmt.inspect.report.report import Report, Verdict
 from toolfmt.model.batch import InspectionOutcome
 
@@ -263,6 +263,10 @@ def test_a_written_file_is_a_baseline(tmp_path: Path) -> None:
         (["json", "text"], "json and text cannot both go to standard output; write one to a file: text=FILE"),
         (["json", "json"], "json and json cannot both go to standard output; write one to a file: json=FILE"),
         (["text", "json=-"], "text and json cannot both go to standard output; write one to a file: json=FILE"),
+        (
+            ["text", "json=/dev/stdout"],
+            "text and json cannot both go to standard output; write one to a file: json=FILE",
+        ),
         (["json=x/../y", "sarif=./y"], "json and sarif cannot both go to ./y; write one to a file: sarif=FILE"),
         (["html"], "html needs a file; give html=FILE"),
         (["html=-"], "html needs a file; give html=FILE"),
@@ -279,6 +283,16 @@ def test_outputs_that_are_wrong_are_one_line(
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert f"{line}; see toolfmt inspect --help" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(("format", "streams"), [("json", True), ("github", True), ("text", False), ("junit", False)])
+def test_only_what_is_printed_before_the_end_hides_the_progress(
+    format: str, streams: bool, several: bool, tmp_path: Path
+) -> None:
+    content = Content(several, False, False, frozenset(), lambda one: False, lambda one: False)
+    assert Outputs([Target(format)], content).streams == (streams and several)
+    assert not Outputs([Target(format, str(tmp_path / "file"))], content).streams
 
 
 def test_json_is_an_alias(tmp_path: Path) -> None:

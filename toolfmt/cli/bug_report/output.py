@@ -53,10 +53,12 @@ def masked_tools(tools: list[dict[str, Any]] | None, masking: Masking) -> list[A
 
 def names_in(value: Any, depth: int = 0) -> Iterator[str]:
     """The names of tools and of their parameters in definitions."""
-    if isinstance(value, list) and depth < _DEEPEST:
+    if depth == _DEEPEST:
+        return
+    if isinstance(value, list):
         for one in value:
             yield from names_in(one, depth + 1)
-    elif isinstance(value, dict) and depth < _DEEPEST:
+    elif isinstance(value, dict):
         for key, one in value.items():
             if key in _MAPS and isinstance(one, dict):
                 yield from one
