@@ -10,20 +10,21 @@ from typing import Any, get_args
 
 from documentation.markdown import literal, prose, said, span, table
 from toolfmt.inspect import checks
+from toolfmt.inspect.checks.diagnostic import FindingOutcome
 from toolfmt.inspect.report.report import Severity
 
 _MODELS = Path(__file__).parents[1] / "corpus" / "models"
 _MEANS: dict[str, str] = {
     "error": "tool calling is not reliable, and `render` does not fix it by itself",
-    "warning": "a plain client goes wrong, and what is named heals it",
+    "warning": "a plain client goes wrong, and what is named fixes it",
     "note": "cost and taste",
 }
-_HEALERS: dict[str, str] = {
-    "render": "toolfmt's `render` heals it by itself",
-    "prompt": "toolfmt's `render` heals it with the strategy `prompt`",
-    "setting": "a setting heals it",
-    "request": "a change of the request heals it",
-    "template": "an edit of the template heals it",
+_FIXES: dict[str, str] = {
+    "render": "toolfmt's `render` fixes it by itself",
+    "prompt": "toolfmt's `render` fixes it with the strategy `prompt`",
+    "setting": "a setting fixes it",
+    "request": "a change of the request fixes it",
+    "template": "an edit of the template fixes it",
 }
 
 
@@ -60,13 +61,30 @@ def _first_line(check: ModuleType) -> str:
 
 def _page(check: ModuleType, seen: list[tuple[str, dict[str, Any]]]) -> str:
     code, name, severity = checks.code(check), checks.name(check), checks.severity(check)
-    healed = checks.fixed_by(check)
-    heals = f"; {_HEALERS[healed]}" if healed else ""
-    about = "\n\nIt is about what the files beside the template say." if checks.about_files(code) else ""
+    outcomes = checks.outcomes(check)
+    means = f"**{severity}**: {_MEANS[severity]}{_fixed_by(outcomes[name])}." if name in outcomes else _outcomes(check)
     return (
         f"---\ntitle: {code} {name}\n---\n\n# {code} {literal(name)}\n\n"
-        f"**{severity}**: {_MEANS[severity]}{heals}.{about}\n\n{prose(checks.page(check))}\n{_where(seen)}"
+        f"{means}\n\n{prose(checks.page(check))}\n{_where(seen)}"
     )
+
+
+def _fixed_by(outcome: FindingOutcome) -> str:
+    fixed = f"; {_FIXES[outcome.fixed_by]}" if outcome.fixed_by else ""
+    return fixed + ("; it depends on the files next to the template" if outcome.about_files else "")
+
+
+def _outcomes(check: ModuleType) -> str:
+    """The outcomes of a check that has several, each with its severity and the finding that it replaces."""
+    rows = [
+        (
+            span(outcome),
+            f"{declared.severity}{_fixed_by(declared)}",
+            span(declared.replaces) if declared.replaces else "",
+        )
+        for outcome, declared in checks.outcomes(check).items()
+    ]
+    return table(("outcome", "severity", "was"), rows)
 
 
 def _where(seen: list[tuple[str, dict[str, Any]]]) -> str:

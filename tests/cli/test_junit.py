@@ -52,19 +52,19 @@ def test_a_model_is_a_suite_with_its_verdict_and_every_check() -> None:
     tags = {named.partition(" ")[0]: result for named, result in found.items()}
     assert tags == {
         "verdict": ("system-out", ""),
-        "TF012": ("failure", "error: What TF012 says."),
+        "TF013": ("failure", "error: What TF013 says."),
         "TF004": ("skipped", "warning: What TF004 says."),
-        "TF028": ("system-out", ""),
+        "TF038": ("system-out", ""),
     }
     (failed,) = (case for case in suite if case.find("failure") is not None)
     assert (failed.get("file"), failed.get("line")) == ("bad/chat_template.jinja", "7")
-    assert failed[0].text == "bad/chat_template.jinja:7\nerror: What TF012 says.\nDo this."
+    assert failed[0].text == "bad/chat_template.jinja:7\nerror: What TF013 says.\nDo this."
     assert numbers(suite) == [len(CHECKS) + 1, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("fail_on", "failed"),
-    [("never", set()), ("error", {"TF012"}), ("warning", {"TF012", "TF004"}), ("note", {"TF012", "TF004", "TF028"})],
+    [("never", set()), ("error", {"TF013"}), ("warning", {"TF013", "TF004"}), ("note", {"TF013", "TF004", "TF038"})],
 )
 def test_what_counts_for_the_exit_status_fails(fail_on: FailOn, failed: set[str]) -> None:
     failing = Failing(fail_on)
@@ -82,19 +82,19 @@ def test_a_verdict_fails_if_it_is_required() -> None:
 
 
 def test_what_a_baseline_has_does_not_fail() -> None:
-    old, new = (replace(finding("TF012", "error", line), new=line == 2) for line in (1, 2))
+    old, new = (replace(finding("TF013", "error", line), new=line == 2) for line in (1, 2))
     for findings, result in (((old,), "skipped"), ((old, new), "failure")):
         (suite,) = document(InspectionOutcome("m", replace(REPORTS["clean"], findings=findings)))
-        (case,) = (case for case in suite if (case.get("name") or "").startswith("TF012"))
+        (case,) = (case for case in suite if (case.get("name") or "").startswith("TF013"))
         assert [one.tag for one in case] == [result]
         assert case.get("line") == ("2" if result == "failure" else "1")
 
 
 def test_several_findings_of_a_check_are_one_failure() -> None:
-    findings = tuple(finding("TF012", "error", line) for line in (1, 2, 3))
+    findings = tuple(finding("TF013", "error", line) for line in (1, 2, 3))
     (suite,) = document(InspectionOutcome("m", replace(REPORTS["clean"], findings=findings)))
     (failure,) = suite.iter("failure")
-    assert failure.get("message") == "error: What TF012 says. (and 2 more)"
+    assert failure.get("message") == "error: What TF013 says. (and 2 more)"
     assert re.findall(r"jinja:(\d)", failure.text or "") == ["1", "2", "3"]
 
 
@@ -106,8 +106,8 @@ def test_a_model_that_was_not_inspected_is_an_error() -> None:
 
 
 def test_only_selected_checks_are_tests() -> None:
-    (suite,) = document(InspectionOutcome("m", REPORTS["clean"]), selected=["TF012"])
-    assert [(case.get("name") or "").partition(" ")[0] for case in suite] == ["verdict", "TF012"]
+    (suite,) = document(InspectionOutcome("m", REPORTS["clean"]), selected=["TF013"])
+    assert [(case.get("name") or "").partition(" ")[0] for case in suite] == ["verdict", "TF013"]
 
 
 def test_no_two_tests_have_the_same_class_and_name() -> None:
@@ -119,8 +119,8 @@ def test_no_two_tests_have_the_same_class_and_name() -> None:
 
 
 def hostile(text: str) -> Report:
-    found = (replace(finding("TF012", "error", 1), message=text, fix=text), replace(finding("TF004"), message=text))
-    note = replace(finding("TF028", "note"), message=text)
+    found = (replace(finding("TF013", "error", 1), message=text, fix=text), replace(finding("TF004"), message=text))
+    note = replace(finding("TF038", "note"), message=text)
     made = replace(REPORTS["bad"], findings=found, notes=(note,), verdict=Verdict("broken", text))
     assert made.template is not None
     return replace(made, template=replace(made.template, origin=text))

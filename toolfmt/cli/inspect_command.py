@@ -95,7 +95,7 @@ class Inspecting:
 
     def _opened(self) -> Outputs:
         notes = bool(self.select) or self.fail_on == "note"
-        selected = frozenset(code for code, _ in self._selection.told)
+        selected = frozenset(code for (code, _), _ in self._selection.told)
         failing = self._failing
         content = Content(self._are_several, self.full, notes, selected, failing.fails_finding, failing.fails_verdict)
         return Outputs(self._targets, content)
