@@ -49,9 +49,10 @@ FINDINGS = f"{CHECKS}/__init__.py"
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What makes a folder a clone, and no more."""
+    """What makes a folder a clone, and a check that replaces the last code, which is not used again."""
     root = tmp_path / "clone"
-    for name in (REGISTRY, FINDINGS, "corpus/tools.json", "tests/formats/test_registry.py", "pyproject.toml"):
+    copied = (REGISTRY, FINDINGS, f"{CHECKS}/tf025_unknown_format.py", "corpus/tools.json", "pyproject.toml")
+    for name in (*copied, "tests/formats/test_registry.py"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, root / name)
     return root
@@ -604,7 +605,7 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
     [
         ("calls-dropped", "'calls-dropped' is a finding already; `toolfmt explain calls-dropped` is its page"),
         ("Tools_Dropped", "'Tools_Dropped' is no name for a finding: small letters, digits and single hyphens, a "
-                          "letter first, 40 characters at most; perhaps calls-dropped"),
+                          "letter first, 40 characters at most; perhaps tools-dropped"),
         ("a--b", "'a--b' is no name for a finding"),
         ("-a", "'-a'"),
         ("TF013", "'TF013' is no name for a finding"),
