@@ -125,7 +125,7 @@ def inspect(**given: Any) -> int:
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 
     Exit status: 0 no errors, 1 at least one error (see --fail-on, --require), 2 no errors, but some models were not
-    inspected.
+    inspected. An output that cannot be written also gives 2.
     """
     from toolfmt.cli.inspect_command import Inspecting
 
