@@ -15,6 +15,7 @@ from toolfmt.cli.printing.models import models_text
 from toolfmt.cli.printing.page import report_page
 from toolfmt.cli.printing.phrases import phrased, phrases
 from toolfmt.cli.printing.report import report_text
+from toolfmt.cli.selection import Selection
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prose import RESULT_HEADING
 from toolfmt.inspect.report.report import (
@@ -441,3 +442,30 @@ def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> No
         told = page[page.index("\nruntimes ") :].partition("\nsources")[0] if format.runtime_parsers else ""
         words = {word for parser in format.runtime_parsers.values() for word in str(parser).split() if len(word) < 45}
         assert not [word for word in words if word not in told.split()], format.name
+
+
+# --- notes that are shown on request
+
+
+def test_notes_that_are_shown_on_request_are_in_a_row_and_not_counted() -> None:
+    usual = replace(finding("TF055", "note"), on_request=True)
+    made = replace(FULL, notes=(*FULL.notes, usual))
+    assert said(made, "on request") == "marker injection (TF055): --full shows them"
+    lines = shown(made)
+    assert any("1 error, 1 warning, 1 note, 1 more on request" in line for line in lines)
+    assert any(line.startswith("  notes    1      TF038: ") for line in lines)
+    assert not any("What TF055 says." in line for line in lines)
+    full = shown(made, full=True)
+    assert any("What TF055 says." in line for line in full)
+    assert not any(line.startswith("  on request") for line in full)
+    tables = [models_text([InspectionOutcome("a", one)], 160, False) for one in (made, FULL)]
+    assert tables[0] == tables[1]
+    new = replace(made, notes=(replace(usual, new=True),))
+    assert any("TF055, 1 of them new" in line for line in shown(new))
+
+
+def test_notes_that_are_selected_are_shown() -> None:
+    made = replace(FULL, notes=(replace(finding("TF055", "note"), on_request=True),))
+    (selected,) = Selection.of(["TF055"]).apply(made).notes
+    (kept,) = Selection.of([], ["TF014"]).apply(made).notes
+    assert (selected.on_request, kept.on_request) == (False, True)

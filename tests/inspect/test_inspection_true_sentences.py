@@ -95,7 +95,7 @@ def evidence(template: str, name: str) -> str:
             "Describe the tools at the beginning of the first user message; toolfmt's render does it for you.",
         ),
         (
-            "TF036",
+            "developer-role-dropped",
             NO_SYSTEM,
             "Put the instructions at the beginning of the first user message; toolfmt's render does it for you.",
         ),
@@ -222,7 +222,7 @@ def test_a_call_that_is_not_rendered_is_not_called_rendered() -> None:
 
 def test_content_in_parts_that_is_refused_is_told() -> None:
     # Skywork-R1V3-38B, Phi-3-medium: only what is printed raw or dropped was a finding.
-    found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "TF037")
+    found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "content-parts-lost")
     assert (found.severity, found.message, found.line) == ("note", "Content given as a list of parts is refused.", 1)
 
 
@@ -832,10 +832,11 @@ def test_what_ends_a_question_is_not_to_be_cut_off(template: str, cut: bool) -> 
 
 def test_instructions_that_are_written_as_the_models_own_words_are_told() -> None:  # gorilla-openfunctions-v2
     asks = "{{ 'Q: ' if m.role == 'user' else 'S: ' if m.role == 'system' else 'A: ' }}{{ m.content }}\n"
-    told = finding("{% for m in messages %}" + asks + "{% endfor %}", "TF036")
+    told = finding("{% for m in messages %}" + asks + "{% endfor %}", "developer-role-as-assistant")
     assert told.message == "A message of the role developer is written as an answer of the model."
     assert told.fix == "Send the instructions under the role system."
-    assert "TF036" not in codes("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}")
+    shown = report("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}")
+    assert "TF036" not in {one.code for one in (*shown.findings, *shown.notes)}
 
 
 @pytest.mark.parametrize(

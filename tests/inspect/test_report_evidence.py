@@ -236,7 +236,8 @@ def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
     answer = report.sections.details["developer"]
     assert (answer.answer, answer.outcome, answer.words, answer.excerpts) == ("error", "threw", "", ())
     assert answer.error == TemplateFailure("refused", said)
-    assert told(report, "TF036")[0] == told(inspect_template(refusing("m.role == 'developer'", "no")), "TF036")[0]
+    other = inspect_template(refusing("m.role == 'developer'", "no"))
+    assert told(report, "developer-role-rejected")[0] == told(other, "developer-role-rejected")[0]
 
 
 def test_a_comparison_reads_no_sentences() -> None:

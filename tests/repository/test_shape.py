@@ -18,7 +18,7 @@ ENTRIES = {
     "toolfmt/cli/printing": 24,  # a module for each thing that is printed
     "toolfmt/formats/known": 75,  # a module a format
     "toolfmt/inspect": 15,  # seven packages, and the modules that use them
-    "toolfmt/inspect/checks": 86,  # a module a finding
+    "toolfmt/inspect/checks": 66,  # a module a finding, and what several of them use
     "toolfmt/inspect/format/derive": 22,  # one procedure, whose steps are modules
     "toolfmt/model": 8,  # the sandbox, and what programs import
     "toolfmt/render": 11,  # three packages, and the steps from a request to a prompt
@@ -38,6 +38,31 @@ def test_a_package_has_few_entries() -> None:
     assert set(ENTRIES) <= set(entries)
     entries.pop("toolfmt/formats")
     assert {name: count for name, count in entries.items() if count > ENTRIES.get(name, 20)} == {}
+
+
+FINDINGS = 61  # a list that can be read through; a new way to fail is first of all an outcome of one of these
+
+
+def test_there_are_few_findings() -> None:
+    assert len(list((ROOT / "toolfmt/inspect/checks").glob("tf[0-9]*.py"))) <= FINDINGS
+
+
+def test_no_code_of_a_finding_is_named_outside_of_the_checks() -> None:
+    """A check declares in its own module what other modules do with its findings. Docstrings, comments and help texts
+    may name codes as examples.
+    """
+    named = []
+    for path in sorted((ROOT / "toolfmt").rglob("*.py")):
+        if (ROOT / "toolfmt/inspect/checks") in path.parents:
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        examples = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        examples |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "help"}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in examples:
+                if re.search(r"\bTF\d{3}\b", node.value):
+                    named.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno}: {node.value[:60]}")
+    assert named == []
 
 
 def test_the_readme_is_short() -> None:

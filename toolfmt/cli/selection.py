@@ -25,6 +25,8 @@ class Selection:
     """The findings that are shown, by key, each with the severities that are."""
 
     told: frozenset[tuple[FindingKey, Severity]]
+    requested: bool = False
+    """Whether they were selected by name, so that notes are shown that text otherwise leaves out."""
 
     @classmethod
     def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
@@ -37,7 +39,7 @@ class Selection:
         selected, ignored = _told(select), _told(ignore)
         if selected and selected <= ignored:
             raise ToolfmtError("--ignore leaves nothing of what --select names; take one of them away")
-        return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored)
+        return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored, bool(selected))
 
     def apply(self, report: Report) -> Report:
         """The report with the findings and notes that are left."""
@@ -57,7 +59,8 @@ class Selection:
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))
 
     def _kept(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        return tuple(finding for finding in findings if (finding.key, finding.severity) in self.told)
+        kept = (finding for finding in findings if (finding.key, finding.severity) in self.told)
+        return tuple(replace(finding, on_request=False) if self.requested else finding for finding in kept)
 
 
 def _told(typed: Iterable[str]) -> frozenset[tuple[FindingKey, Severity]]:

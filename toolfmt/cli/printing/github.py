@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.sarif import file_and_line, message_text, relative
-from toolfmt.cli.printing.severities import worst_first
+from toolfmt.cli.printing.severities import notable, worst_first
 from toolfmt.inspect.report.report import Severity
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 
@@ -24,7 +24,7 @@ def workflow_commands(outcome: InspectionOutcome) -> str:
     if report is None:
         return _command("error", relative(outcome.place), None, f"toolfmt: {NOT_INSPECTED}", visible(outcome.reason))
     lines = []
-    for finding in worst_first((*report.findings, *report.notes)):
+    for finding in worst_first(notable(report)):
         if finding.new is False:
             continue
         file, line = file_and_line(outcome.place, finding, report)

@@ -17,7 +17,7 @@ from rich.text import Text
 from toolfmt._util.shell import argument
 from toolfmt.cli.printing.control_characters import shortened, visible
 from toolfmt.cli.printing.layout import ANSWER_STYLES, UNWRAPPED, printed
-from toolfmt.cli.printing.severities import by_severity
+from toolfmt.cli.printing.severities import by_severity, notable
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS
 from toolfmt.inspect.report.report import Finding, Report, Severity, ToolsWord
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
@@ -203,7 +203,7 @@ def _codes(report: Report) -> str:
 
 def _found(report: Report) -> dict[Severity, list[Finding]]:
     """Everything found by its severity, notes included."""
-    return by_severity((*report.findings, *report.notes))
+    return by_severity(notable(report))
 
 
 def _summary(reports: Sequence[Report | None]) -> str:

@@ -21,8 +21,9 @@ from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.cli.printing.phrases import phrases
 from toolfmt.cli.printing.sections import chapters, everything
 from toolfmt.cli.printing.settings import invented_result, special_markers, stops
-from toolfmt.cli.printing.severities import SEVERITY_STYLES, worst_first
+from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
+from toolfmt.inspect.checks import summary
 from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import place_name
 
@@ -45,13 +46,16 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     """The report at one glance; with `notes` the notes as whole as the findings, with `full` every answer with its
     evidence behind it. Sentences are printed `whole`, or cut where they are longer than anybody reads at a glance.
     """
-    told = worst_first((*report.findings, *(report.notes if notes or full else ())))
+    every = notes or full
+    told = worst_first((*report.findings, *(report.notes if every else ())))
     longest = None if whole or full else _LONGEST
     first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))])]
     parts: list[RenderableType] = []
-    if told or report.notes:
-        parts.append(_findings(told, () if notes or full else report.notes, longest))
+    others = [] if every else [one for one in notable(report) if one.severity == "note"]
+    if told or others:
+        parts.append(_findings(told, others, longest))
     rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
+    rows += [] if every else _on_request(report)
     if rows:
         parts.append(_rows(rows))
     if more := _more(report, full):
@@ -169,6 +173,12 @@ def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: in
     return table
 
 
+def _on_request(report: Report) -> list[tuple[str, Text]]:
+    """The notes that are shown on request, in a row."""
+    names = dict.fromkeys(f"{summary(one)} ({one.code})" for one in report.notes if one.on_request and not one.new)
+    return [("on request", Text(f"{', '.join(names)}: --full shows them"))] if names else []
+
+
 def _message(finding: Finding, longest: int | None) -> str:
     """What was found, with the line; the file stands in the title."""
     return _told(finding.message, longest) + ("" if finding.line is None else f" (line{GLUE}{finding.line})")
@@ -256,6 +266,6 @@ def _stops(report: Report) -> str:
 
 def _more(report: Report, full: bool) -> str:
     """Where more is told: of the worst finding, and of everything; empty for nowhere."""
-    worst = worst_first((*report.findings, *report.notes))[:1]
+    worst = worst_first(notable(report))[:1]
     explained = [f"toolfmt explain {finding.code}" for finding in worst]
     return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence",))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolfmt.inspect.report.report import Finding, Severity
+from toolfmt.inspect.report.report import Finding, Report, Severity
 
 SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "dim"}
 """The severities, the worst first, each with its style."""
@@ -13,6 +13,11 @@ SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "no
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """The findings by severity; those of one severity in their order."""
     return [one for of in by_severity(findings).values() for one in of]
+
+
+def notable(report: Report) -> tuple[Finding, ...]:
+    """Findings and notes without those that are shown on request, unless they are new."""
+    return tuple(one for one in (*report.findings, *report.notes) if one.new or not one.on_request)
 
 
 def by_severity(findings: Iterable[Finding]) -> dict[Severity, list[Finding]]:

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from toolfmt.cli.printing.control_characters import shortened
 from toolfmt.cli.printing.sarif import relative
-from toolfmt.cli.printing.severities import by_severity, worst_first
+from toolfmt.cli.printing.severities import by_severity, notable, worst_first
 from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.templates import cached_name
@@ -72,7 +72,7 @@ def _said(verdict: str) -> str:
 def _row(name: str, looked: InspectionOutcome, verdict: str) -> str:
     if looked.report is None:
         return f"| {name} | **{NOT_INSPECTED}**: {_plain(shortened(looked.short_reason, _LONGEST))} | | | |\n"
-    counted = by_severity((*looked.report.findings, *looked.report.notes))
+    counted = by_severity(notable(looked.report))
     numbers = " | ".join(_number(of) for of in counted.values())
     return (
         f"| {name} | **{verdict}**: {_plain(shortened(looked.report.verdict.sentence, 2 * _LONGEST))} | {numbers} |\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from toolfmt.cli.printing.severities import by_severity
+from toolfmt.cli.printing.severities import by_severity, notable
 from toolfmt.inspect.report.report import Report, ToolsWord
 
 Level: TypeAlias = Literal["good", "care", "bad"]
@@ -36,10 +36,12 @@ def first_step(report: Report) -> str:
 
 def counts(report: Report) -> str:
     """How much was found, the worst first, what of it is new, and what the caller did not want to be told."""
-    found = (*report.findings, *report.notes)
+    found = notable(report)
     told = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):
         told.append(f"{sum(one.new is True for one in found)} of them new")
+    if more := len(report.findings) + len(report.notes) - len(found):
+        told.append(f"{more} more on request")
     if report.left_out:
         told.append(f"{report.left_out} left out by --select or --ignore")
     return ", ".join(told) if told else "nothing was found that will go wrong"

@@ -4,8 +4,9 @@ A module `tf012_tools_dropped` has one function, `check(facts)`, which yields di
 `FIXED_BY` if that is a warning, and `ABOUT_FILES` if the finding depends on the files next to the template, not on
 what the template renders: a build in another package may do without these. A check with several outcomes has
 `OUTCOMES` instead: the same values for each outcome, and the finding that the outcome replaces. What `--fix` does is
-declared here, too: a change of the template (`FIX`), a setting (`SETTING`), or `WHY_NOT_FIXED`. To add a finding,
-write the module and name it in `_MODULES`; nothing else has the list.
+declared here, too: a change of the template (`FIX`), a setting (`SETTING`), or `WHY_NOT_FIXED`. A note with
+`ON_REQUEST` is not shown in text unless it is requested. To add a finding, write the module and name it in
+`_MODULES`; nothing else has the list.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import get_args
@@ -51,8 +53,8 @@ _MODULES = (
     "tf032_lost_after_result",
     "tf033_reasoning_dropped",
     "tf034_alternation_required",
-    "tf036_developer_role_dropped",
-    "tf037_content_parts_printed_raw",
+    "tf036_developer_role",
+    "tf037_content_parts",
     "tf038_generation_prompt_ignored",
     "tf039_template_mutates_input",
     "tf040_schema_parts_dropped",
@@ -117,6 +119,7 @@ def outcomes(check: ModuleType) -> Mapping[str, FindingOutcome]:
         about_files=getattr(check, "ABOUT_FILES", False),
         setting=getattr(check, "SETTING", ""),
         why_not_fixed=getattr(check, "WHY_NOT_FIXED", ""),
+        on_request=getattr(check, "ON_REQUEST", False),
     )
     return {name(check): only}
 
@@ -224,7 +227,15 @@ def _by_key() -> dict[str, ModuleType]:
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
     """Everything that will go wrong and everything worth knowing, in order of code."""
-    return tuple(_finding(check, found) for check in CHECKS for found in check.check(facts))
+    found = [_finding(check, diagnostic) for check in CHECKS for diagnostic in check.check(facts)]
+    broken = any(one.severity == "error" for one in found)
+    return tuple(replace(one, on_request=_is_on_request(one, broken)) for one in found)
+
+
+def _is_on_request(finding: Finding, broken: bool) -> bool:
+    """Whether it is a note that text shows on request only."""
+    declared = ALL_OUTCOMES[finding.key]
+    return finding.severity == "note" and (declared.on_request or (declared.in_verdict and not broken))
 
 
 def _finding(check: ModuleType, found: Diagnostic) -> Finding:

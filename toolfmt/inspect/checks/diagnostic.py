@@ -38,6 +38,10 @@ class FindingOutcome:
     fixed_by: FixedBy = ""
     replaces: str = ""
     about_files: bool = False
+    on_request: bool = False
+    """Whether text shows it on request only, as a note: most templates have it, or a row of the report states it."""
+    in_verdict: bool = False
+    """Whether the verdict states it, unless there are errors. Text then shows it on request only, as a note."""
     setting: Setting = ""
     """The setting that may fix it."""
     why_not_fixed: str = ""

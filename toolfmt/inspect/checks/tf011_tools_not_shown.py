@@ -28,8 +28,8 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.templates import ChatTemplate
 
 OUTCOMES = {
-    "tools-not-rendered": FindingOutcome("note", replaces="TF011 tools-not-rendered"),
-    "tools-dropped": FindingOutcome("note", replaces="TF012 tools-dropped"),
+    "tools-not-rendered": FindingOutcome("note", replaces="TF011 tools-not-rendered", in_verdict=True),
+    "tools-dropped": FindingOutcome("note", replaces="TF012 tools-dropped", in_verdict=True),
 }
 
 

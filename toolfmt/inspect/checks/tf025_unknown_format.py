@@ -1,25 +1,19 @@
 """No known format reads the calls that the template renders, or nothing shows the format.
 
-- `no-known-format`: none of the known formats reads the rendered calls, and none was derived from them; or the template
-  describes tools and never renders a call, and neither its text nor the model's files name a known format. A guessed
-  parser returns raw markup or nothing. If the call is nearly that of a known format, the finding names the format and
-  the difference: a misspelled marker, a lost brace, a template that was escaped for HTML. If none is near and the files
-  declare no known parser, a format is derived; the finding states why that failed.
+- `no-known-format`: none of the known formats reads the rendered calls, and none was derived from them; or the
+  template describes tools and never renders a call, and neither its text nor the model's files name a known format. A
+  guessed parser returns raw markup or nothing. If the call is nearly that of a known format, the finding names the
+  format and the difference: a misspelled marker, a lost brace, a template that was escaped for HTML. If none is near
+  and the files declare no known parser, a format is derived; the finding states why that failed.
 - `format-derived`: a format was derived from what the template renders: calls that differ in one thing at a time show
   the text around names, keys and values. The parser that follows from it read back other calls and whole responses.
   That verifies what the template writes into the history; only an output of the model shows what it writes.
 
-What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in the
-model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls, start from
-<<<<<<< HEAD
-the format that the finding names, and adapt it to the quoted call. `toolfmt dev derive` writes such a file if the calls
-allow it. Or describe the tools in the system prompt (`toolfmt render MODEL --strategy prompt`): the model then writes
-calls in a format that toolfmt reads.
-=======
-the format that the finding names, and adapt it to the quoted call. `toolfmt derive` writes such a file if the calls
-allow it; look at one output of the model before you rely on it. Or describe the tools in the system prompt
-(`toolfmt render MODEL --strategy prompt`): the model then writes calls in a format that toolfmt reads.
->>>>>>> 57690a21 (WIP findings)
+What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in
+the model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls,
+start from the format that the finding names, and adapt it to the quoted call. `toolfmt dev derive` writes such a file
+if the calls allow it; look at one output of the model before you rely on it. Or describe the tools in the system
+prompt (`toolfmt render MODEL --strategy prompt`): the model then writes calls in a format that toolfmt reads.
 
 Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
 """
@@ -127,7 +121,7 @@ def _without_parser(facts: Facts, *steps: str) -> str:
 
 def _command(facts: Facts) -> str:
     place = f" {argument(str(facts.files.directory))}" if has_place(facts) else ""
-    return f"toolfmt derive{place}"
+    return f"toolfmt dev derive{place}"
 
 
 def _derived(facts: Facts) -> Iterator[Diagnostic]:

@@ -20,6 +20,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
+ON_REQUEST = True  # the row `reasoning` of a report states it
 
 
 _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}

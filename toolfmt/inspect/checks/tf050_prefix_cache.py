@@ -26,9 +26,12 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Cause, PrefixStep
 
+# The row `prefix` of a report states both.
 OUTCOMES = {
-    "prefix-not-stable": FindingOutcome("note", replaces="TF050 prefix-not-stable"),
-    "generation-prompt-not-a-prefix": FindingOutcome("note", replaces="TF051 generation-prompt-not-a-prefix"),
+    "prefix-not-stable": FindingOutcome("note", replaces="TF050 prefix-not-stable", on_request=True),
+    "generation-prompt-not-a-prefix": FindingOutcome(
+        "note", replaces="TF051 generation-prompt-not-a-prefix", on_request=True
+    ),
 }
 
 

@@ -22,6 +22,7 @@ from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.safety import PLACES, forges_a_turn
 
 SEVERITY: Severity = "note"
+ON_REQUEST = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -17,6 +17,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Answer, Severity
 
 SEVERITY: Severity = "note"
+ON_REQUEST = True
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

@@ -255,6 +255,8 @@ class Finding(JsonRecord):
     new: bool | None = None
     """Whether an earlier report, with which this one was compared, does not have it; None where none was."""
     outcome: str = ""
+    on_request: bool = False
+    """Whether text shows it on request only, as a note: most templates have it, or a row of the report states it."""
 
     @property
     def key(self) -> FindingKey:
@@ -270,6 +272,7 @@ class Finding(JsonRecord):
             "line": self.line,
             "fix": self.fix,
             "fixed_by": self.fixed_by,
+            **({"on_request": True} if self.on_request else {}),
             **({} if self.new is None else {"new": self.new}),
         }
 

@@ -1,7 +1,12 @@
-"""A message of the role `developer` is dropped, refused, or written as an answer of the model.
+"""A message of the role `developer` is rejected or dropped, or rendered as a response of the model.
 
-Newer OpenAI clients send their instructions under that role instead of `system`. This template does not know it,
-or takes every role but those it names for the assistant: the model reads the instructions as its own words.
+Newer OpenAI clients send their instructions under that role instead of `system`. More than half of all templates do
+not know it.
+
+- `developer-role-rejected`: the template raises an error, so the request fails.
+- `developer-role-dropped`: the instructions do not reach the prompt. A report shows this on request only (`--full`).
+- `developer-role-as-assistant`: the template renders every unknown role as the assistant: the model reads the
+  instructions as its own output. A report shows this on request only.
 
 What to do: send the message under the role `system`, or, where that is lost as well, at the beginning of the first
 user message.
@@ -13,16 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.editing.prelude import Clause
 from toolfmt.inspect.checks.editing.sites import Access, Sites
 from toolfmt.inspect.checks.editing.source import Edit
 from toolfmt.inspect.checks.editing.template_fix import TemplateFix, only
 from toolfmt.inspect.checks.workarounds import give_instructions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Report, Severity
+from toolfmt.inspect.report.report import Report
 
-SEVERITY: Severity = "note"
+OUTCOMES = {
+    "developer-role-dropped": FindingOutcome("note", replaces="TF036 developer-role-dropped", on_request=True),
+    "developer-role-rejected": FindingOutcome("warning", "request"),
+    "developer-role-as-assistant": FindingOutcome("note", on_request=True),
+}
 
 
 _CLAUSE = Clause(
@@ -73,10 +82,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             if facts.profile.takes_system
             else give_instructions(facts)
         )
-        yield Diagnostic(f"A message of the role developer is {what}.", instead, answer.line)
+        outcome = "developer-role-rejected" if answer.outcome == "threw" else "developer-role-dropped"
+        yield Diagnostic(f"A message of the role developer is {what}.", instead, answer.line, outcome=outcome)
     if answer.outcome == "as-answer":
         instead = (
             "under the role system" if facts.profile.takes_system else "at the beginning of the first user message"
         )
         what = "A message of the role developer is written as an answer of the model."
-        yield Diagnostic(what, f"Send the instructions {instead}.", answer.line)
+        yield Diagnostic(what, f"Send the instructions {instead}.", answer.line, outcome="developer-role-as-assistant")
