@@ -71,6 +71,25 @@ def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
     assert run("bad", "--baseline", other, "--require", "tools", "--fail-on", "never").exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        ({"code": "TF015"}, False),  # by a toolfmt in which the outcome was a finding of its own
+        ({"code": "TF016"}, True),
+        ({"code": "TF014"}, True),
+        ({"code": "TF014", "outcome": "object-rejected"}, False),
+        ({"code": "TF014", "outcome": "string-rejected"}, True),
+    ],
+)
+def test_the_outcome_counts_and_a_code_that_it_replaces(known: dict[str, str], new: bool, tmp_path: Path) -> None:
+    made = replace(REPORTS["clean"], findings=(replace(finding("TF014"), outcome="object-rejected"),))
+    entry = {"severity": "warning", "message": "It is so.", "line": None, "fix": "Do this.", **known}
+    before = {**REPORTS["clean"].to_dict(), "path": "m", "findings": [entry], "notes": []}
+    compared = Baseline({"m": before}).compared(InspectionOutcome("m", made))
+    assert compared.report is not None
+    assert [one.new for one in compared.report.findings] == [new]
+
+
 @pytest.mark.parametrize("absolute", [True, False])
 def test_a_place_is_found_however_its_path_is_spelled(absolute: bool, tmp_path: Path) -> None:
     earlier = os.path.abspath("bad") if absolute else "./elsewhere/../bad"

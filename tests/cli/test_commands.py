@@ -581,6 +581,12 @@ def test_explain_prints_a_page_by_code_and_by_name() -> None:
     assert page == output("explain", "calls-dropped")
 
 
+def test_explain_names_the_finding_that_an_old_code_or_an_outcome_belongs_to() -> None:
+    page = output("explain", "TF014")
+    assert output("explain", "TF015") == f"TF015 is now TF014 arguments-form, outcome object-rejected.\n\n{page}"
+    assert output("explain", "object-rejected") == f"object-rejected is an outcome of TF014 arguments-form.\n\n{page}"
+
+
 @pytest.mark.parametrize("columns", [60, 100])
 def test_explain_wraps_a_page_to_the_width_and_loses_no_word(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import depth
 import pytest
 from click.testing import CliRunner
-from invented_reports import CLEAN, REPORTS, lines, run, told
+from invented_reports import CLEAN, REPORTS, finding, lines, run, told
 from model_cases import MODELS, made
 
 from toolfmt.cli.commands import main
@@ -299,6 +300,16 @@ def test_codes_names_outcomes_and_starts_of_codes_select_findings() -> None:
     for unknown in ("", "TF9", "-", "TF0123"):
         with pytest.raises(UnknownCode):
             keys_of(unknown)
+
+
+def test_an_old_code_selects_its_outcome_only() -> None:
+    both = tuple(replace(finding("TF014"), outcome=outcome) for outcome in ("object-rejected", "string-rejected"))
+    made = replace(REPORTS["clean"], findings=both)
+    for typed in ("TF015", "object-rejected", "object-arguments-refused"):
+        assert Selection.of([typed]).apply(made).findings == both[:1]
+        assert Selection.of([], [typed]).apply(made).findings == both[1:]
+        assert Selection.of([typed]).keys_for(made) == {both[0].key}
+    assert Selection.of(["TF014"]).apply(made).findings == both
 
 
 def test_the_code_and_the_name_that_an_outcome_replaces_select_it_alone() -> None:

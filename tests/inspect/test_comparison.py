@@ -210,6 +210,8 @@ def test_findings_come_and_go_by_code_and_number() -> None:
     assert comparison.behaviour == Differences((), (one, note), (other,))
     moved = replace(one, line=9, message="What line 9 says.")
     assert compare(report("a", one), report("b", moved)).differs is False
+    rejected = replace(other, outcome="object-rejected")
+    assert compare(report("a", other), report("b", rejected)).behaviour == Differences((), (other,), (rejected,))
     second = replace(other, message="Another one.")
     assert compare(report("a", other), report("b", other, second)).behaviour.came == (second,)
 

@@ -448,3 +448,13 @@ def test_no_module_of_the_room_names_a_format() -> None:
 def test_a_list_of_roles_is_no_reading_of_tools() -> None:
     template = '{% for m in messages %}{% if m.role in ["tools"] %}{% endif %}{{ m.content }}{% endfor %}'
     assert [note.outcome for note in inspect_template(template).notes if note.code == "TF011"] == ["tools-dropped"]
+
+
+def test_a_note_that_the_verdict_states_is_on_request_unless_there_are_errors() -> None:
+    plain = inspect_template(PLAIN)
+    broken = inspect_template("{{ messages[0].items }}" + PLAIN)  # prints an address in memory
+    assert (plain.verdict.tools, broken.verdict.tools) == ("prompt-only", "broken")
+    on_request = [{one.code: one.on_request for one in report.notes} for report in (plain, broken)]
+    assert on_request[0] == {"TF011": True, "TF037": True, "TF055": True}
+    assert on_request[1] == {"TF011": False, "TF037": True, "TF055": True, "TF057": True}
+    assert [one.get("on_request") for one in broken.to_dict()["notes"]] == [None, True, True, True]

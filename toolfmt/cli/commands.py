@@ -93,7 +93,7 @@ def main() -> None:
 @click.option("--require", type=click.Choice(["tools"]), help="Also fail if the verdict is prompt-only or broken.")
 @click.option("--baseline", "baseline_file", metavar="FILE", help="What --json printed before: only what is new fails.")
 @click.option(
-    "--select", multiple=True, metavar="CODES", help="Tell only these: TF012,tools-dropped,TF01,error. Repeatable."
+    "--select", multiple=True, metavar="CODES", help="Show only these: TF014,object-rejected,TF01,error. Repeatable."
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
@@ -137,7 +137,7 @@ def inspect(**given: Any) -> int:
 @click.argument("b", metavar="B")
 @json_option
 @click.option(
-    "--select", multiple=True, metavar="WORDS", help="Tell only these: capabilities,prompts,TF012. Repeatable."
+    "--select", multiple=True, metavar="WORDS", help="Tell only these: capabilities,prompts,TF014. Repeatable."
 )
 @click.option("--ignore", multiple=True, metavar="WORDS", help="Do not tell these. Repeatable.")
 @trusted_option
@@ -449,7 +449,8 @@ def formats(name: str | None, as_json: bool) -> None:
 @main.command(short_help="Print the page of a finding, or list them all.")
 @click.argument("code", metavar="[CODE]", required=False)
 def explain(code: str | None) -> None:
-    """Print the page of a finding, by its code (TF012) or its name (tools-dropped); without one, list them all."""
+    """Print the page of a finding, by its code (TF014), its name (arguments-form) or an outcome
+    (object-rejected). Without an argument, list all findings."""
     from toolfmt.cli.printing.findings import findings_table, page_text
 
     if code is None:

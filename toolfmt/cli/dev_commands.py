@@ -157,7 +157,7 @@ def new_format(name: str, place: str, dry_run: bool, trusted: bool) -> int:
 def new_finding(name: str, dry_run: bool) -> None:
     """Start a finding in a clone of toolfmt's repository: its check, its entry in the list, its templates.
 
-    NAME has lowercase letters and hyphens, such as tools-dropped. It gets the next code. TO FILL marks what you have to
+    NAME has lowercase letters and hyphens, such as calls-dropped. It gets the next code. TO FILL marks what you have to
     write: `pytest -k CODE` lists it. No existing file is overwritten.
     """
     from toolfmt.cli.scaffolding.new_finding import prepare

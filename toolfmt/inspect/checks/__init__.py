@@ -1,6 +1,6 @@
 """The findings: one module each, whose name is its code and name and whose docstring is its page.
 
-A module `tf012_tools_dropped` has one function, `check(facts)`, which yields diagnostics. It also has `SEVERITY`,
+A module `tf013_calls_dropped` has one function, `check(facts)`, which yields diagnostics. It also has `SEVERITY`,
 `FIXED_BY` if that is a warning, and `ABOUT_FILES` if the finding depends on the files next to the template, not on
 what the template renders: a build in another package may do without these. A check with several outcomes has
 `OUTCOMES` instead: the same values for each outcome, and the finding that the outcome replaces. What `--fix` does is
@@ -99,12 +99,12 @@ class UnknownCode(ToolfmtError, LookupError):
 
 
 def code(check: ModuleType) -> str:
-    """`TF012`, for the module `tf012_tools_dropped`."""
+    """`TF013`, for the module `tf013_calls_dropped`."""
     return _stem(check).partition("_")[0].upper()
 
 
 def name(check: ModuleType) -> str:
-    """`tools-dropped`, for the module `tf012_tools_dropped`."""
+    """`calls-dropped`, for the module `tf013_calls_dropped`."""
     return _stem(check).partition("_")[2].replace("_", "-")
 
 

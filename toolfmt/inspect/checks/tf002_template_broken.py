@@ -4,7 +4,7 @@ A template that is no valid jinja2 fails on every request, in every runtime. It 
 hand or from a conversion that mangled quotes. One with a filter that does not exist compiles as long as that stands
 behind a condition, and fails once the condition holds.
 
-A filter that only calls with arguments in a string reach is told by TF016, which is healed otherwise.
+A filter that only calls with arguments in a string reach is reported by TF014, which something else fixes.
 
 What to do: mend the line that is named, or take the template of the original model again.
 

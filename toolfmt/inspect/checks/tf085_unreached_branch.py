@@ -62,7 +62,7 @@ def _looks(condition: Condition, template: ChatTemplate) -> bool:
         return not by_option and bool(set(condition.texts) - _KINDS - {""})
     if condition.about == "number" and not (condition.names | condition.calls) & COUNTING:
         return not by_option
-    return condition.about not in ("", "chance")  # TF088 tells of chance
+    return condition.about not in ("", "chance")  # TF004 reports random output
 
 
 def _is_grave(condition: Condition) -> bool:
