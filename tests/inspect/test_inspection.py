@@ -456,5 +456,6 @@ def test_a_note_that_the_verdict_states_is_on_request_unless_there_are_errors() 
     assert (plain.verdict.tools, broken.verdict.tools) == ("prompt-only", "broken")
     on_request = [{one.code: one.on_request for one in report.notes} for report in (plain, broken)]
     assert on_request[0] == {"TF011": True, "TF037": True, "TF055": True}
-    assert on_request[1] == {"TF011": False, "TF037": True, "TF055": True, "TF057": True}
-    assert [one.get("on_request") for one in broken.to_dict()["notes"]] == [None, True, True, True]
+    assert (on_request[1]["TF011"], on_request[1]["TF055"]) == (False, True)
+    in_json = {one["code"]: "on_request" in one for one in broken.to_dict()["notes"]}
+    assert in_json == on_request[1]
