@@ -158,6 +158,7 @@ def test_a_model_and_those_in_its_directory_are_a_table(tmp_path: Path) -> None:
     assert run("--trusted", f"{model}/config.json").stdout.startswith("model   qwen3   chat_template.jinja\n")
 
 
+@pytest.mark.sample(0)
 def test_a_command_for_one_model_lists_the_models_that_it_ignores(tmp_path: Path) -> None:
     model, request = tmp_path / "model", tmp_path / "request.json"
     shutil.copytree(MODELS / "json-frames", model)

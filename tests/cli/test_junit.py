@@ -141,6 +141,7 @@ def test_characters_that_xml_cannot_have_are_replaced() -> None:
     assert failure.get("message") == "error: a\\x00\\x1b\ufffd\\ud800<]]>&b (line 1 of the template)"
 
 
+@pytest.mark.sample(0)
 def test_models_of_the_corpus() -> None:
     places = [str(MODELS / name) for name in ("json-frames", "in-conflict", "broken")]
     done = CliRunner().invoke(main, ["inspect", *places, "--output-format", "junit", "--select", "error,warning"])

@@ -123,7 +123,7 @@ def test_a_folder_that_cannot_be_made_and_a_file_that_is_no_page_are_one_line(tm
     assert (tmp_path / "y.html.d" / "json-frames.html").read_text() == "mine"
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize(("width", "height"), [(400, 800), (1280, 900)])
 def test_the_index_in_a_browser(width: int, height: int, tmp_path: Path) -> None:
     file = tmp_path / "index.html"
@@ -234,6 +234,7 @@ def test_the_summary_is_appended_to_a_file_or_printed(tmp_path: Path) -> None:
 # --- several outputs of one inspection
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("several", [False, True])
 def test_a_file_gets_what_standard_output_gets(several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -41,7 +41,7 @@ CASES = cases()
 FEWEST = 25
 
 
-@pytest.mark.sample(600)
+@pytest.mark.sample(900)
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_case(case: Case) -> None:
     came = events(case, [case.text])

@@ -219,6 +219,7 @@ def test_findings_come_and_go_by_code_and_number() -> None:
 # --- settings are no behaviour
 
 
+@pytest.mark.sample(0)
 def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> None:
     original, package = tmp_path / "original", tmp_path / "package.gguf"
     gguf_of(package, template=TEMPLATE)

@@ -161,6 +161,7 @@ def test_every_name_is_in_the_runtimes_registry() -> None:
         assert {name for names in opened.values() for name in names} <= REASONING_PARSERS[runtime]
 
 
+@pytest.mark.sample(0)
 def test_flags_are_what_a_shell_takes() -> None:
     begins = {VLLM: ["--enable-auto-tool-choice", "--tool-call-parser"], SGLANG: ["--tool-call-parser"]}
     seen = 0
