@@ -96,7 +96,8 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
     } <= told
     rest = " ".join(text.partition("  on request ")[2].split())
     assert rest.startswith(
-        "content parts lost (TF037), prefix not stable (TF050), marker injection (TF055): --full shows them more "
+        "content parts lost (TF037), generation prompt not a prefix (TF050), marker injection (TF055): "
+        "--full shows them more "
     )
     for said in (
         "one a turn; arguments as objects; content empty",
