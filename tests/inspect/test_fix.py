@@ -385,6 +385,11 @@ def test_only_the_findings_that_are_asked_for_are_healed() -> None:
             template(calls="{%- if message.tool_calls %}{{- message.tool_calls | tojson }}{%- endif %}"),
             "the template does it in no way that is known here",
         ),
+        (
+            "TF036",
+            template(content="{{- '' if message.role in ['system', 'developer'] else message.content }}"),
+            "a message of the role system does not come out either",
+        ),
     ],
 )
 def test_what_cannot_be_healed_is_left_with_the_reason(wanted: str, before: str, why: str) -> None:

@@ -459,3 +459,12 @@ def test_a_note_that_the_verdict_states_is_on_request_unless_there_are_errors() 
     assert (on_request[1]["TF011"], on_request[1]["TF055"]) == (False, True)
     in_json = {one["code"]: "on_request" in one for one in broken.to_dict()["notes"]}
     assert in_json == on_request[1]
+
+
+def test_a_dropped_result_in_parts_is_a_warning_only_if_the_template_shows_tools() -> None:
+    """Otherwise `render` describes the tools, and sends results in user messages."""
+    only_strings = changed(("{{ message.content or '' }}", "{{ message.content if message.content is string }}"))
+    found = [inspect_template(text) for text in (only_strings, changed((TOOLS_PART, ""), template=only_strings))]
+    outcomes = [[one.outcome for one in report.findings if one.code == "TF037"] for report in found]
+    assert outcomes == [["result-parts-dropped"], []]
+    assert [report.sections.details["results_as_parts"].outcome for report in found] == ["dropped", "dropped"]

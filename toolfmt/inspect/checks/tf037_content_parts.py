@@ -66,7 +66,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             outcome="content-parts-lost",
         )
     results = facts.detail("results_as_parts")
-    if facts.shows_tools and facts.yes("tool_results") and results.outcome == "dropped":
+    if facts.shows_tools and results.outcome == "dropped":
         evidence = f"{results.evidence[0].upper()}{results.evidence[1:]}"
         instead = "Send the result as a string; `toolfmt render` does this if all parts are text."
         yield Diagnostic(f"{evidence}.", instead, results.line, outcome="result-parts-dropped")
