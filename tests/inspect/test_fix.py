@@ -37,11 +37,11 @@ from toolfmt.inspect.fix.reinspection import what_is_worse
 from toolfmt.inspect.fix.small_files import CannotCopy, write
 from toolfmt.inspect.fix.verification import NOT_SHOWN, judged
 from toolfmt.inspect.inspection import inspect_files
-from toolfmt.inspect.report.report import Finding, FindingKey
+from toolfmt.inspect.report.report import Finding, FindingKey, Report
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.model.batch import Inspector
 from toolfmt.model.fix import fixed_copy
-from toolfmt.templates import load_files, template_alone
+from toolfmt.templates import ModelFiles, load_files, template_alone
 
 ALL = frozenset(ALL_OUTCOMES)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the disk is full by a limit on the size of a file")
@@ -360,6 +360,20 @@ def test_steps_go_on_from_each_other_and_clauses_share_one_loop() -> None:
     assert done.text == done.steps[-1].after
     assert done.text.count("namespace(") == 1
     assert {"TF014", "TF017", "TF037"}.isdisjoint(one.code for one in everything(done.report))
+
+
+def test_a_step_has_the_outcomes_that_it_fixed() -> None:
+    """Both are outcomes of one finding, and the edit is tried for both."""
+    left = replace(finding("TF014"), outcome="string-rejected")
+
+    def inspected(files: ModelFiles) -> Report:
+        report = inspect_files(files)
+        return replace(report, findings=(*report.findings, left))
+
+    files = template_alone(DOUBLE, Path("t.jinja"))
+    done = mend(files, inspected(files), keys("TF014"), inspected, judged)
+    assert done is not None
+    assert [step.keys for step in done.steps] == [(("TF014", "double-encoded"),)]
 
 
 def test_only_the_findings_that_are_asked_for_are_healed() -> None:
