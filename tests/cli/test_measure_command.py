@@ -630,7 +630,9 @@ def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
     only = ["--runs", "50", "--scenario", "sum", "--strategy", "template", "--tool-choice", "auto", "--json"]
     with endpoint(answers) as url:
         typed = ["measure", "--endpoint", url, "--model", "m", "--parallel", str(parallel), *only]
-        code = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
+        # What a shell starts in the background ignores SIGINT, and so do the processes that it starts.
+        handled = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{handled}\nfrom toolfmt.cli.commands import main; main(prog_name='toolfmt')"
         command = subprocess.Popen(
             [sys.executable, "-c", code, *typed], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -189,7 +189,9 @@ def test_the_parsers_are_registered_in_both_places_and_once(for_sglang: ModuleTy
     names = import_module("sglang.srt.function_call.parser_names").TOOL_CALL_PARSER_NAMES
     known = import_module("sglang.srt.function_call.function_call_parser").FunctionCallParser.ToolCallParserEnum
     ours = sorted(f"toolfmt_{format}{ending}" for format in FORMATS for ending in ("", "_streamed"))
-    assert ours == sorted(name for name in names if name.startswith("toolfmt_"))
+    # Other tests of this process may have made more formats known.
+    assert set(ours) <= set(names)
+    assert len(names) == len(set(names))
     assert set(ours) <= set(known)
     assert {detector.format.name for name, detector in known.items() if name in ours} == set(FORMATS)
 
