@@ -21,6 +21,7 @@ from toolfmt.inspect.report.report import Report, Sections, TemplateInfo
 from toolfmt.inspect.runtimes.advice import advice, runtimes
 from toolfmt.inspect.runtimes.runtime_support import runtime_support
 from toolfmt.inspect.sections.branches.branch_effects import branches
+from toolfmt.inspect.sections.claims import checked
 from toolfmt.inspect.sections.definitions import definitions
 from toolfmt.inspect.sections.portability import portability
 from toolfmt.inspect.sections.safety import safety
@@ -68,6 +69,7 @@ def _judged(
     facts = facts_of(files, tokenizer, hit, options)
     facts = replace(facts, sections=_sections(facts))
     facts = replace(facts, sections=replace(facts.sections, branches=branches(facts)))
+    facts = replace(facts, sections=replace(facts.sections, safety=checked(facts)))
     found = checks.findings(facts)
     facts = replace(facts, sections=replace(facts.sections, advice=advice(facts, found)))
     report = Report(

@@ -32,7 +32,7 @@ FIXED_BY: FixedBy = "request"
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.sections.safety.get("content_kept")
-    if answer is None or answer.answer == "yes":
+    if answer is None or answer.answer == "yes" or answer.outcome == "in-branch":  # TF086 reports a branch
         return
     if answer.outcome in ("answer-refused", "assistant-text-cut"):
         evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"

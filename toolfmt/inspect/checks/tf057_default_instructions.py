@@ -22,7 +22,7 @@ ON_REQUEST = True
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.sections.safety.get("no_instructions")
-    if answer is None or answer.answer != "no":
+    if answer is None or answer.answer != "no" or answer.outcome == "in-branch":  # TF086 reports a branch
         return
     yield Diagnostic(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _fix(facts, answer), answer.line)
 

@@ -22,7 +22,8 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
-from toolfmt.inspect.sections.branches.by_text import says_probe_word
+from toolfmt.inspect.sections.branches.probe_words import says_probe_word
+from toolfmt.inspect.sections.branches.text_conditions import on_message_text
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
@@ -56,6 +57,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _looks(condition: Condition, template: ChatTemplate) -> bool:
     """Whether it looks at what a conversation says, or at nothing that a caller gives."""
+    if condition.about == "" and on_message_text(condition, template.watch):
+        return True
     options = set(template.variables) - _CONVERSATION
     by_option = bool(condition.names & options) and not condition.names & _CONVERSATION
     if condition.about == "text":

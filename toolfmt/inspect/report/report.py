@@ -42,6 +42,7 @@ Outcome: TypeAlias = Literal[
     "answer-refused",
     "assistant-text-cut",
     "lost-later",
+    "in-branch",
 ]
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default", "none"]

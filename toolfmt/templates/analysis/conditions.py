@@ -59,6 +59,7 @@ def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: boo
     constants = list(constants_of(node, meanings))
     texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
     numbers = [value for value in constants if type(value) is int]
+    numbers += filter(None, map(_sum, islice(descendants(node), _MOST_MEANT)))
     names, calls = set[str](), set[str]()
     for inner in islice(meant(node, meanings), _MOST_MEANT):
         match inner:
@@ -79,6 +80,17 @@ def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: boo
         frozenset(calls),
         exact=about == "sum" or (about == "number" and _is_exact(node)),
     )
+
+
+def _sum(node: nodes.Node) -> int | None:
+    """The value of a sum or a difference of two constant integers."""
+    match node:
+        case nodes.Add(left=nodes.Const(value=int(left)), right=nodes.Const(value=int(right))):
+            return left + right
+        case nodes.Sub(left=nodes.Const(value=int(left)), right=nodes.Const(value=int(right))):
+            return left - right
+        case _:
+            return None
 
 
 def _is_exact(node: nodes.Node) -> bool:

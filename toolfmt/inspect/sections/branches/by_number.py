@@ -8,6 +8,7 @@ from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.sections.branches import effects
 from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
 from toolfmt.inspect.sections.branches.conversations import ROWS, SLOTS, WITHOUT_SYSTEM, GrowingConversations, row, talk
+from toolfmt.inspect.sections.branches.text_conditions import on_message_text
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
 _LONGEST_ROW, _LONGEST_TEXT = 200, 20_000
@@ -18,6 +19,7 @@ _CONTROLS = (5, 6, 7, 8)
 _IDS = frozenset({"id", "tool_call_id"})
 _MOST_NUMBERS, _MOST_LENGTHS = 4, 12
 _NOT_LENGTHENED = ("name", "parameter", "other", "id")
+_MESSAGES = ("question", "further", "result", "system")
 _FILLING, _SEEN = "zu ", 24
 
 
@@ -37,6 +39,9 @@ def by_numbers(taking: Taking) -> Iterator[Branch]:
     fitting = [number for number in numbers if number < _LONGEST_TEXT]
     if fitting:
         yield from _of_long_texts(taking, fitting[-1])
+    for condition in exact:
+        if on_message_text(condition, taking.watch):
+            yield from _of_exact_texts(taking, condition)
 
 
 def _counted(conditions: Iterable[Condition]) -> list[Condition]:
@@ -138,6 +143,22 @@ def _of_long_texts(taking: Taking, longest: int) -> Iterator[Branch]:
             cut = effect.moved == (slot,) and filling[:_SEEN] in made.text
             words = "its end is no longer in the prompt" if cut else effect.words
             yield Branch("length", line, what, "", words, effect.excerpts)
+
+
+def _of_exact_texts(taking: Taking, condition: Condition) -> Iterator[Branch]:
+    """What changes if a message has exactly as many characters as the condition asks for."""
+    kind, control = next(iter(taking.usual.items()), ("", None))
+    for number in _of(condition)[:_MOST_NUMBERS] if control else ():
+        text = (_FILLING * number)[: number - 1] + "z" if number < _LONGEST_TEXT else ""
+        for slot in (slot for slot in talk(taking.manner, kind).slots if text and slot in _MESSAGES):
+            given = talk(taking.manner, kind, {slot: text})
+            made = taking.make(given)
+            if control is None or condition not in taking.differing(control, made):
+                continue
+            effect = effects.of_text(control.text, made.prompt, slot, text, given.slots)
+            if effect is not None:
+                what = f"{SLOTS[slot][1]} of {number:,} characters"
+                yield Branch("length", made.refused_at or condition.line, what, "", effect.words, effect.excerpts)
 
 
 def _line(taking: Taking, control: BranchRender, made: BranchRender, number: int) -> int | None:

@@ -7,17 +7,25 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from toolfmt.inspect.probe import conversations
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches import effects
 from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
-from toolfmt.inspect.sections.branches.conversations import SLOTS, talk
+from toolfmt.inspect.sections.branches.conversations import SLOTS, inverse, talk
 from toolfmt.inspect.sections.branches.effects import BranchEffect
+from toolfmt.inspect.sections.branches.probe_words import may_be_said, says_probe_word
+from toolfmt.inspect.sections.branches.text_conditions import (
+    computed_of_messages,
+    on_message_text,
+    sought_texts,
+    untested,
+)
+from toolfmt.templates.analysis.conditions import Condition
 from toolfmt.templates.analysis.matched_texts import MatchedText
 
 _MOST_TEXTS = 40
-_SHORTEST_PART = 4
+_MOST_PARTS, _LONGEST_PART = 8, 60
+"""How many texts, and how long ones, are tried together in one message."""
 _NAMES = ("name", "parameter", "id")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
@@ -30,40 +38,52 @@ _QUOTED = ("question", "further", "result")
 _ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}\[\]]")
 _CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_TOLD_ELSEWHERE, *_NAMES))
 
-PROBE_WORDS = tuple(
-    word.lower()
-    for word in (
-        *(value for name, value in sorted(vars(conversations).items()) if name.isupper() and isinstance(value, str)),
-        *conversations.VALUES,
-    )
-    if word != conversations.PARAMETER
-)
-"""What the other probes say, in lower case."""
-
 
 def by_texts(taking: Taking) -> Iterator[Branch]:
     """Every text that a condition looks for, where it decides; each once a place in the conversation."""
     told: set[tuple[str, str]] = set()
-    for text in _looked_for(taking):
-        for kind in taking.usual:
-            for slot, branch in _taken(taking, kind, text):
-                if (slot, text) not in told:
-                    told.add((slot, text))
-                    yield branch
+    tried: dict[str, None] = {}
+    # A condition may be asked only after another one came out differently, with texts that are computed then.
+    while new := [text for text in _looked_for(taking) if text not in tried][: _MOST_TEXTS - len(tried)]:
+        for text in new:
+            yield from _told_once(taking, text, told)
+        tried |= dict.fromkeys(new)
+    for text in _put_together(taking):
+        if not taking.aims[text] & {one.number for one in untested(taking.watch)[0]}:
+            continue  # another text has taken these conditions both ways
+        yield from _told_once(taking, text, told)
     yield from _cutting(taking)
     yield from _matching(taking, told)
 
 
-def says_probe_word(text: str) -> bool:
-    """Whether a text has in it a word that the other probes say, or a part of one that is no word of its own."""
-    text = text.lower()
-    part = len(text) >= _SHORTEST_PART and any(sign in text for sign in "q0123456789")
-    return any(word in text or (part and text in word) for word in PROBE_WORDS)
+def _told_once(taking: Taking, text: str, told: set[tuple[str, str]]) -> Iterator[Branch]:
+    """What a text decides in every kind of conversation, by its place in it; `told` are those that are told."""
+    for kind in taking.usual:
+        for slot, branch in _taken(taking, kind, text):
+            if (slot, text) not in told:
+                told.add((slot, text))
+                yield branch
 
 
-def _may_be_said(text: str) -> bool:
-    text = text.lower()
-    return any(text in word or word in text for word in PROBE_WORDS)
+def _put_together(taking: Taking) -> list[str]:
+    """Texts made for the conditions that no text has taken both ways: what gives a text they look for if it is cut or
+    read backwards; and one text with all that conditions look for, in the order of the template and the other way.
+    """
+    unmet, _ = untested(taking.watch)
+    texts: dict[str, frozenset[int]] = {}
+    for condition in unmet:
+        for value in computed_of_messages(condition, taking.watch):
+            for text in sought_texts(condition, taking.watch):
+                made = inverse(value, text)
+                texts |= {} if made is None else {made: frozenset({condition.number})}
+    on_text = [one for one in taking.watch.conditions if on_message_text(one, taking.watch)]
+    parts = [text for one in on_text for text in sought_texts(one, taking.watch)]
+    parts = [text for text in dict.fromkeys(parts) if len(text) <= _LONGEST_PART][:_MOST_PARTS]
+    if len(parts) > 1 and unmet:
+        numbers = frozenset(one.number for one in unmet)
+        texts |= {" ".join(parts): numbers, " ".join(reversed(parts)): numbers}
+    taking.aims |= texts
+    return list(texts)[:_MOST_TEXTS]
 
 
 def _looked_for(taking: Taking) -> list[str]:
@@ -71,7 +91,9 @@ def _looked_for(taking: Taking) -> list[str]:
     texts: dict[str, None] = {}
     for condition in taking.watch.conditions:
         unseen = len(taking.watch.came_out(condition)) < 2
-        texts |= {text: None for text in condition.texts if unseen or _may_be_said(text)}
+        texts |= {text: None for text in condition.texts if unseen or may_be_said(text)}
+        computed = [text for text in sought_texts(condition, taking.watch) if text not in condition.texts]
+        texts |= {text: None for text in computed if unseen or says_probe_word(text)}
     return list(texts)[:_MOST_TEXTS]
 
 
@@ -82,11 +104,20 @@ def _taken(taking: Taking, kind: str, text: str) -> Iterator[tuple[str, Branch]]
     for group in (_EVERYWHERE, ("id",) if says_probe_word(text) else ()):
         slots = [slot for slot in group if slot in given.slots]
         every = taking.make(talk(taking.manner, kind, dict.fromkeys(slots, text))) if slots else control
-        if any(text in one.texts for one in taking.differing(control, every)):
+        if any(_looks_for(taking, one, text) for one in taking.differing(control, every)):
             for slot in slots:
                 branch = _of_slot(taking, kind, slot, text)
                 if branch is not None:
                     yield slot, branch
+
+
+def _looks_for(taking: Taking, condition: Condition, text: str) -> bool:
+    """Whether a condition looks for this text, or the text was put together for it."""
+    return (
+        text in condition.texts
+        or text in sought_texts(condition, taking.watch)
+        or condition.number in taking.aims.get(text, ())
+    )
 
 
 def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
@@ -95,21 +126,25 @@ def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
     for tail in ("",) if slot in _NAMES else (word, ""):
         given = talk(taking.manner, kind, {slot: f"{text} {tail}" if tail else text})
         made = taking.make(given)
-        deciding = [one for one in taking.differing(control, made) if text in one.texts]
+        deciding = [one for one in taking.differing(control, made) if _looks_for(taking, one, text)]
         if deciding:
             effect = effects.of_text(control.text, made.prompt, slot, text, given.slots, tail)
-            if effect is None or not _matters(slot, effect, whole=not tail):
+            if effect is None and text in taking.aims:
+                continue  # what was put together may have to be the whole message
+            if effect is None or not _matters(taking, slot, text, effect, whole=not tail):
                 return None
             return _branch(slot, text, effect, made.refused_at or deciding[0].line, whole=not tail)
     return None
 
 
-def _matters(slot: str, effect: BranchEffect, *, whole: bool) -> bool:
+def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whole: bool) -> bool:
     """Whether it is told nowhere else, and is no other way to write the text itself; a text that is the `whole` of a
     message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
     """
     if slot == "id":
         return not effect.refused  # which ids a template takes is a finding of its own
+    if slot in _QUOTED and (whole or text not in {one.text for one in taking.renders.template.tested_texts}):
+        return True  # the section on safety tries only constants, and none as a whole message
     if slot in _TOLD_ELSEWHERE:
         return bool(effect.moved if whole and slot != "beside" else set(effect.moved) - {slot})
     return slot != "value" or bool(effect.moved)

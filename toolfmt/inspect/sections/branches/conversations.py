@@ -41,6 +41,27 @@ ABOUT_TOOLS = TOOLS | {"name", "parameter"}
 _WORDS = {slot: word for slot, (word, _) in SLOTS.items()}
 
 
+_SHORTEST_CUT = 2
+
+
+def holds_sent_word(value: str) -> bool:
+    """Whether a string was computed from one of these conversations: it holds a word of one, or is cut out of one."""
+    cut = len(value) >= _SHORTEST_CUT and any(value in word or value[::-1] in word for word in _WORDS.values())
+    return cut or any(word in value for word in _WORDS.values())
+
+
+def inverse(value: str, text: str) -> str | None:
+    """Return the text that a template turns into `text`, judging by the `value` that it made of a word: one that is
+    read backwards, or cut from a position on. None if it is neither.
+    """
+    for word in _WORDS.values():
+        if value == word[::-1]:
+            return text[::-1]
+        if len(value) >= _SHORTEST_CUT and value != word and value in word and not word.startswith(value):
+            return word[: word.find(value)] + text
+    return None
+
+
 @dataclass(frozen=True)
 class Manner:
     """How conversations are written for a template: the shape of its calls, None where it renders none; whether it

@@ -1,0 +1,29 @@
+"""The words that the other probes send, which a template that behaves differently when it is inspected may look for."""
+
+from __future__ import annotations
+
+from toolfmt.inspect.probe import conversations
+
+_SHORTEST_PART = 4
+
+PROBE_WORDS = tuple(
+    word.lower()
+    for word in (
+        *(value for name, value in sorted(vars(conversations).items()) if name.isupper() and isinstance(value, str)),
+        *conversations.VALUES,
+    )
+    if word != conversations.PARAMETER
+)
+"""What the other probes say, in lower case."""
+
+
+def says_probe_word(text: str) -> bool:
+    """Whether a text has in it a word that the other probes say, or a part of one that is no word of its own."""
+    text = text.lower()
+    part = len(text) >= _SHORTEST_PART and any(sign in text for sign in "q0123456789")
+    return any(word in text or (part and text in word) for word in PROBE_WORDS)
+
+
+def may_be_said(text: str) -> bool:
+    text = text.lower()
+    return any(text in word or word in text for word in PROBE_WORDS)

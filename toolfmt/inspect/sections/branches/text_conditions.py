@@ -1,0 +1,45 @@
+"""Which conditions of a template depend on what a message says, and how many of them the probes took both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from toolfmt.inspect.sections.branches.conversations import holds_sent_word
+from toolfmt.templates.analysis.conditions import Condition
+from toolfmt.templates.engine.branch_coverage import BranchCoverage
+
+_CONTENT = frozenset({"content", "text"})
+
+
+def on_message_text(condition: Condition, coverage: BranchCoverage) -> bool:
+    """Whether a condition compares the text of a message: it reads `content`, or a probe's word was an operand."""
+    if condition.about in ("text", "number", "sum") and condition.names & _CONTENT:
+        return True
+    return bool(computed_of_messages(condition, coverage)) and bool(sought_texts(condition, coverage))
+
+
+def sought_texts(condition: Condition, coverage: BranchCoverage) -> tuple[str, ...]:
+    """Return the strings that a condition looks for: those that its operands were, and constants that are no part of
+    one; without the operands that were computed from a message.
+    """
+    computed = [text for texts in _operands(condition, coverage, of_messages=False) for text in texts]
+    constants = [text for text in condition.texts if not any(text in one for one in computed)]
+    return tuple(dict.fromkeys([*computed, *constants]))
+
+
+def computed_of_messages(condition: Condition, coverage: BranchCoverage) -> tuple[str, ...]:
+    """Return the strings that a condition computed from a message before it compared them."""
+    return tuple(text for texts in _operands(condition, coverage, of_messages=True) for text in texts)
+
+
+def _operands(condition: Condition, coverage: BranchCoverage, *, of_messages: bool) -> Iterator[Iterable[str]]:
+    """The strings that each computed operand was; one of them shows whether it is computed from messages."""
+    for texts in coverage.compared.get(condition.number, {}).values():
+        if any(map(holds_sent_word, texts)) == of_messages:
+            yield texts
+
+
+def untested(coverage: BranchCoverage) -> tuple[list[Condition], int]:
+    """Return the conditions on message text that came out only one way, and how many such conditions there are."""
+    found = [one for one in coverage.conditions if on_message_text(one, coverage)]
+    return [one for one in found if len(coverage.met(one)) < 2], len(found)
