@@ -23,7 +23,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches.probe_words import says_probe_word
-from toolfmt.inspect.sections.branches.text_conditions import on_message_text
+from toolfmt.inspect.sections.branches.text_conditions import KINDS, on_message_text
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
@@ -32,16 +32,6 @@ FIXED_BY: FixedBy = "template"
 
 _MOST_LINES = 5
 _CONVERSATION = frozenset({"messages", "tools"})
-# Kinds of parts, values and messages, which templates ask an object for as if they looked for a text.
-_KINDS = frozenset(
-    {
-        *("text", "image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio", "document", "file"),
-        *("type", "name", "role", "content", "required", "properties", "description", "nullable", "enum", "items"),
-        *("object", "array", "string", "number", "integer", "boolean", "null", "mapping"),
-        *("user", "assistant", "system", "tool", "developer", "function", "arguments", "parameters", "tools"),
-        *("tool_calls", "tool_call", "tool_response", "response"),
-    }
-)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -62,7 +52,7 @@ def _looks(condition: Condition, template: ChatTemplate) -> bool:
     options = set(template.variables) - _CONVERSATION
     by_option = bool(condition.names & options) and not condition.names & _CONVERSATION
     if condition.about == "text":
-        return not by_option and bool(set(condition.texts) - _KINDS - {""})
+        return not by_option and bool(set(condition.texts) - KINDS - {""})
     if condition.about == "number" and not (condition.names | condition.calls) & COUNTING:
         return not by_option
     return condition.about not in ("", "chance")  # TF004 reports random output

@@ -19,8 +19,14 @@ from toolfmt.inspect.sections.branches.text_conditions import untested
 _MOST_LINES = 5
 _OF_TEXT = ("text", "whole-text", "length")
 _OF_OTHERS = tuple(SLOTS[slot][1] for slot in ("question", "further", "result"))
-_NO_TEXT = "no tested text changes a question or a tool result"
-_NO_SENTENCES = "the rendered prompts contain no sentences of the template's own"
+_NO_TEXT = (
+    "no text that the template looks for changes a question or a tool result",
+    "no tested text changes a question or a tool result",
+)
+_NO_SENTENCES = (
+    "the template writes no sentences of its own",
+    "the rendered prompts contain no sentences of the template's own",
+)
 
 
 def checked(facts: Facts) -> dict[str, Answer]:
@@ -38,7 +44,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
             f"; {number - len(unmet)} of {number} conditions on message text were tested both ways, not {where}{more}"
         )
     branches = [branch for branch in facts.sections.branches if branch.by in _OF_TEXT]
-    for name, claim, found in (
+    for name, (whole, limited), found in (
         ("content_kept", _NO_TEXT, [one for one in branches if one.place.startswith(_OF_OTHERS)]),
         ("no_instructions", _NO_SENTENCES, [one for one in branches if any(map(PROSE.search, one.excerpts))]),
     ):
@@ -48,7 +54,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
         if found:
             answers[name] = _refuted(found)
         elif number:
-            answers[name] = replace(answer, words=f"{claim}{limit}")
+            answers[name] = replace(answer, words=f"{limited}{limit}" if unmet else whole)
     return answers
 
 

@@ -102,9 +102,9 @@ class BranchCoverage:
 
 
 def _searched(value: object) -> Iterator[str]:
-    """The strings in the value of an operand: itself, the items of a list, the keys of an object."""
+    """The strings in the value of an operand: itself, or the items of a list; single characters are joined."""
     items: list[object] = [value]
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (list, tuple)):
         items = list(islice(value, _MOST_ITEMS))
         if all(isinstance(item, str) and len(item) == 1 for item in items):
             items = ["".join(map(str, items))]

@@ -30,6 +30,7 @@ _NAMES = ("name", "parameter", "id")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
 _TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
+_OF_THE_MODEL = ("reply", "beside", "reasoning")
 # Where a text that changes other words only is a switch (`/no_think`), or another way to write that text.
 _SWITCHES = ("system", "value")
 # What a message quotes is a finding of its own.
@@ -142,7 +143,9 @@ def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whol
     message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
     """
     if slot == "id":
-        return not effect.refused  # which ids a template takes is a finding of its own
+        return not effect.refused  # TF029 tells which ids a template takes
+    if slot in _OF_THE_MODEL and text in taking.aims:
+        return False  # put together of several texts, it is no output that a model writes
     if slot in _QUOTED and (whole or text not in {one.text for one in taking.renders.template.tested_texts}):
         return True  # the section on safety tries only constants, and none as a whole message
     if slot in _TOLD_ELSEWHERE:

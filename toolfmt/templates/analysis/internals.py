@@ -1,0 +1,60 @@
+"""Where a template names attributes that lead to Python's internals, in branches that never run too.
+
+toolfmt renders in jinja2's sandbox, which rejects these attributes. A runtime that renders without it executes whatever
+code they lead to (CVE-2024-34359 in llama-cpp-python before 0.2.72).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from jinja2 import nodes
+
+from toolfmt.templates.analysis.aliases import Meanings, meanings_of
+from toolfmt.templates.analysis.constant_strings import ConstantStrings
+from toolfmt.templates.analysis.variables import descendants
+
+_INTERNAL = re.compile(
+    r"__(?:class|mro|bases?|subclasses|globals|builtins|import|init|new|call|dict|code|closure|func|self|module|wrapped"
+    r"|getattr|getattribute|reduce|reduce_ex|loader|spec|defaults|kwdefaults|subclasshook|format|getitem)__"
+    r"|\A(?:func_globals|func_code|gi_frame|gi_code|f_globals|f_builtins|f_back|tb_frame)\Z"
+)
+# Functions of jinja2 that no chat template needs and from which the globals of its module can be reached.
+_FUNCTIONS = frozenset({"lipsum", "cycler", "joiner"})
+_MOST = 50
+
+
+def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
+    """Return what leads to Python's internals, each once with its first line, in the order of the lines.
+
+    An attribute or key such as `__class__`, a string that spells one, `attr` with a name that is computed at run time,
+    and jinja2's `lipsum`, `cycler` and `joiner`, unless these are only called.
+    """
+    meanings = meanings_of(tree)
+    strings = ConstantStrings(meanings)
+    called = {id(node.node) for node in descendants(tree) if isinstance(node, nodes.Call)}
+    found: dict[str, int] = {}
+    for node in descendants(tree):
+        for what in _leads(node, meanings, strings, called):
+            found[what] = min(node.lineno, found.get(what, node.lineno))
+    return tuple(sorted(found.items(), key=lambda one: (one[1], one[0]))[:_MOST])
+
+
+def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, called: set[int]) -> Iterator[str]:
+    computed = "a name that is computed when the template runs"
+    match node:
+        case nodes.Getattr(attr=name) | nodes.NSRef(attr=name) if name.startswith("_") or _INTERNAL.search(name):
+            yield name
+        case nodes.Filter(name="attr", args=[name, *_]) if strings.of(name) is None:
+            yield f"`attr` with {computed}"
+        case nodes.Filter(name="map", kwargs=[nodes.Keyword(key="attribute") as given]) if (
+            strings.of(given.value) is None
+        ):
+            yield f"`map` with {computed}"
+        case nodes.Name(name=name, ctx="load") if (
+            name in _FUNCTIONS and name not in meanings and id(node) not in called
+        ):
+            yield name
+        case nodes.Expr() if (text := strings.of(node)) is not None:
+            yield from _INTERNAL.findall(text)
