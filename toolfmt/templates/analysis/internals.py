@@ -48,10 +48,9 @@ def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, calle
             yield name
         case nodes.Filter(name="attr", args=[name, *_]) if strings.of(name) is None:
             yield f"`attr` with {computed}"
-        case nodes.Filter(name="map", kwargs=[nodes.Keyword(key="attribute") as given]) if (
-            strings.of(given.value) is None
-        ):
-            yield f"`map` with {computed}"
+        case nodes.Filter(name="map", kwargs=[nodes.Keyword(key="attribute")]):
+            if strings.of(node.kwargs[0].value) is None:
+                yield f"`map` with {computed}"
         case nodes.Name(name=name, ctx="load") if (
             name in _FUNCTIONS and name not in meanings and id(node) not in called
         ):
