@@ -81,6 +81,11 @@ class Facts:
         return None if self.probed is None else self.probed.shape
 
     @property
+    def headers(self) -> tuple[str, ...]:
+        """The regular expressions of the assistant's header that only the format knows."""
+        return self.decided.format.headers if self.decided.format is not None else ()
+
+    @property
     def renders_calls(self) -> bool:
         return self.shape is not None
 

@@ -24,6 +24,7 @@ from toolfmt.inspect.sections.branches.branch_effects import branches
 from toolfmt.inspect.sections.claims import checked
 from toolfmt.inspect.sections.definitions import definitions
 from toolfmt.inspect.sections.portability import portability
+from toolfmt.inspect.sections.response_starts import response_starts
 from toolfmt.inspect.sections.safety import safety
 from toolfmt.inspect.sections.sample import sample
 from toolfmt.inspect.sections.sample_prompts import prompts
@@ -100,6 +101,7 @@ def _sections(facts: Facts) -> Sections:
         safety=safety(facts),
         tokens=tokens(facts),
         portability=portability(facts),
+        response_starts=response_starts(facts),
         sample=sample(replace(facts, renders=facts.marked)),
         runtime_support=runtime_support(facts),
     )

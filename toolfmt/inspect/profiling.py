@@ -268,7 +268,7 @@ def _profile(facts: Facts) -> TemplateProfile:
         shape=facts.shape,
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
         reasoning_name=facts.probed.reasoning_name,
-        prefill=prefill(facts.renders, tools=facts.shows_tools, headers=_headers(facts)),
+        prefill=prefill(facts.renders, tools=facts.shows_tools, headers=facts.headers),
         markers=turn_marks(facts.renders, facts.shape, asked_with(facts.renders)),
     )
     return _with_turns(profile, facts.capabilities, facts.answers)
@@ -315,7 +315,3 @@ def _why_unknown(decision: FormatDecision) -> str:
     if decision.name is not None:
         return ""
     return next((evidence.detail for evidence in decision.evidence), "nothing tells it")
-
-
-def _headers(facts: Facts) -> tuple[str, ...]:
-    return facts.decided.format.headers if facts.decided.format is not None else ()

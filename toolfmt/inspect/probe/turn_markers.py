@@ -82,11 +82,22 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     if len(begun) < len(behind):
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # What ends an answer begins none: a template may write turns for a model that only judges.
-        return begun if begun.strip(": \n") and not (ending and begun.lstrip().startswith(ending)) else ""
+        return "" if ending and begun.lstrip().startswith(ending) else response_prefix(behind, headers)
+    return response_prefix(behind, headers)
+
+
+def response_prefix(tail: str, headers: tuple[str, ...] = ()) -> str:
+    """Return what of the response is in the end of a prompt: what comes after the assistant's header, or without a
+    header the marker of reasoning that opens or closes a block.
+    """
+    begun = answer_prefix(tail, headers=headers)
+    if len(begun) < len(tail):
+        return begun if begun.strip(": \n") else ""
+    pairs = known_reasoning()
     # A closer alone counts where it is a tag's own: other closers end any turn.
     marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
-    offsets = [offset for mark in marks if (offset := behind.find(mark)) >= 0]
-    return behind[min(offsets) :] if offsets else ""
+    offsets = [offset for mark in marks if (offset := tail.find(mark)) >= 0]
+    return tail[min(offsets) :] if offsets else ""
 
 
 def reasoning_markers(turn: str) -> tuple[str, str] | None:

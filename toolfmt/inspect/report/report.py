@@ -56,6 +56,8 @@ model's files or of the runtime; what the caller sends; an edit of the template 
 nothing does, or where there is nothing to heal."""
 FindingKey: TypeAlias = tuple[str, str]
 """The code and the outcome of a finding: what selections, comparisons and fixes go by."""
+Turn: TypeAlias = Literal["question", "result", "results", "later question"]
+"""What comes before a turn of the model: the first question, one result, several results, a later question."""
 ToolsWord: TypeAlias = Literal["native", "adapted", "prompt-only", "broken"]
 
 CAPABILITIES = (
@@ -606,6 +608,20 @@ class Branch:
 
 
 @dataclass(frozen=True)
+class ResponseStart:
+    """What of the response the prompt already contains before one kind of turn of the model, if the template's
+    variables have these values.
+    """
+
+    turn: Turn
+    variables: tuple[tuple[str, bool], ...]
+    prefix: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"turn": self.turn, "variables": dict(self.variables), "prefix": self.prefix}
+
+
+@dataclass(frozen=True)
 class Sections:
     """The chapters of a report, each made by one module of this room; empty where there was nothing to look at.
 
@@ -620,6 +636,7 @@ class Sections:
     safety: dict[str, Answer] = field(default_factory=dict)
     tokens: Tokens | None = None
     portability: Portability | None = None
+    response_starts: tuple[ResponseStart, ...] = ()
     runtime_support: tuple[RuntimeSupport, ...] = ()
     advice: tuple[Advice, ...] = ()
     sample: tuple[SampleSpan, ...] = ()
@@ -635,6 +652,7 @@ class Sections:
             "safety": {name: answer.to_dict() for name, answer in self.safety.items()},
             "tokens": None if self.tokens is None else self.tokens.to_dict(),
             "portability": None if self.portability is None else self.portability.to_dict(),
+            "response_starts": [start.to_dict() for start in self.response_starts],
             "runtime_support": [support.to_dict() for support in self.runtime_support],
             "advice": [advice.to_dict() for advice in self.advice],
             "sample": [piece.to_dict() for piece in self.sample],

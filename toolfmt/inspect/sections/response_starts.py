@@ -1,0 +1,77 @@
+"""What of the response the prompt already contains, after a question and after results, with each switch on and off.
+
+A parser has to be given this text (`prefix=`). A template may open a reasoning block after a question and not after a
+result; then one setting is wrong in some turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from toolfmt.errors import TemplateError
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import (
+    FURTHER,
+    PARALLEL,
+    RESULT,
+    SINGLE,
+    TOOLS,
+    USER,
+    Message,
+    conversation,
+    user,
+)
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import response_prefix
+from toolfmt.inspect.report.report import ResponseStart, Turn
+from toolfmt.inspect.report.turn_shape import USUAL
+
+_SWITCH = ("think", "reason")
+_MOST_SWITCHES = 3
+
+
+def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
+    """Return the text that each prompt begins the response with: by turn and by the values of the template's switches.
+
+    Turns that the template rejects are left out.
+    """
+    if facts.renders is None:
+        return ()
+    turns = dict(_turns(facts))
+    found: list[ResponseStart] = []
+    for variables in _switched(facts.renders):
+        renders = facts.renders.given(variables)
+        for turn, (messages, last) in turns.items():
+            tools = TOOLS if facts.shows_tools else None
+            prompt = renders.render(messages, tools, generation=True)
+            if not isinstance(prompt, TemplateError) and last in prompt:
+                prefix = response_prefix(prompt.rpartition(last)[2], facts.headers)
+                found.append(ResponseStart(turn, tuple(variables.items()), prefix))
+    return tuple(found)
+
+
+def _switched(renders: Renders) -> Iterator[Mapping[str, bool]]:
+    """No variable, then each variable that switches reasoning, on and off."""
+    yield {}
+    names = (name for name in renders.template.variables if any(part in name for part in _SWITCH))
+    for name in islice(names, _MOST_SWITCHES):
+        yield {name: True}
+        yield {name: False}
+
+
+def _turns(facts: Facts) -> Iterator[tuple[Turn, tuple[list[Message], str]]]:
+    """The conversations up to each turn of the model, with the last text in them."""
+    shape = facts.shape or USUAL
+    asked = user(system=shape.system)
+    yield "question", (asked, USER)
+    if facts.shape is None or not facts.yes("tool_results"):
+        return
+    resulting = replace(facts.shape, follows="result")
+    yield "result", (conversation(resulting, SINGLE), RESULT)
+    if facts.yes("parallel_tool_calls"):
+        yield "results", (conversation(resulting, PARALLEL), RESULT)
+    answered = replace(facts.shape, follows="answer")
+    further: Message = {"role": "user", "content": FURTHER}
+    yield "later question", ([*conversation(answered, SINGLE), further], FURTHER)
