@@ -424,6 +424,26 @@ class PrefixStep(JsonRecord):
 
 
 @dataclass(frozen=True)
+class PrefixCondition:
+    """A condition under which a prefix cache keeps another share: the values of the template's variables, and whether
+    the client sends reasoning back; with the first step that keeps only a part.
+    """
+
+    variables: tuple[tuple[str, bool], ...]
+    reasoning: bool
+    share: float
+    broken: PrefixStep | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "variables": dict(self.variables),
+            "reasoning": self.reasoning,
+            "share": round(self.share, 4),
+            "turn": None if self.broken is None else self.broken.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
 class Stability:
     """Whether the prompt of a turn is a prefix of the next one's; `share` is what a prefix cache can keep, 0 to 1."""
 
@@ -432,9 +452,14 @@ class Stability:
     tick: Literal["", "second", "minute"] = ""
     """After what the prompt of the same messages is another one, by the clock; not part of the JSON, as a finding
     reports it."""
+    conditions: tuple[PrefixCondition, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"share": round(self.share, 4), "turns": [turn.to_dict() for turn in self.turns]}
+        return {
+            "share": round(self.share, 4),
+            "turns": [turn.to_dict() for turn in self.turns],
+            "conditions": [condition.to_dict() for condition in self.conditions],
+        }
 
 
 MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]

@@ -6,7 +6,7 @@ result; then one setting is wrong in some turns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
@@ -41,7 +41,7 @@ def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
         return ()
     turns = dict(_turns(facts))
     found: list[ResponseStart] = []
-    for variables in _switched(facts.renders):
+    for variables in reasoning_switches(facts.renders):
         renders = facts.renders.given(variables)
         for turn, (messages, last) in turns.items():
             tools = TOOLS if facts.shows_tools else None
@@ -52,8 +52,8 @@ def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
     return tuple(found)
 
 
-def _switched(renders: Renders) -> Iterator[Mapping[str, bool]]:
-    """No variable, then each variable that switches reasoning, on and off."""
+def reasoning_switches(renders: Renders) -> Iterator[dict[str, bool]]:
+    """No variable, then each variable that switches reasoning by its name, on and off."""
     yield {}
     names = (name for name in renders.template.variables if any(part in name for part in _SWITCH))
     for name in islice(names, _MOST_SWITCHES):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.facts import Facts
@@ -19,8 +19,9 @@ from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report.report import Cause, PrefixStep, Stability
+from toolfmt.inspect.report.report import Cause, PrefixCondition, PrefixStep, Stability
 from toolfmt.inspect.report.turn_shape import TurnShape
+from toolfmt.inspect.sections.response_starts import reasoning_switches
 from toolfmt.inspect.sections.stability_turns import (
     ANSWERS,
     PLACES,
@@ -35,6 +36,8 @@ from toolfmt.inspect.sections.stability_turns import (
 )
 
 _LONGEST_STRETCH = 100
+_STEPS_OF_CONDITION = 2
+_SAME_SHARE = 0.001
 _BEFORE = 40
 _BORDER = re.compile(r"(?<=[\n>\]])|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
 
@@ -72,19 +75,56 @@ def stability(facts: Facts) -> Stability | None:
     conversation = _conversation(facts, facts.renders)
     if conversation is None:
         return None
+    turns = _turns(facts.renders, conversation)
+    if not turns:
+        return None
+    changes = tick(facts.renders, conversation.opening, conversation.tools)
+    return Stability(turns, _share(turns), changes, tuple(_conditions(facts, facts.renders, conversation)))
+
+
+def _turns(renders: Renders, conversation: _Conversation) -> tuple[PrefixStep, ...]:
+    """The steps up to the first that the template rejects."""
     turns: list[PrefixStep] = []
     messages = conversation.opening
     for step in conversation.steps:
-        turn = _turn(facts.renders, messages, step, conversation.tools)
+        turn = _turn(renders, messages, step, conversation.tools)
         if turn is None:
             break
         turns.append(turn)
         messages = [*messages, step.answer, *step.follows]
+    return tuple(turns)
+
+
+def _share(turns: Sequence[PrefixStep]) -> float:
     length = sum(turn.length for turn in turns)
-    if not length:
-        return None
-    changes = tick(facts.renders, conversation.opening, conversation.tools)
-    return Stability(tuple(turns), sum(turn.kept for turn in turns) / length, changes)
+    return sum(turn.kept for turn in turns) / length if length else 1.0
+
+
+def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterator[PrefixCondition]:
+    """The conditions under which the first two steps keep another share: reasoning that is sent back or not, a switch
+    of the template on or off. With a switch, reasoning is sent back if the prompt then lets the model reason.
+    """
+    steps = usual.steps[:_STEPS_OF_CONDITION]
+    sent = any("reasoning_content" in step.answer for step in steps)
+    ways = {
+        reasoning: replace(usual, steps=tuple(_with_reasoning(steps, reasoning=reasoning)))
+        for reasoning in ((sent, not sent) if facts.yes("reasoning") else (sent,))
+    }
+    usual_share = _share(_turns(renders, ways[sent]))
+    for variables in reasoning_switches(renders):
+        given = renders.given(variables)
+        continued = [reasoning for reasoning, way in ways.items() if _continues(given, way)]
+        for reasoning in (continued or [sent])[:1] if variables else ways:
+            turns = _turns(given, ways[reasoning])
+            if len(turns) == len(steps) and abs(_share(turns) - usual_share) > _SAME_SHARE:
+                broken = next((turn for turn in turns if turn.kept < turn.length), None)
+                yield PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken)
+
+
+def _with_reasoning(steps: Sequence[ConversationStep], *, reasoning: bool) -> Iterator[ConversationStep]:
+    for step, thought in zip(steps, REASONS, strict=False):
+        answer = {key: value for key, value in step.answer.items() if key != "reasoning_content"}
+        yield replace(step, answer=answer | ({"reasoning_content": thought} if reasoning else {}))
 
 
 def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
