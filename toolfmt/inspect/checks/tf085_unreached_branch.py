@@ -71,7 +71,7 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
         line for line in lines if all(template.watch.only_refused(one) for one in conditions if one.line == line)
     }
     true = {
-        line for line in lines if all(template.watch.met(one) == {True} for one in conditions if one.line == line)
+        line for line in lines if all(template.watch.always_true(one) for one in conditions if one.line == line)
     } - refused
     how = {**dict.fromkeys(refused, ": no probe got past it"), **dict.fromkeys(true, ": it was always true")}
     shown = [f"line {line} ({quote(source[line - 1], 60)}{how.get(line, '')})" for line in lines]

@@ -195,7 +195,7 @@ def _without_generation_tags(source: str) -> str:
 
 def _generation_tags(template: ChatTemplate) -> Iterator[Difference]:
     """What is told of tags that were cut out: not every runtime does that."""
-    if _without_generation_tags(template.source) != template.source:
+    if _without_generation_tags(template.code) != template.code:
         what = "the engine does not know it; mistral.rs and Dynamo cut it out first, other runtimes refuse the template"
         yield Difference(_TAG, template.line_of(re.escape(_TAG)), what)
 
@@ -261,7 +261,7 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
     wrong, right = other[begin:end], prompt[begin:end]
     # Not through `quote`, which drops the blanks at the ends: often they are the difference.
     what = " for ".join(json.dumps(text, ensure_ascii=False) for text in (wrong, right))
-    cut = _without_generation_tags(template.source) != template.source
+    cut = _without_generation_tags(template.code) != template.code
     if cut and "".join(other.split()) == "".join(prompt.split()):
         line = template.line_of(re.escape(_TAG))
         return Difference(_TAG, line, f"cut out, it leaves other blanks: {what}", False, wrong, right)

@@ -37,6 +37,8 @@ class BranchCoverage:
     conditions: tuple[Condition, ...] = ()
     seen: set[int] = field(default_factory=set)
     """Twice the number of a condition that came out false, one more where it came out true."""
+    seen_apart: set[int] = field(default_factory=set)
+    """What was seen in the renders that do not count."""
     compared: dict[int, dict[int, dict[str, None]]] = field(default_factory=dict)
     """By the number of a condition and the position of a computed operand: the strings that the operand was."""
 
@@ -48,6 +50,10 @@ class BranchCoverage:
         """The ways in which it has come out, and the way to a refusal that was seen, whatever of the test led there."""
         refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
         return self.came_out(condition) | ({condition.holds} if refused else frozenset())
+
+    def always_true(self, condition: Condition) -> bool:
+        """Whether no render made the condition false, those that do not count included."""
+        return self.met(condition) == {True} and 2 * condition.number not in self.seen_apart
 
     def only_refused(self, condition: Condition) -> bool:
         """Whether the template refuses for the test that it is a part of, and has done so whenever it was asked."""
@@ -65,11 +71,12 @@ class BranchCoverage:
             self.seen |= before
 
     def apart(self, run: Callable[[], Result]) -> Result:
-        """What `run` returns; what comes out while it runs counts as not seen."""
+        """What `run` returns; what comes out while it runs counts as not seen, except for `always_true`."""
         before = set(self.seen)
         try:
             return run()
         finally:
+            self.seen_apart |= self.seen
             self.seen.clear()
             self.seen |= before
 

@@ -31,7 +31,15 @@ from toolfmt.templates.analysis.tested_texts import TestedText, tested_texts
 from toolfmt.templates.analysis.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.analysis.variables import caller_names, calls, copied, filters, keys, tree_size
 from toolfmt.templates.engine.branch_coverage import FILTER, OPERAND, BranchCoverage, watch
-from toolfmt.templates.engine.environment import LONGEST_OUTPUT, Refusal, TooMuch, clock, environment, plain
+from toolfmt.templates.engine.environment import (
+    LONGEST_OUTPUT,
+    Refusal,
+    TooMuch,
+    clock,
+    environment,
+    plain,
+    without_comments,
+)
 from toolfmt.templates.engine.expression_lines import Spanning, line_of_lookup, missing, spanning
 from toolfmt.templates.engine.line_output import by_lines, holds_back, unmarked
 from toolfmt.templates.engine.nesting import nesting
@@ -177,10 +185,12 @@ class ChatTemplate:
         return asked
 
     def line_of(self, *patterns: str) -> int | None:
-        """The first line (from 1) of the source where the first of the regular expressions that match does, or None."""
-        matches = (re.compile(pattern, re.MULTILINE).search(self.source) for pattern in patterns)
+        """The first line (from 1) of the source where the first of the regular expressions that match does, or None;
+        comments are not searched.
+        """
+        matches = (re.compile(pattern, re.MULTILINE).search(self.code) for pattern in patterns)
         found = next((match for match in matches if match is not None), None)
-        return None if found is None else len(_NEWLINE.findall(self.source, 0, found.start())) + 1
+        return None if found is None else len(_NEWLINE.findall(self.code, 0, found.start())) + 1
 
     def in_one_expression(self, line: int, other: int) -> bool:
         """Whether an expression stands on both lines."""
@@ -206,6 +216,11 @@ class ChatTemplate:
             "tools": plain(None if tools is None else list(tools)),
             "add_generation_prompt": add_generation_prompt,
         }
+
+    @cached_property
+    def code(self) -> str:
+        """The source with spaces in place of its comments."""
+        return without_comments(self.source)
 
     @cached_property
     def tested_texts(self) -> tuple[TestedText, ...]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LONGEST_OUTPUT = 10_000_000
 """The most characters a rendered prompt may have, two hundred times the longest real template."""
+_NOT_A_LINE_BREAK = re.compile(r"[^\r\n]")
 _MOST_BITS = 1 << 20
 _WIDTH = re.compile(r"[1-9][0-9]{7,}")
 
@@ -64,6 +65,20 @@ def lexed(source: str) -> list[tuple[str, str]]:
         return [(kind, text) for _, kind, text in environment().lex(source)]
     except jinja2.TemplateError:
         return []
+
+
+def without_comments(source: str) -> str:
+    """Return the source with spaces in place of its comments, line breaks kept: each line stays where it is."""
+    begin, kept, offset = "", [], 0
+    for kind, text in lexed(source):
+        if kind == "comment_begin":
+            begin = text
+        elif kind == "comment":
+            at = source.find(begin + text, offset)
+            end = at + len(begin + text)
+            kept += [source[offset:at], _NOT_A_LINE_BREAK.sub(" ", source[at:end])]
+            offset = end
+    return "".join(kept) + source[offset:]
 
 
 def clock(now: datetime) -> Callable[[str], str]:
