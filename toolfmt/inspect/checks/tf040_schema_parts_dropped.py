@@ -38,13 +38,12 @@ _MATTERS = {
     "references": "what `$ref` points to",
 }
 
-_OF_INTEGERS = "the allowed values (`enum`) of integers"
-
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
-    lost = [_OF_INTEGERS if what == _MATTERS["enum"] and answers["enum"].excerpts else what for what in lost]
+    if _MATTERS["enum"] in lost and answers["enum"].excerpts:
+        lost[lost.index(_MATTERS["enum"])] = f"{_MATTERS['enum']} of {answers['enum'].excerpts[0]}"
     if lost:
         fix, fixed_by = _fix(facts)
         yield Diagnostic(

@@ -151,6 +151,12 @@ _WORDED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "format": (_text(format=_FORMAT), (_FORMAT,)),
 }
 """For each part the schema of a parameter that has it, and the words of it that should be in the prompt."""
+_ENUMS: tuple[tuple[str, Any, list[Any]], ...] = (
+    ("integers", "integer", [_LEAST, _MOST]),
+    ("numbers", "number", [_LEAST + 0.5, _MOST + 0.5]),
+    ("nullable strings", ["string", "null"], list(_ENUM)),
+)
+"""Allowed values of other types than string: what they are called, the type, the values."""
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "a number as `default`": {"type": "integer", "default": _LEAST},
     "true as `default`": {"type": "boolean", "default": True},
@@ -179,16 +185,22 @@ def _worded(part: str) -> Callable[[_Template, str], Answer]:
 
 
 def _enum(template: _Template, plain: str) -> Answer:
-    """The allowed values of a string, and where these appear those of an integer."""
+    """The allowed values of a string, and if these appear those of other types."""
     answer = _worded("enum")(template, plain)
     if answer.answer != "yes":
         return answer
-    prompt = template.parameter(type="integer", description=_KEY_ABOUT, enum=[_LEAST, _MOST])
-    if isinstance(prompt, TemplateError):
-        return threw(prompt, "`enum` of integers")
-    if all(str(number) in prompt for number in (_LEAST, _MOST)):
+    lost = []
+    for what, type, values in _ENUMS:
+        prompt = template.parameter(type=type, description=_KEY_ABOUT, enum=values)
+        if isinstance(prompt, TemplateError):
+            if isinstance(type, list):
+                continue  # the part `nullable` reports a template that takes no list of types
+            return threw(prompt, f"`enum` of {what}")
+        if not all(str(value) in prompt for value in values):
+            lost.append(what)
+    if not lost:
         return answer
-    return replace(answer, answer="no", words="values that are integers are dropped, strings appear")
+    return replace(answer, answer="no", words="values of {} are dropped, strings appear", excerpts=(listed(lost),))
 
 
 def _default(template: _Template, plain: str) -> Answer:

@@ -39,7 +39,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     if kept and not stays:
         words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
         excerpts.append(quote(kept, 200))
-    if with_tools and with_tools not in said:
+    if with_tools and with_tools not in prompt:
         words += ", and with tools: '{}'"
         excerpts.append(quote(with_tools, 200))
     return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))

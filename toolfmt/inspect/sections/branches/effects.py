@@ -46,7 +46,8 @@ def of_text(
         return _refused(prompt)
     word = SLOTS[slot][0]
     others = [other for other in slots if other != slot]
-    lost = [slot] if word in control and (tail or text) not in prompt else []
+    kept = tail in prompt if tail else prompt.count(text) > control.count(text)  # the text may be in any prompt
+    lost = [slot] if word in control and not kept else []
     lost += [other for other in others if SLOTS[other][0] in control and SLOTS[other][0] not in prompt]
     if lost:
         return _gone(lost, slot)
