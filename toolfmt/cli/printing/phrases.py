@@ -51,6 +51,12 @@ _TOLD = (
         "results_as_parts",
         "developer",
         "generation_prompt",
+        "generation_marked",
+        "results_unmatched",
+        "results_alone",
+        "arguments_missing",
+        "reasoning_unclosed",
+        "system_alone",
     ),
 )
 # Turns that may not follow each other: one phrase for all of them.

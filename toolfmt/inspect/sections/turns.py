@@ -21,6 +21,8 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     results.results_reordered,
     results.results_unnamed,
     results.results_unnumbered,
+    results.results_unmatched,
+    results.results_alone,
     results.results_as_parts,
     results.results_as_documents,
     ids.ids_ordinary,
@@ -33,10 +35,13 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     content.calls_empty,
     content.content_parts,
     values.values_as_json,
+    values.arguments_missing,
     reasoning.reasoning_field,
     reasoning.reasoning_earlier,
     reasoning.reasoning_in_loop,
+    reasoning.reasoning_unclosed,
     roles.system_later,
+    roles.system_alone,
     roles.developer,
     roles.users_in_a_row,
     roles.assistants_in_a_row,
@@ -45,7 +50,12 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     generation.generation_prompt,
 )
 
-DETAILS: tuple[str, ...] = (*(question.__name__ for question in _QUESTIONS), "generation_open", "stop")
+DETAILS: tuple[str, ...] = (
+    *(question.__name__ for question in _QUESTIONS),
+    "generation_open",
+    "generation_marked",
+    "stop",
+)
 """The names of the details, in the order of the report."""
 
 
@@ -56,6 +66,7 @@ def details(facts: Facts) -> dict[str, Answer]:
         return {}
     answers = {question.__name__: facts.answers.get(question.__name__) or question(asking) for question in _QUESTIONS}
     answers["generation_open"] = generation.generation_open(facts.profile, asking)
+    answers["generation_marked"] = generation.generation_marked(facts.profile, asking)
     tokens = asking.renders.template.special_tokens
     told = [asking.text(messages) for messages in (reply(), [*reply(), *user()])]
     behind = "".join(prompt.rpartition(REPLY)[2] for prompt in told)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.probe.renders import token_begin
+from toolfmt.inspect.probe.renders import Renders, token_begin
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.inspect.report.wording import quote
+from toolfmt.templates import ChatTemplate
+
+_GENERATION = re.compile(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}")
+_MARKED = {"": "Gq1begin", "end": "Gq2end"}
 
 
 def generation_prompt(asking: TurnProbe) -> Answer:
@@ -60,6 +66,33 @@ def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
     closes = any(closer in profile.prefill for opener, closer in pairs if opener in profile.prefill)
     how = "has begun the answer with" if closes else "has opened"
     return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
+
+
+def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
+    """Whether what `{% generation %}` marks as written by the model includes the token that ends a response."""
+    template = asking.renders.template
+    source = _GENERATION.sub(_marking, template.code)
+    ends = [stop for stop in profile.stop if stop not in profile.stop_of_calls]
+    if source == template.code:
+        return no("the template has no `{% generation %}`")
+    try:
+        marked = Renders(ChatTemplate(source, template.special_tokens), asking.renders.tokens).text(reply())
+    except TemplateError as error:
+        return threw(error)
+    inside, _, after = marked.partition(_MARKED[""])[2].partition(_MARKED["end"])
+    line = asking.line(r"generation\s*-?%}")
+    if REPLY not in inside:
+        return no("`{% generation %}` does not mark the response", "dropped", line)
+    outside = next((end for end in ends if end in after and end not in inside), None)
+    if outside is not None:
+        return no("the stop token {} is outside `{% generation %}`", "misplaced", line, outside)
+    return yes("`{% generation %}` marks the response and its stop token", line)
+
+
+def _marking(tag: re.Match[str]) -> str:
+    """What prints a word in place of a tag."""
+    before, end, after = tag.groups("")
+    return f"{{{{{before} '{_MARKED[end]}' {after}}}}}"
 
 
 def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None, follows: str) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
-from toolfmt.inspect.probe.conversations import REASONING, REPLY, Message, user
+from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, VALUES, Message, conversation, user
 from toolfmt.inspect.probe.reasoning import USUAL, names_read
 from toolfmt.inspect.probe.turns.turn_probe import SECOND_USER, TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
@@ -60,6 +60,24 @@ def reasoning_in_loop(asking: TurnProbe) -> Answer:
     if not asking.renders_calls or asking.results == "none":
         return no("no call with a result is rendered")
     return _kept(asking, _thinking(asking), "beside a call that has been answered")
+
+
+def reasoning_unclosed(asking: TurnProbe) -> Answer:
+    """Whether a call is rendered if the text beside it opens a reasoning block and does not close it."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    messages = conversation(asking.shape, SINGLE)
+    plain, prompt = (
+        asking.ask([one | {"content": text} if one.get("tool_calls") else one for one in messages])
+        for text in (REASONING, f"<think>{REASONING}")
+    )
+    if isinstance(plain, TemplateError) or VALUES[0] not in plain:
+        return no("no call beside a text is rendered")
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "a call beside an unclosed <think> is rejected")
+    if VALUES[0] not in prompt:
+        return no("a call beside an unclosed <think> is dropped", "call-dropped")
+    return yes("a call beside an unclosed <think> is rendered")
 
 
 def _thinking(asking: TurnProbe) -> list[Message]:

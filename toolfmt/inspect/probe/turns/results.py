@@ -126,6 +126,39 @@ def results_unnumbered(asking: TurnProbe) -> Answer:
     return _without(asking, "tool_call_id")
 
 
+def results_unmatched(asking: TurnProbe) -> Answer:
+    """Whether a result is rendered that has neither the tool's name nor the id of a call."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    messages = asking.history()
+    other = {"name": "", "tool_call_id": "zq0Zq0zq0"}
+    for what, made in (
+        ("a result with neither name nor id", [_left_out(_left_out(one, "name"), "tool_call_id") for one in messages]),
+        ("a result whose id no call has", [one | other if one["role"] == "tool" else one for one in messages]),
+    ):
+        made = [{key: value for key, value in one.items() if key != "name" or value} for one in made]
+        prompt = asking.ask(made)
+        if isinstance(prompt, TemplateError):
+            return threw(prompt, f"{what} is rejected")
+        if RESULT not in prompt:
+            return no(f"{what} is dropped", "dropped", asking.result_line)
+    return yes("a result is rendered without the name of its tool and the id of its call")
+
+
+def results_alone(asking: TurnProbe) -> Answer:
+    """Whether a result is rendered although the call that it answers is not in the conversation."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    prompt = asking.ask([message for message in asking.history() if not message.get("tool_calls")])
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "a result without its call is rejected")
+    if RESULT not in prompt:
+        return no("a result without its call is dropped", "dropped", asking.result_line)
+    return yes("a result without its call is rendered", None, around(prompt, RESULT))
+
+
 def results_as_parts(asking: TurnProbe) -> Answer:
     """Whether the content of a result may be a list of parts, several as well as one."""
     answer = _with_content(asking, text_part(RESULT), "list of parts")

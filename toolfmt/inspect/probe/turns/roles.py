@@ -51,6 +51,18 @@ def system_later(asking: TurnProbe) -> Answer:
     return yes(f"a later system message appears, moved {where}", line, around(prompt, _LATER))
 
 
+def system_alone(asking: TurnProbe) -> Answer:
+    """Whether a conversation may consist of a system message alone, as some clients send it to warm a cache."""
+    if not _appear(asking, user(system=True), [SYSTEM, USER]):
+        return no("no system message is rendered")
+    prompt = asking.prompt(user(system=True)[:1])
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "a system message alone is rejected")
+    if SYSTEM not in prompt:
+        return no("a system message alone is dropped", "dropped")
+    return yes("a system message alone is rendered", None, around(prompt, SYSTEM))
+
+
 def developer(asking: TurnProbe) -> Answer:
     """What becomes of the developer role: its own, treated as system, dropped, refused."""
     messages = [{"role": "developer", "content": _DEVELOPER}, *user()]

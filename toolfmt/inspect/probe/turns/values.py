@@ -6,14 +6,54 @@ import re
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import threw
-from toolfmt.inspect.probe.conversations import ALL_TOOLS, SINGLE, TYPED, TYPED_TOOL, conversation
+from toolfmt.inspect.probe.conversations import (
+    ALL_TOOLS,
+    BARE_TOOL,
+    SINGLE,
+    TYPED,
+    TYPED_TOOL,
+    Message,
+    conversation,
+)
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
-from toolfmt.inspect.report.wording import excerpt
+from toolfmt.inspect.report.wording import around, excerpt
 
 PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
 """What only Python writes of the values that are tried."""
 TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
+
+
+def arguments_missing(asking: TurnProbe) -> Answer:
+    """Whether a call without parameters may have `arguments` null, or an empty string, as some clients send it."""
+    if not asking.renders_calls:
+        return no("no call is rendered")
+    shape, renders = asking.shape, asking.renders
+    messages, tools = conversation(shape, ((BARE_TOOL, {}),)), ALL_TOOLS if shape.tools else None
+    if not _named(renders.render(messages, tools)):
+        return no("no call without arguments is rendered")
+    for what, value in (("null", None), ("an empty string", "")):
+        prompt = renders.render([_with_arguments(message, value) for message in messages], tools)
+        if isinstance(prompt, TemplateError):
+            return threw(prompt, f"`arguments` that are {what} are rejected")
+        if not _named(prompt):
+            return no(f"a call whose `arguments` are {what} is dropped", "dropped")
+        if value is None and (found := PYTHON.search(prompt)) and found[0] == "None":
+            return no("`arguments` that are null are printed as None", "python", None, around(prompt, "None"))
+    return yes("a call with `arguments` null or an empty string is rendered")
+
+
+def _named(prompt: str | TemplateError) -> bool:
+    return isinstance(prompt, str) and prompt.count(BARE_TOOL) > 1  # in the definition, and in the call
+
+
+def _with_arguments(message: Message, value: str | None) -> Message:
+    """The message with these arguments on its calls."""
+    calls = [
+        call | ({"function": call["function"] | {"arguments": value}} if "function" in call else {"arguments": value})
+        for call in message.get("tool_calls") or []
+    ]
+    return message | {"tool_calls": calls} if calls else message
 
 
 def values_as_json(asking: TurnProbe) -> Answer:
