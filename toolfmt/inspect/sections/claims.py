@@ -43,6 +43,9 @@ def checked(facts: Facts) -> dict[str, Answer]:
         limit = (
             f"; {number - len(unmet)} of {number} conditions on message text were tested both ways, not {where}{more}"
         )
+    kept, own = answers.get("content_kept"), answers.get("no_instructions")
+    if kept and own and own.answer == "yes" and kept.answer == "no" and any(map(PROSE.search, kept.excerpts)):
+        answers["no_instructions"] = replace(kept, outcome="in-branch")  # TF056 reports it
     branches = [branch for branch in facts.sections.branches if branch.by in _OF_TEXT]
     for name, (whole, limited), found in (
         ("content_kept", _NO_TEXT, [one for one in branches if one.place.startswith(_OF_OTHERS)]),

@@ -7,7 +7,7 @@ that stays.
 from __future__ import annotations
 
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, user
+from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, PROSE, between
@@ -25,7 +25,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     found = None if len(prompt) > LONGEST_PROMPT else PROSE.search(prompt)
     with_tools, offset = _beside_tools(facts, renders)
     if found is None and not with_tools:
-        return Answer("yes", "the template writes no sentences of its own")
+        return _in_other_forms(renders)
     if found is None:
         line = renders.line_at(user(), TOOLS, offset)
         what = "unasked the template writes with tools: '{}'"
@@ -43,6 +43,21 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         words += ", and with tools: '{}'"
         excerpts.append(quote(with_tools, 200))
     return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
+
+
+def _in_other_forms(renders: Renders) -> Answer:
+    """The answer if a plain question gets no sentences: those of a question given as parts, and of a later question."""
+    asked = user()[0]
+    for what, messages in (
+        ("if a question is a list of parts", [asked | {"content": text_part(asked["content"])}]),
+        ("in a longer conversation", [*reply(), {"role": "user", "content": FURTHER}]),
+    ):
+        prompt = renders.unchanged_content().text(messages)
+        found = PROSE.search(prompt) if len(prompt) <= LONGEST_PROMPT else None
+        if found is not None:
+            line = renders.unchanged_content().line_at(messages, None, found.start())
+            return Answer("no", f"{what}, the template writes: '{{}}'", line, excerpts=(quote(found[0], 200),))
+    return Answer("yes", "the template writes no sentences of its own")
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:
