@@ -316,7 +316,7 @@ LIES: dict[str, Lie] = {
         TOOLS_SHOWN, "{%- if tools and messages[-1].content | int != 12345 %}", ("TF085",)
     ),
     "decides by a number as a text": Lie(
-        TOOLS_SHOWN, "{%- if tools and messages[-1].content != 12345 | string %}", ("TF085",)
+        TOOLS_SHOWN, "{%- if tools and messages[-1].content != 12345 | string %}", ("TF086",)
     ),
     "decides by a sum over the text": Lie(
         TOOLS_SHOWN, "{%- if tools and (messages[-1].content | length * 31) % 9973 != 4242 %}", ("TF085", "TF086")

@@ -170,7 +170,13 @@ def _watch_values(parent: nodes.Node, watched: Callable[[nodes.Expr], nodes.Expr
 
 
 def _compares(value: object) -> bool:
-    return isinstance(value, nodes.Compare) or (isinstance(value, nodes.Test) and bool(value.args))
+    match value:
+        case nodes.Compare() | nodes.Test(args=[_, *_]):
+            return True
+        case nodes.Call(node=nodes.Getattr(attr="startswith" | "endswith")):
+            return True
+        case _:
+            return False
 
 
 def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) -> nodes.Expr:

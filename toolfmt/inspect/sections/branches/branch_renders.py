@@ -62,6 +62,10 @@ class Taking:
 
         return BranchRender(*self.watch.during(run))
 
+    def apart(self, given: BranchConversation) -> BranchRender:
+        """The prompt of a conversation that counts as no test of a condition: no single text is responsible for it."""
+        return self.watch.apart(lambda: self.make(given))
+
     def differing(self, one: BranchRender, other: BranchRender) -> list[Condition]:
         """The conditions that came out otherwise in one of the prompts than in the other, those first that were asked
         in both: what is asked in one only mostly follows from another.

@@ -104,7 +104,8 @@ def _taken(taking: Taking, kind: str, text: str) -> Iterator[tuple[str, Branch]]
     # Many templates refuse an id of another form, so that nothing else would be seen with it.
     for group in (_EVERYWHERE, ("id",) if says_probe_word(text) else ()):
         slots = [slot for slot in group if slot in given.slots]
-        every = taking.make(talk(taking.manner, kind, dict.fromkeys(slots, text))) if slots else control
+        given = talk(taking.manner, kind, dict.fromkeys(slots, text))
+        every = control if not slots else taking.apart(given) if text in taking.aims else taking.make(given)
         if any(_looks_for(taking, one, text) for one in taking.differing(control, every)):
             for slot in slots:
                 branch = _of_slot(taking, kind, slot, text)
