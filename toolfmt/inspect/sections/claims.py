@@ -45,7 +45,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
         )
     kept, own = answers.get("content_kept"), answers.get("no_instructions")
     if kept and own and own.answer == "yes" and kept.answer == "no" and any(map(PROSE.search, kept.excerpts)):
-        answers["no_instructions"] = replace(kept, outcome="in-branch")  # TF056 reports it
+        answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
     branches = [branch for branch in facts.sections.branches if branch.by in _OF_TEXT]
     for name, (whole, limited), found in (
         ("content_kept", _NO_TEXT, [one for one in branches if one.place.startswith(_OF_OTHERS)]),
@@ -62,7 +62,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
 
 
 def _refuted(found: Sequence[Branch]) -> Answer:
-    """The answer if a text changes the prompt: TF086 reports the first of these branches."""
+    """The answer if a text changes the prompt: the finding on branches reports the first of these."""
     first = found[0]
     text = " ('{}')" if first.text else ""
     excerpts = (*filter(None, [first.text]), *first.excerpts)

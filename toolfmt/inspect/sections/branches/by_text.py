@@ -144,7 +144,7 @@ def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whol
     message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
     """
     if slot == "id":
-        return not effect.refused  # TF029 tells which ids a template takes
+        return not effect.refused  # which ids a template takes is a finding of its own
     if slot in _OF_THE_MODEL and text in taking.aims:
         return False  # put together of several texts, it is no output that a model writes
     if slot in _QUOTED and (whole or text not in {one.text for one in taking.renders.template.tested_texts}):
