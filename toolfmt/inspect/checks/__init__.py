@@ -64,7 +64,7 @@ _MODULES = (
     "tf044_definition_text_broken",
     "tf045_generation_prompt_cut_short",
     "tf046_turn_not_closed",
-    "tf047_invisible_character",
+    "tf047_hidden_characters",
     "tf048_marker_misspelt",
     "tf049_python_repr_values",
     "tf050_prefix_cache",
@@ -86,6 +86,8 @@ _MODULES = (
     "tf086_content_sensitive_rendering",
     "tf090_earlier_turns_lost",
     "tf091_first_question_unmarked",
+    "tf093_supply_chain",
+    "tf094_response_start",
 )
 
 _LONGEST = 5_000

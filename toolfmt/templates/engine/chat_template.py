@@ -24,6 +24,8 @@ from toolfmt.errors import HAPPENED, BadMessages, BadTools, FailureKind, LimitHi
 from toolfmt.messages.tools import kind_of
 from toolfmt.templates.analysis.compared_names import compared_names, compared_words
 from toolfmt.templates.analysis.cuts import cuts
+from toolfmt.templates.analysis.hidden_characters import HiddenText, hidden_characters
+from toolfmt.templates.analysis.internals import internals
 from toolfmt.templates.analysis.matched_texts import MatchedText, matched_texts
 from toolfmt.templates.analysis.nondeterminism import clock_formats, draws_line
 from toolfmt.templates.analysis.tested_roles import tested_roles
@@ -221,6 +223,16 @@ class ChatTemplate:
     def code(self) -> str:
         """The source with spaces in place of its comments."""
         return without_comments(self.source)
+
+    @cached_property
+    def internals(self) -> tuple[tuple[str, int], ...]:
+        """What leads to Python's internals, with its first line."""
+        return internals(self._tree)
+
+    @cached_property
+    def hidden_characters(self) -> tuple[HiddenText, ...]:
+        """The characters of the source that no editor shows."""
+        return hidden_characters(self.source, self._tree)
 
     @cached_property
     def tested_texts(self) -> tuple[TestedText, ...]:

@@ -1,0 +1,98 @@
+"""The template contains characters that no editor shows, or that make an editor show others in another order.
+
+- `invisible-character`: a byte order mark at the start of the file (some editors save one), or a zero-width or no-break
+  space that came with copied text, reaches the prompt. The model reads a token there that it has never seen in that
+  place, and a marker with such a character in it is not a marker any more.
+- `invisible-character-unused`: the same in a part of the template that no probe has printed.
+- `unicode-tags`: characters of the block E0000 to E007F, which spell ASCII text that only a model reads.
+- `bidirectional-override`: a character such as U+202E, after which an editor shows the source in another order than
+  jinja2 reads it.
+
+What to do: save the file as UTF-8 without a byte order mark, and write an ordinary space or nothing in place of the
+character. If tags spell an instruction, do not use the template.
+
+Example: a `chat_template.jinja` that begins with U+FEFF.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolfmt._util.text_lists import listed_first
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.conversations import TOOLS, reply, user
+from toolfmt.inspect.report.wording import quote
+from toolfmt.templates.analysis.hidden_characters import HiddenText
+
+OUTCOMES = {
+    "invisible-character": FindingOutcome("warning", "template", replaces="TF047 invisible-character"),
+    "invisible-character-unused": FindingOutcome("note"),
+    "unicode-tags": FindingOutcome("warning", "template"),
+    "bidirectional-override": FindingOutcome("warning", "template"),
+}
+
+_NAMES = {
+    "\ufeff": "byte order mark",
+    "\u00a0": "no-break space",
+    "\u00ad": "soft hyphen",
+    "\u200b": "zero-width space",
+    "\u200c": "zero-width non-joiner",
+    "\u200e": "left-to-right mark",
+    "\u200f": "right-to-left mark",
+    "\u2060": "word joiner",
+}
+_INVISIBLE = re.compile(f"[{''.join(_NAMES)}]")
+_MOST_SHOWN = 4
+_IN_PLACE = "Write an ordinary space or nothing in its place."
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    if facts.renders is None:
+        return
+    printed = list(_printed(facts))
+    yield from printed
+    hidden = facts.renders.template.hidden_characters
+    if not printed:
+        unused = [one for one in hidden if one.kind == "invisible-character"]
+        if unused:
+            yield _hidden(unused, "The template contains characters that no editor shows", "invisible-character-unused")
+    tags = [one for one in hidden if one.kind == "unicode-tags"]
+    if tags:
+        yield _hidden(tags, "The template contains Unicode tags, which only a model reads", "unicode-tags")
+    overrides = [one for one in hidden if one.kind == "bidirectional-override"]
+    if overrides:
+        what = "The template contains characters after which an editor shows it in another order"
+        yield _hidden(overrides, what, "bidirectional-override")
+
+
+def _printed(facts: Facts) -> Iterator[Diagnostic]:
+    """The first such character in a prompt."""
+    renders = facts.renders
+    messages = [*reply(), *user()]
+    for tools in (None, TOOLS):
+        prompt = "" if renders is None else renders.text(messages, tools)
+        found = _INVISIBLE.search(prompt)
+        if found is None or renders is None:
+            continue
+        name, offset = _NAMES[found[0]], found.start()
+        after = prompt[offset + 1 : offset + 31]
+        yield Diagnostic(
+            f"The template writes a {name} (U+{ord(found[0]):04X}) into the prompt, before '{quote(after)}'.",
+            "Save the template as UTF-8 without a byte order mark."
+            if found[0] == "\ufeff" and renders.template.source.startswith(found[0])
+            else _IN_PLACE,
+            renders.line_at(messages, tools, offset),
+            outcome="invisible-character",
+        )
+        return
+
+
+def _hidden(found: list[HiddenText], what: str, outcome: str) -> Diagnostic:
+    shown = [
+        f"line {one.line} ({one.name}{f', spelling {quote(one.spelled, 80)!r}' if one.spelled else ''})"
+        for one in found
+    ]
+    fix = "Do not use this template." if outcome == "unicode-tags" else _IN_PLACE
+    return Diagnostic(f"{what}: {listed_first(shown, _MOST_SHOWN)}.", fix, found[0].line, outcome=outcome)

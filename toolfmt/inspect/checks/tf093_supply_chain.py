@@ -1,0 +1,94 @@
+"""The model's files contain something that can run code, or a text that hides as a token.
+
+A chat template is a program that a stranger wrote. toolfmt and transformers render it in jinja2's sandbox. A runtime
+that renders without the sandbox runs any code that the template leads to: CVE-2024-34359 in llama-cpp-python before
+0.2.72. The branch does not have to run while the model is inspected.
+
+- `python-internals`: the template names attributes that lead to Python's internals (`__class__`, `__globals__`), looks
+  up an attribute by a name that only exists when it runs, or uses jinja2's `lipsum`, `cycler` or `joiner` as a value.
+- `remote-code`: a configuration names Python files of the repository, which transformers, vLLM and SGLang execute if
+  they are told to trust remote code.
+- `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to see it as one
+  token, and no report of characters shows it.
+
+What to do: read the line or the files. Do not load the model in a runtime without a sandbox before you did.
+
+Example: `{{ ''.__class__.__mro__[1].__subclasses__() }}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from toolfmt._util.text_lists import listed_first
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.turn_markers import PROSE
+from toolfmt.inspect.report.wording import quote
+
+OUTCOMES = {
+    "python-internals": FindingOutcome("warning", "template"),
+    "remote-code": FindingOutcome("note", about_files=True),
+    "sentence-token": FindingOutcome("note", about_files=True),
+}
+
+_MOST_SHOWN, _LONGEST = 4, 80
+_LONGEST_TOKEN = 2_000
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    yield from _internals(facts)
+    yield from _remote_code(facts)
+    yield from _sentence_tokens(facts)
+
+
+def _internals(facts: Facts) -> Iterator[Diagnostic]:
+    found = () if facts.renders is None else facts.renders.template.internals
+    if found:
+        shown = [f"{quote(what, _LONGEST)} (line {line})" for what, line in found]
+        yield Diagnostic(
+            f"The template leads to Python's internals: {listed_first(shown, _MOST_SHOWN)}.",
+            "Remove the expression, or take the template of the original model. Render only in a sandbox.",
+            found[0][1],
+            outcome="python-internals",
+        )
+
+
+def _remote_code(facts: Facts) -> Iterator[Diagnostic]:
+    files = facts.files
+    for name, config in (("config.json", files.config), ("tokenizer_config.json", files.tokenizer_config)):
+        modules = list(dict.fromkeys(_python_files(config)))
+        if modules:
+            shown = listed_first([quote(module, _LONGEST) for module in modules], _MOST_SHOWN)
+            yield Diagnostic(
+                f"{name} names Python files that a runtime with trust_remote_code executes: {shown}.",
+                "Read these files before you pass trust_remote_code.",
+                outcome="remote-code",
+            )
+
+
+def _python_files(config: Mapping[str, Any]) -> Iterator[str]:
+    """The files in `auto_map`, as in `"AutoModel": "modeling_x.Model"`; with its repository if it is in another one."""
+    named = config.get("auto_map")
+    for value in named.values() if isinstance(named, Mapping) else ():
+        for reference in value if isinstance(value, list) else [value]:
+            if isinstance(reference, str) and "." in reference:
+                repository, separator, name = reference.rpartition("--")
+                yield f"{repository}{separator}{name.rpartition('.')[0]}.py"
+
+
+def _sentence_tokens(facts: Facts) -> Iterator[Diagnostic]:
+    added = facts.files.tokenizer_config.get("added_tokens_decoder")
+    tokens = added.values() if isinstance(added, Mapping) else ()
+    texts = [
+        token["content"] for token in tokens if isinstance(token, Mapping) and isinstance(token.get("content"), str)
+    ]
+    found = [text for text in texts if PROSE.search(text[:_LONGEST_TOKEN])]
+    if found:
+        shown = listed_first([f"'{quote(text, _LONGEST)}'" for text in found], _MOST_SHOWN)
+        yield Diagnostic(
+            f"tokenizer_config.json adds tokens whose text is a sentence: {shown}.",
+            "Ask whoever published the model what these tokens are for.",
+            outcome="sentence-token",
+        )

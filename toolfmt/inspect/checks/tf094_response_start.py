@@ -1,0 +1,71 @@
+"""The prompt starts the response differently after a tool result than after a question.
+
+A reasoning model often continues a block that the generation prompt has opened (`<think>`). This template opens the
+block, or closes an empty one, after a question only, or after a result only. A parser that is always told the same
+prefix then takes a plain response for reasoning in some turns, and the program shows nothing. The same applies to a
+server's reasoning parser that assumes an opened block.
+
+- `varies-by-turn`: with the usual variables.
+- `varies-with-switch`: only if a variable of the template is set, for example `enable_thinking=true`.
+
+What to do: give the parser what the prompt contains. `prompt.parser()` of `toolfmt.Model.render` does this in every
+turn. With a server, set the reasoning parser only if it looks for the start marker in the response.
+
+Example: `{% if messages[-1].role == 'user' %}<think>{% endif %}` at the end of the generation prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolfmt._util.text_lists import listed
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import Turn
+from toolfmt.inspect.report.wording import quote
+
+OUTCOMES = {
+    "varies-by-turn": FindingOutcome("warning", "render"),
+    "varies-with-switch": FindingOutcome("note"),
+}
+
+_AFTER: dict[Turn, str] = {
+    "question": "a question",
+    "result": "a tool result",
+    "results": "several tool results",
+    "later question": "a later question",
+}
+_FIX = "Parse with `prompt.parser()` of `toolfmt.Model.render`, which is given the start of each response."
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    by_variables: dict[tuple[tuple[str, bool], ...], dict[str, list[Turn]]] = {}
+    for start in facts.sections.response_starts:
+        by_variables.setdefault(start.variables, {}).setdefault(start.prefix, []).append(start.turn)
+    usual = by_variables.pop((), {})
+    if len(usual) > 1:
+        yield Diagnostic(f"The generation prompt {_shown(usual)}.", _FIX, _line(facts), outcome="varies-by-turn")
+        return
+    for variables, starts in by_variables.items():
+        if len(starts) > 1:
+            given = " and ".join(f"{name}={str(value).lower()}" for name, value in variables)
+            message = f"With {given} the generation prompt {_shown(starts)}."
+            yield Diagnostic(message, _FIX, _line(facts), outcome="varies-with-switch")
+            return
+
+
+def _shown(starts: dict[str, list[Turn]]) -> str:
+    """What the response starts with after each kind of turn."""
+    each = (
+        f"with {_quoted(prefix)} after {listed([_AFTER[turn] for turn in turns], 'or')}"
+        for prefix, turns in starts.items()
+    )
+    return f"starts the response {', but '.join(each)}"
+
+
+def _quoted(prefix: str) -> str:
+    return f"'{quote(prefix, 60)}'" if prefix else "nothing"
+
+
+def _line(facts: Facts) -> int | None:
+    return None if facts.renders is None else facts.renders.template.line_of(r"\badd_generation_prompt\b")
