@@ -8,6 +8,8 @@ Models copy the calls in their history.
 - `object-rejected`: an object is rejected, dropped, or printed as Python's repr, as in `{'city': 'Paris'}`.
 - `string-rejected`: a JSON string is rejected, dropped, or rendered as another call. Such a template loops over the
   arguments, which a string does not allow.
+- `missing-arguments-lost`: `arguments` that are null or an empty string are rejected, dropped or printed as `None`.
+  Some clients send them for a call without parameters.
 
 What to do: pass arguments in the form that the template accepts; `toolfmt render` converts them. The chat endpoints of
 vLLM (0.33.0) and SGLang (0.5.23) parse strings before they render: there, only programs that render the template
@@ -42,6 +44,7 @@ OUTCOMES = {
         summary="string arguments fail",
         why_not_fixed="a template cannot read JSON, and this one needs the arguments one by one",
     ),
+    "missing-arguments-lost": FindingOutcome("note"),
 }
 
 
@@ -49,6 +52,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _double_encoded(facts)
     yield from _object_rejected(facts)
     yield from _string_rejected(facts)
+    answer = facts.detail("arguments_missing")
+    if answer.outcome in ("threw", "dropped", "python"):
+        message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
+        yield Diagnostic(
+            message, "Send `{}` for a call without arguments.", answer.line, outcome="missing-arguments-lost"
+        )
 
 
 def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:

@@ -7,6 +7,8 @@ Instructions never reach the model, and neither do tools that are described in a
   the first one. Agents use such messages for reminders and changes.
 - `system-message-lost-after-result`: the template writes the system message only next to the last question. With the
   first tool result the model continues without its instructions.
+- `lone-system-message-lost`: a system message without a question is rejected or dropped. Some clients send it alone, to
+  fill a prefix cache.
 
 What to do: put the text at the beginning of the first user message, or of a later message into the next user message;
 `toolfmt render` does so.
@@ -27,6 +29,7 @@ OUTCOMES = {
     "system-message-lost": FindingOutcome("warning", "render", replaces="TF027 system-message-lost"),
     "later-system-message-lost": FindingOutcome("warning", "render", replaces="TF035 later-system-refused"),
     "system-message-lost-after-result": FindingOutcome("warning", "render", replaces="TF073 system-message-lost-later"),
+    "lone-system-message-lost": FindingOutcome("note"),
 }
 
 
@@ -34,6 +37,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _lost(facts)
     yield from _later(facts)
     yield from _after_result(facts)
+    yield from _alone(facts)
 
 
 def _lost(facts: Facts) -> Iterator[Diagnostic]:
@@ -73,4 +77,15 @@ def _after_result(facts: Facts) -> Iterator[Diagnostic]:
             give_instructions(facts),
             answer.line,
             outcome="system-message-lost-after-result",
+        )
+
+
+def _alone(facts: Facts) -> Iterator[Diagnostic]:
+    answer = facts.detail("system_alone")
+    if answer.outcome in ("threw", "dropped"):
+        yield Diagnostic(
+            f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
+            "Send a question with it.",
+            answer.line,
+            outcome="lone-system-message-lost",
         )

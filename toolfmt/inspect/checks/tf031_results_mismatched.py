@@ -3,6 +3,11 @@
 OpenAI's clients send a result with the id of its call and nothing else. This template wants the tool's `name` as
 well, or loses or turns round the results of a turn with several calls.
 
+- `results-mismatched`: results without the tool's name, or several results of one turn, do not come out right.
+- `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, as after a program has
+  cut off old turns.
+- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped.
+
 What to do: put the tool's `name` on every result, and give results in the order of their calls; toolfmt's `render`
 does both.
 
@@ -13,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import FixedBy, Severity
 
-SEVERITY: Severity = "warning"
-FIXED_BY: FixedBy = "render"
+OUTCOMES = {
+    "results-mismatched": FindingOutcome("warning", "render", replaces="TF031 results-mismatched"),
+    "orphaned-result-lost": FindingOutcome("note"),
+    "unmatched-result-lost": FindingOutcome("note"),
+}
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -29,6 +36,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"A result without the tool's name, as OpenAI's clients send it, {refused}{unnamed.evidence}.",
             "Put the tool's name on every result; toolfmt's render does it for you.",
             unnamed.line,
+            outcome="results-mismatched",
         )
     several = facts.detail("results_several")
     if several.outcome in ("threw", "dropped", "misplaced"):
@@ -37,4 +45,20 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"The results of a turn with several calls {refused}{several.evidence}.",
             "Make one call a turn; toolfmt's render does it for you.",
             several.line,
+            outcome="results-mismatched",
         )
+    yield from _lost(facts, "results_alone", "orphaned-result-lost", "Send the turn with the call before its result.")
+    yield from _lost(
+        facts, "results_unmatched", "unmatched-result-lost", "Give every result the id and the tool's name of its call."
+    )
+
+
+def _lost(facts: Facts, detail: str, outcome: str, fix: str) -> Iterator[Diagnostic]:
+    answer = facts.detail(detail)
+    if answer.outcome not in ("threw", "dropped"):
+        return
+    message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
+    if answer.outcome == "dropped":  # no error shows the program that the model did not get the result
+        yield Diagnostic(message, fix, answer.line, "warning", "request", outcome)
+    else:
+        yield Diagnostic(message, fix, answer.line, outcome=outcome)

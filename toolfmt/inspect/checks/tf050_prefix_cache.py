@@ -10,6 +10,8 @@ example conversation: how many characters stay, and how both prompts continue.
   move with it, instructions follow the last message.
 - `generation-prompt-not-a-prefix`: what the generation prompt starts is not what the template later writes before the
   same response. Mostly it starts a reasoning block (`<think>`), or an empty one, that no earlier turn has.
+- `prefix-stable-on-conditions`: the prompts of the example are stable, but not if the client sends no reasoning back,
+  or if a variable of the template has another value, for example `enable_thinking=false`.
 
 What to do: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`),
 consider it; otherwise expect the cost, and do not measure a cache with conversations of one turn. To keep reasoning,
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Cause, PrefixStep
@@ -32,12 +35,14 @@ OUTCOMES = {
     "generation-prompt-not-a-prefix": FindingOutcome(
         "note", replaces="TF051 generation-prompt-not-a-prefix", on_request=True
     ),
+    "prefix-stable-on-conditions": FindingOutcome("note"),
 }
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _not_stable(facts)
     yield from _generation_prompt(facts)
+    yield from _on_conditions(facts)
 
 
 _SHOWN = 50
@@ -115,4 +120,22 @@ def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
         "Reckon with it: each answer is computed again when the conversation goes on.",
         turn.line,
         outcome="generation-prompt-not-a-prefix",
+    )
+
+
+def _on_conditions(facts: Facts) -> Iterator[Diagnostic]:
+    found = facts.sections.stability
+    if found is None or found.share < 1:
+        return
+    worst = min(found.conditions, key=lambda condition: condition.share, default=None)
+    if worst is None or worst.broken is None:
+        return
+    given = [f"{name}={str(value).lower()}" for name, value in worst.variables]
+    sent = [] if worst.reasoning else ["reasoning that is not sent back"]
+    yield Diagnostic(
+        f"With {listed([*given, *sent])} a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
+        f"{_beginning(worst.broken.was)} becomes {_beginning(worst.broken.becomes)}.",
+        "Send reasoning back in the field that the template reads, and keep its variables the same in a conversation.",
+        worst.broken.line,
+        outcome="prefix-stable-on-conditions",
     )

@@ -10,6 +10,8 @@ after a response it invents the next turn, after a call it invents the result.
 - `call-end-not-a-stop`: the template ends a call with such a token. Some models end a turn with calls differently:
   with the token that starts the result (`<|observation|>` of GLM, `<|tool_response>` of Gemma 4), or with the end
   marker of the calls (`<|tools_suffix|>` of Apertus).
+- `stop-token-not-trained`: the token that ends a response is outside `{% generation %}`. Loss masks made from this
+  block do not train the model to stop.
 
 What to do: correct `eos_token` in tokenizer_config.json and `eos_token_id` in generation_config.json and config.json.
 If the model does not have the token, use the model's own template. For calls you can instead send the token as a stop
@@ -35,6 +37,7 @@ OUTCOMES = {
     "stop-token-unknown": FindingOutcome("warning", "setting", replaces="TF069 stop-token-unknown", about_files=True),
     "response-end-not-a-stop": FindingOutcome("warning", "setting", replaces="TF072 answer-end-not-a-stop"),
     "call-end-not-a-stop": FindingOutcome("warning", "setting", replaces="TF080 call-end-not-a-stop"),
+    "stop-token-not-trained": FindingOutcome("note"),
 }
 
 
@@ -42,6 +45,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _unknown(facts)
     yield from _response_end(facts)
     yield from _call_end(facts)
+    marked = facts.detail("generation_marked")
+    if marked.outcome in ("misplaced", "dropped", "threw"):
+        yield Diagnostic(
+            f"{marked.evidence[0].upper()}{marked.evidence[1:]}.",
+            "Move `{% endgeneration %}` after the stop token in a template for training.",
+            marked.line,
+            outcome="stop-token-not-trained",
+        )
 
 
 def _unknown(facts: Facts) -> Iterator[Diagnostic]:

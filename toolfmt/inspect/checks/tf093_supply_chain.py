@@ -8,8 +8,7 @@ that renders without the sandbox runs any code that the template leads to: CVE-2
   up an attribute by a name that only exists when it runs, or uses jinja2's `lipsum`, `cycler` or `joiner` as a value.
 - `remote-code`: a configuration names Python files of the repository, which transformers, vLLM and SGLang execute if
   they are told to trust remote code.
-- `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to see it as one
-  token, and no report of characters shows it.
+- `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to react to it.
 
 What to do: read the line or the files. Do not load the model in a runtime without a sandbox before you did.
 

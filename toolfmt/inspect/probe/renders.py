@@ -113,8 +113,12 @@ class Renders:
         new.content_as_parts = False
         return new
 
-    def _alike(self, tokens: Mapping[str, Any] | None) -> Renders:
-        new = Renders(self.template, tokens, self.words)
+    def of(self, template: ChatTemplate) -> Renders:
+        """Renders of another template, which is asked in the same way."""
+        return self._alike(self._tokens, template)
+
+    def _alike(self, tokens: Mapping[str, Any] | None, template: ChatTemplate | None = None) -> Renders:
+        new = Renders(template or self.template, tokens, self.words)
         new.reasoning_name, new.content_as_parts = self.reasoning_name, self.content_as_parts
         return new
 

@@ -9,7 +9,7 @@ from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.probe.renders import Renders, token_begin
+from toolfmt.inspect.probe.renders import token_begin
 from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
@@ -76,7 +76,7 @@ def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
     if source == template.code:
         return no("the template has no `{% generation %}`")
     try:
-        marked = Renders(ChatTemplate(source, template.special_tokens), asking.renders.tokens).text(reply())
+        marked = asking.renders.of(ChatTemplate(source, template.special_tokens)).text(reply())
     except TemplateError as error:
         return threw(error)
     inside, _, after = marked.partition(_MARKED[""])[2].partition(_MARKED["end"])
