@@ -114,7 +114,9 @@ def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterato
     for variables in reasoning_switches(renders):
         given = renders.given(variables)
         continued = [reasoning for reasoning, way in ways.items() if _continues(given, way)]
-        for reasoning in (continued or [sent])[:1] if variables else ways:
+        prompt = given.render(usual.opening, usual.tools, generation=True)
+        thinks = sent and not (isinstance(prompt, str) and _closed(prompt[-_LONGEST_STRETCH:]))
+        for reasoning in (continued or [thinks if thinks in ways else sent])[:1] if variables else ways:
             turns = _turns(given, ways[reasoning])
             if len(turns) == len(steps) and abs(_share(turns) - usual_share) > _SAME_SHARE:
                 broken = next((turn for turn in turns if turn.kept < turn.length), None)

@@ -79,7 +79,7 @@ def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
         marked = asking.renders.of(ChatTemplate(source, template.special_tokens)).text(reply())
     except TemplateError as error:
         return threw(error)
-    inside, _, after = marked.partition(_MARKED[""])[2].partition(_MARKED["end"])
+    inside, _, after = marked.rpartition(_MARKED[""])[2].partition(_MARKED["end"])
     line = asking.line(r"generation\s*-?%}")
     if REPLY not in inside:
         return no("`{% generation %}` does not mark the response", "dropped", line)
