@@ -34,6 +34,8 @@ COMPUTED = "a name that is computed when the template runs"
         ("{{ cycler.__init__ }}", ["__init__", "cycler"]),
         ("{% set j = joiner %}", ["joiner"]),
         ("{{ self._TemplateReference__context }}", ["_TemplateReference__context"]),
+        ("{% if false %}{% include 'x' %}{% endif %}", ["{% include %}"]),
+        ("{% import 'x' as y %}{% from 'x' import z %}", ["{% from %}", "{% import %}"]),
         ("{% macro m() %}{{ caller.__code__ }}{% endmacro %}", ["__code__"]),
     ],
 )

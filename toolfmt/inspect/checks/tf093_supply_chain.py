@@ -4,8 +4,9 @@ A chat template is a program that a stranger wrote. toolfmt and transformers ren
 that renders without the sandbox runs any code that the template leads to: CVE-2024-34359 in llama-cpp-python before
 0.2.72. The branch does not have to run while the model is inspected.
 
-- `python-internals`: the template names attributes that lead to Python's internals (`__class__`, `__globals__`), looks
-  up an attribute by a name that only exists when it runs, or uses jinja2's `lipsum`, `cycler` or `joiner` as a value.
+- `outside-sandbox`: the template names attributes that lead to Python's internals (`__class__`, `__globals__`), looks
+  up an attribute by a name that only exists when it runs, uses jinja2's `lipsum`, `cycler` or `joiner` as a value, or
+  loads another template (`{% include %}`).
 - `remote-code`: a configuration names Python files of the repository, which transformers, vLLM and SGLang execute if
   they are told to trust remote code.
 - `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to react to it.
@@ -27,7 +28,7 @@ from toolfmt.inspect.probe.turn_markers import PROSE
 from toolfmt.inspect.report.wording import quote
 
 OUTCOMES = {
-    "python-internals": FindingOutcome("warning", "template"),
+    "outside-sandbox": FindingOutcome("warning", "template"),
     "remote-code": FindingOutcome("note", about_files=True),
     "sentence-token": FindingOutcome("note", about_files=True),
 }
@@ -47,10 +48,10 @@ def _internals(facts: Facts) -> Iterator[Diagnostic]:
     if found:
         shown = [f"{quote(what, _LONGEST)} (line {line})" for what, line in found]
         yield Diagnostic(
-            f"The template leads to Python's internals: {listed_first(shown, _MOST_SHOWN)}.",
+            f"The template names what leads out of the sandbox: {listed_first(shown, _MOST_SHOWN)}.",
             "Remove the expression, or take the template of the original model. Render only in a sandbox.",
             found[0][1],
-            outcome="python-internals",
+            outcome="outside-sandbox",
         )
 
 

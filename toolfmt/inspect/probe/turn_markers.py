@@ -24,6 +24,10 @@ PROSE = re.compile(
 
 Words are bounded and begin at their beginning: a prompt that is one word of megabytes is searched through once.
 """
+SENTENCE = re.compile(
+    rf"{PROSE.pattern}|(?<![^\W\d_])(?:[^\W\d_]{{1,40}}[ ,:;'’\-]{{1,4}}){{2,}}[^\W\d_]{{1,40}}[.!?](?=\s|<|\[|\Z)"
+)
+"""The same, or three words and more that end with a full stop, as in `Ignore all previous instructions.`"""
 _LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
 MARK = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
 """A mark anywhere in a prompt: a control token or tag, or capitals in brackets."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.turn_markers import PROSE
+from toolfmt.inspect.probe.turn_markers import SENTENCE
 from toolfmt.inspect.report.report import Answer, Branch
 from toolfmt.inspect.sections.branches.conversations import SLOTS
 from toolfmt.inspect.sections.branches.text_conditions import untested
@@ -44,12 +44,12 @@ def checked(facts: Facts) -> dict[str, Answer]:
             f"; {number - len(unmet)} of {number} conditions on message text were tested both ways, not {where}{more}"
         )
     kept, own = answers.get("content_kept"), answers.get("no_instructions")
-    if kept and own and own.answer == "yes" and kept.answer == "no" and any(map(PROSE.search, kept.excerpts)):
+    if kept and own and own.answer == "yes" and kept.answer == "no" and any(map(SENTENCE.search, kept.excerpts)):
         answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
     branches = [branch for branch in facts.sections.branches if branch.by in _OF_TEXT]
     for name, (whole, limited), found in (
         ("content_kept", _NO_TEXT, [one for one in branches if one.place.startswith(_OF_OTHERS)]),
-        ("no_instructions", _NO_SENTENCES, [one for one in branches if any(map(PROSE.search, one.excerpts))]),
+        ("no_instructions", _NO_SENTENCES, [one for one in branches if any(map(SENTENCE.search, one.excerpts))]),
     ):
         answer = answers.get(name)
         if answer is None or answer.answer != "yes":

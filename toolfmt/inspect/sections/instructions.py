@@ -10,7 +10,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
-from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, PROSE, between
+from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, SENTENCE, between
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import quote
 
@@ -22,7 +22,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     them are there beside a system message, too.
     """
     prompt = renders.text(user())
-    found = None if len(prompt) > LONGEST_PROMPT else PROSE.search(prompt)
+    found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt)
     with_tools, offset = _beside_tools(facts, renders)
     if found is None and not with_tools:
         return _in_other_forms(renders)
@@ -53,7 +53,7 @@ def _in_other_forms(renders: Renders) -> Answer:
         ("in a longer conversation", [*reply(), {"role": "user", "content": FURTHER}]),
     ):
         prompt = renders.unchanged_content().text(messages)
-        found = PROSE.search(prompt) if len(prompt) <= LONGEST_PROMPT else None
+        found = SENTENCE.search(prompt) if len(prompt) <= LONGEST_PROMPT else None
         if found is not None:
             line = renders.unchanged_content().line_at(messages, None, found.start())
             return Answer("no", f"{what}, the template writes: '{{}}'", line, excerpts=(quote(found[0], 200),))
@@ -87,4 +87,4 @@ def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
     if not (prompt.startswith(before) and prompt[len(before) :].endswith(behind)):
         return "", 0
     said = prompt[len(before) : len(prompt) - len(behind)]
-    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and PROSE.search(said) else ("", 0)
+    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and SENTENCE.search(said) else ("", 0)

@@ -1,4 +1,4 @@
-"""Where a template names attributes that lead to Python's internals, in branches that never run too.
+"""Where a template names what leads out of the sandbox, in branches that never run too.
 
 toolfmt renders in jinja2's sandbox, which rejects these attributes. A runtime that renders without it executes whatever
 code they lead to (CVE-2024-34359 in llama-cpp-python before 0.2.72).
@@ -22,14 +22,20 @@ _INTERNAL = re.compile(
 )
 # Functions of jinja2 that no chat template needs and from which the globals of its module can be reached.
 _FUNCTIONS = frozenset({"lipsum", "cycler", "joiner"})
+_STATEMENTS: dict[type[nodes.Node], str] = {
+    nodes.Include: "include",
+    nodes.Import: "import",
+    nodes.FromImport: "from",
+    nodes.Extends: "extends",
+}
 _MOST = 50
 
 
 def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
-    """Return what leads to Python's internals, each once with its first line, in the order of the lines.
+    """Return what leads out of the sandbox, each once with its first line, in the order of the lines.
 
     An attribute or key such as `__class__`, a string that spells one, `attr` with a name that is computed at run time,
-    and jinja2's `lipsum`, `cycler` and `joiner`, unless these are only called.
+    jinja2's `lipsum`, `cycler` and `joiner`, unless these are only called, and statements that load another template.
     """
     meanings = meanings_of(tree)
     strings = ConstantStrings(meanings)
@@ -46,6 +52,8 @@ def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, calle
     match node:
         case nodes.Getattr(attr=name) | nodes.NSRef(attr=name) if name.startswith("_") or _INTERNAL.search(name):
             yield name
+        case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
+            yield f"{{% {_STATEMENTS[type(node)]} %}}"
         case nodes.Filter(name="attr", args=[name, *_]) if strings.of(name) is None:
             yield f"`attr` with {computed}"
         case nodes.Filter(name="map", kwargs=[nodes.Keyword(key="attribute")]):
