@@ -24,7 +24,7 @@ from toolfmt.cli.printing.settings import invented_result, special_markers, stop
 from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import summary
-from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.inspect.report.report import Finding, Report, starts_vary
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:
@@ -250,7 +250,8 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
         lines.append(("stop at", _stops(report), False))
     if report.profile.prefill:
         begun = shortened(report.profile.prefill, _LONGEST)
-        lines.append(("the prompt", f"ends with {begun}: the answer goes on behind that", False))
+        when = " after a question, but not in every turn" if starts_vary(report.sections.response_starts) else ""
+        lines.append(("the prompt", f"ends with {begun}{when}: the answer goes on behind that", False))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"

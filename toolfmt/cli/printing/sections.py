@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -16,7 +16,7 @@ from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.layout import ANSWER_STYLES
 from toolfmt.cli.printing.phrases import phrased
 from toolfmt.cli.printing.settings import leaving_out
-from toolfmt.inspect.report.report import Answer, Report, Tokens, Variable
+from toolfmt.inspect.report.report import Answer, PrefixCondition, Report, Tokens, Turn, Variable
 
 _MOST, _MOST_IDLE = 3, 8
 """So many variables are told at a glance, and so many named that change nothing; the others are counted."""
@@ -32,6 +32,13 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
     ]
     return [(name, Text(visible(line))) for name, line in lines]
 
+
+_AFTER: Mapping[Turn, str] = {
+    "question": "a question",
+    "result": "a result",
+    "results": "several results",
+    "later question": "a later question",
+}
 
 # --- at a glance
 
@@ -50,6 +57,8 @@ def _prefix(report: Report) -> list[str]:
     if stability.share >= 1:
         if ticks:
             return [f"{ticks}; at one time each prompt begins with the one before it"]
+        if worse := [condition for condition in stability.conditions if condition.share < 1]:
+            return [f"each prompt begins with the one before it, except {_conditions(worse)}"]
         return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
@@ -57,6 +66,17 @@ def _prefix(report: Report) -> list[str]:
     when = f", first when {broken[0].name}{where}" if broken else ""
     stays = f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
+
+
+def _conditions(conditions: Sequence[PrefixCondition]) -> str:
+    """The conditions under which less is kept."""
+    return listed(dict.fromkeys(_condition(condition) for condition in conditions), "or")
+
+
+def _condition(condition: PrefixCondition) -> str:
+    given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
+    sent = [] if condition.reasoning or given else ["reasoning that is not sent back"]
+    return f"with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:
@@ -105,6 +125,7 @@ def everything(report: Report) -> list[RenderableType]:
         ("safety", _answers(sections.safety)),
         ("variables", _facts({one.name: _variable_in_full(one) for one in sections.variables})),
         ("prefix", _facts(_turns(report))),
+        ("response starts", _facts(_starts(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
         ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
@@ -148,7 +169,28 @@ def _turns(report: Report) -> dict[str, str]:
         where = "" if turn.line is None else f" (line {turn.line})"
         changed = f": {turn.was} becomes {turn.becomes}{where}" if turn.kept < turn.length else ""
         told[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
+    for condition in () if stability is None else stability.conditions:
+        told[_condition(condition).partition(" (")[0]] = f"{int(condition.share * 100)} % of the prompt stays"
     return told
+
+
+def _starts(report: Report) -> dict[str, str]:
+    """What responses start with: with the usual variables, and with those that make a difference."""
+    groups: dict[tuple[tuple[str, bool], ...], dict[str, list[str]]] = {}
+    for start in report.sections.response_starts:
+        groups.setdefault(start.variables, {}).setdefault(start.prefix, []).append(_AFTER[start.turn])
+    usual = groups.get((), {})
+    return {
+        ", ".join(f"{name}={str(value).lower()}" for name, value in variables) or "without variables": "; ".join(
+            f"{prefix or 'nothing'} {_in_turns(turns, every=len(starts) == 1)}" for prefix, turns in starts.items()
+        )
+        for variables, starts in groups.items()
+        if not variables or starts != usual
+    }
+
+
+def _in_turns(turns: Sequence[str], *, every: bool) -> str:
+    return "in every turn" if every else f"after {listed(turns, 'or')}"
 
 
 def _costs(tokens: Tokens | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ Nothing in here decides anything.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
@@ -644,6 +645,11 @@ class ResponseStart:
 
     def to_dict(self) -> dict[str, Any]:
         return {"turn": self.turn, "variables": dict(self.variables), "prefix": self.prefix}
+
+
+def starts_vary(starts: Sequence[ResponseStart]) -> bool:
+    """Whether the start of a response depends on the turn, with the usual values of the template's variables."""
+    return len({start.prefix for start in starts if not start.variables}) > 1
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import json
 
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.report.report import starts_vary
 from toolfmt.templates import is_template
 
 _FROM_FILE = 'toolfmt.format_from_file("derived.json")'
@@ -25,9 +26,12 @@ def our_parser(facts: Facts, format: ToolCallFormat) -> str:
     """
     prose = facts.profile.strategy == "prompt"
     derived = facts.decided.decision.derived is not None
-    placed = has_place(facts) and (prose or derived or facts.files.kind != "template")
+    varies = starts_vary(facts.sections.response_starts)
+    placed = has_place(facts) and (prose or derived or varies or facts.files.kind != "template")
     if placed and facts.decided.decision.name == format.name:
-        return f"toolfmt.load({python_text(str(facts.files.directory))}).parser(tools=tools)"
+        # The rendered prompt knows what the response starts with, in every turn.
+        rendered = ".render(messages, tools=tools).parser()" if varies else ".parser(tools=tools)"
+        return f"toolfmt.load({python_text(str(facts.files.directory))}){rendered}"
     begun = facts.profile.prefill
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
     prefix = f", prefix={python_text(begun)}" if begun else ""
