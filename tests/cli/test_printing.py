@@ -18,6 +18,7 @@ from toolfmt.cli.printing.report import report_text
 from toolfmt.cli.selection import Selection
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prose import RESULT_HEADING
+from toolfmt.inspect.report.growing_prompts import PrefixStep, Stability
 from toolfmt.inspect.report.report import (
     Advice,
     Answer,
@@ -26,11 +27,9 @@ from toolfmt.inspect.report.report import (
     Effect,
     MarkerTokens,
     Portability,
-    PrefixStep,
     Report,
     RuntimeSupport,
     Sections,
-    Stability,
     Tokens,
     ToolCost,
     Variable,

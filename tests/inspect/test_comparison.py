@@ -21,6 +21,7 @@ from toolfmt.cli.printing.diff import comparison_text
 from toolfmt.inspect.checks import ALL_OUTCOMES, UnknownCode
 from toolfmt.inspect.comparison import Comparison, Differences, PromptChange, ReportChange, _is_setting, compare
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.growing_prompts import Stability
 from toolfmt.inspect.report.report import (
     Advice,
     Answer,
@@ -28,7 +29,6 @@ from toolfmt.inspect.report.report import (
     RuntimeSupport,
     SamplePrompt,
     Sections,
-    Stability,
     TemplateFailure,
     Tokens,
     ToolCost,

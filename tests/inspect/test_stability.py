@@ -9,7 +9,8 @@ from inspection_templates import label
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.report.report import Finding, Report, Stability
+from toolfmt.inspect.report.growing_prompts import Stability
+from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import ChatTemplate
 
 TURNS = "{% for message in messages %}\n<|{{ message.role }}|>{{ message.content }}<|end|>\n{% endfor %}\n"

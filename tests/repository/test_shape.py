@@ -18,7 +18,7 @@ ENTRIES = {
     "toolfmt/cli/printing": 24,  # a module for each thing that is printed
     "toolfmt/formats/known": 75,  # a module a format
     "toolfmt/inspect": 15,  # seven packages, and the modules that use them
-    "toolfmt/inspect/checks": 66,  # a module a finding, and what several of them use
+    "toolfmt/inspect/checks": 68,  # a module a finding, and what several of them use
     "toolfmt/inspect/format/derive": 22,  # one procedure, whose steps are modules
     "toolfmt/model": 8,  # the sandbox, and what programs import
     "toolfmt/render": 11,  # three packages, and the steps from a request to a prompt
@@ -40,7 +40,7 @@ def test_a_package_has_few_entries() -> None:
     assert {name: count for name, count in entries.items() if count > ENTRIES.get(name, 20)} == {}
 
 
-FINDINGS = 61  # a list that can be read through; a new way to fail is first of all an outcome of one of these
+FINDINGS = 63  # a list that can be read through; a new way to fail is first of all an outcome of one of these
 
 
 def test_there_are_few_findings() -> None:
@@ -118,14 +118,14 @@ LONG_MODULES = {
     "toolfmt/cli/commands.py": 600,  # every command's options and help, nothing else
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability
-    "toolfmt/inspect/report/report.py": 700,  # the dataclasses of the report, which is one JSON document
-    "toolfmt/inspect/sections/definitions.py": 475,  # one probe a part of a definition
+    "toolfmt/inspect/report/report.py": 640,  # the dataclasses of the report, which is one JSON document
+    "toolfmt/inspect/sections/definitions.py": 490,  # one probe a part of a definition
     "toolfmt/model/sandbox/pool.py": 490,  # the life of a worker process
     "toolfmt/render/adapt/adaptations.py": 460,  # one function an adaptation
     "toolfmt/render/adapt/remedies.py": 410,  # the order in which adaptations are tried
     "toolfmt/render/attempts.py": 520,  # one search; its parts share the request and the way the tools go in
     "toolfmt/render/verify/sentinel_request.py": 410,  # how a request's texts become sentinels
-    "toolfmt/templates/engine/chat_template.py": 405,  # what transformers' environment provides
+    "toolfmt/templates/engine/chat_template.py": 435,  # the façade of templates: one property an analysis
 }
 """Modules over 400 lines, with their limit. `toolfmt/formats` is not measured before its core is rewritten."""
 

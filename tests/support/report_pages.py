@@ -7,6 +7,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.report.growing_prompts import PrefixStep, Stability
 from toolfmt.inspect.report.report import (
     Advice,
     Answer,
@@ -15,11 +16,9 @@ from toolfmt.inspect.report.report import (
     Finding,
     MarkerTokens,
     Portability,
-    PrefixStep,
     Report,
     RuntimeSupport,
     SampleSpan,
-    Stability,
     Tokens,
     ToolCost,
     Variable,

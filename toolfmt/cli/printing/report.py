@@ -24,7 +24,8 @@ from toolfmt.cli.printing.settings import invented_result, special_markers, stop
 from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
 from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import summary
-from toolfmt.inspect.report.report import Finding, Report, starts_vary
+from toolfmt.inspect.report.growing_prompts import starts_vary
+from toolfmt.inspect.report.report import Finding, Report
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:

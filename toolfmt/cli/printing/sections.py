@@ -16,7 +16,8 @@ from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.layout import ANSWER_STYLES
 from toolfmt.cli.printing.phrases import phrased
 from toolfmt.cli.printing.settings import leaving_out
-from toolfmt.inspect.report.report import Answer, PrefixCondition, Report, Tokens, Turn, Variable
+from toolfmt.inspect.report.growing_prompts import PrefixCondition, Turn
+from toolfmt.inspect.report.report import Answer, Report, Tokens, Variable
 
 _MOST, _MOST_IDLE = 3, 8
 """So many variables are told at a glance, and so many named that change nothing; the others are counted."""

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Cause, PrefixStep
+from toolfmt.inspect.report.growing_prompts import Cause, PrefixStep
 
 # The row `prefix` of a report states both.
 OUTCOMES = {

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import Turn
+from toolfmt.inspect.report.growing_prompts import Turn
 from toolfmt.inspect.report.wording import quote
 
 OUTCOMES = {

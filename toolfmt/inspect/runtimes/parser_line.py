@@ -11,7 +11,7 @@ import json
 
 from toolfmt.formats import ToolCallFormat
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import starts_vary
+from toolfmt.inspect.report.growing_prompts import starts_vary
 from toolfmt.templates import is_template
 
 _FROM_FILE = 'toolfmt.format_from_file("derived.json")'

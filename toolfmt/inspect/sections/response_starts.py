@@ -25,7 +25,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import response_prefix
-from toolfmt.inspect.report.report import ResponseStart, Turn
+from toolfmt.inspect.report.growing_prompts import ResponseStart, Turn
 from toolfmt.inspect.report.turn_shape import USUAL
 
 _SWITCH = ("think", "reason")

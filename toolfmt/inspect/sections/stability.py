@@ -19,7 +19,7 @@ from toolfmt.inspect.probe.conversations import DESCRIPTION, TOOLS, Message
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report.report import Cause, PrefixCondition, PrefixStep, Stability
+from toolfmt.inspect.report.growing_prompts import Cause, PrefixCondition, PrefixStep, Stability
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.sections.response_starts import reasoning_switches
 from toolfmt.inspect.sections.stability_turns import (
