@@ -18,7 +18,7 @@ from toolfmt.cli.printing.report import report_text
 from toolfmt.cli.selection import Selection
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prose import RESULT_HEADING
-from toolfmt.inspect.report.growing_prompts import PrefixStep, Stability
+from toolfmt.inspect.report.growing_prompts import PrefixStep, ResponseStart, Stability
 from toolfmt.inspect.report.report import (
     Advice,
     Answer,
@@ -358,6 +358,7 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         tokens=Tokens(
             (MarkerTokens(hostile, (hostile,), True),), 1, (ToolCost(hostile, 2),), 3, True, 4, 5, (hostile,)
         ),
+        response_starts=(ResponseStart("question", ((hostile, True),), hostile),),
         portability=Portability(hostile, 2, 1, (Difference(hostile, 1, hostile),)),
         runtime_support=(RuntimeSupport(hostile, hostile, hostile, False, hostile, hostile),),
         advice=(Advice(hostile, hostile), Advice(hostile + "2", hostile, False)),

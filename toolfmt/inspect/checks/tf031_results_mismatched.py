@@ -3,7 +3,8 @@
 OpenAI's clients send a result with the id of its call and nothing else. This template wants the tool's `name` as
 well, or loses or turns round the results of a turn with several calls.
 
-- `results-mismatched`: results without the tool's name, or several results of one turn, do not come out right.
+- `nameless-result-lost`: a result without the tool's name is rejected or dropped, or the name `None` is printed.
+- `several-results-lost`: the results of a turn with several calls are rejected, dropped, or in the wrong order.
 - `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, as after a program has
   cut off old turns.
 - `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped.
@@ -22,7 +23,8 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 
 OUTCOMES = {
-    "results-mismatched": FindingOutcome("warning", "render", replaces="TF031 results-mismatched"),
+    "nameless-result-lost": FindingOutcome("warning", "render"),
+    "several-results-lost": FindingOutcome("warning", "render"),
     "orphaned-result-lost": FindingOutcome("note"),
     "unmatched-result-lost": FindingOutcome("note"),
 }
@@ -36,7 +38,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"A result without the tool's name, as OpenAI's clients send it, {refused}{unnamed.evidence}.",
             "Put the tool's name on every result; toolfmt's render does it for you.",
             unnamed.line,
-            outcome="results-mismatched",
+            outcome="nameless-result-lost",
         )
     several = facts.detail("results_several")
     if several.outcome in ("threw", "dropped", "misplaced"):
@@ -45,7 +47,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             f"The results of a turn with several calls {refused}{several.evidence}.",
             "Make one call a turn; toolfmt's render does it for you.",
             several.line,
-            outcome="results-mismatched",
+            outcome="several-results-lost",
         )
     yield from _lost(facts, "results_alone", "orphaned-result-lost", "Send the turn with the call before its result.")
     yield from _lost(
