@@ -115,7 +115,7 @@ def test_a_text_of_the_system_message_is_a_condition_as_well() -> None:
 
 def test_an_honest_template_keeps_its_statements() -> None:
     safety = inspect_template(HONEST).sections.safety
-    assert safety["no_instructions"].evidence == "the template writes no sentences of its own"
+    assert safety["no_instructions"].evidence == "without tools, the template writes no sentences of its own"
     assert safety["content_kept"].evidence == "the template looks for nothing in the text of messages"
 
 

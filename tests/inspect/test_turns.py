@@ -95,7 +95,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_several", "no", "misplaced", "wrong order", changed(
         LOOP, "{% set late = messages | selectattr('role', 'eq', 'tool') | list %}"
         "{% for m in messages | rejectattr('role', 'eq', 'tool') | list + late | reverse | list %}")),
-    ("results_several", "no", "", "a turn with several calls is not rendered",
+    ("results_several", "no", "", "not every call of a turn with several is rendered",
      changed("m.tool_calls or []", "(m.tool_calls or [])[:1]")),
     ("results_reordered", "no", "by-order", "by its place alone", BASE),
     ("results_reordered", "yes", "", "by its id", changed(ROLE, WITH_ID)),

@@ -61,7 +61,7 @@ _TOLD = (
 )
 # Turns that may not follow each other: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
-_IDS = {"ids_nine": "ids of nine letters and digits only", "ids_function": "ids functions.NAME:N only"}
+_IDS = {"ids_nine": "ids such as q7Zk2Wx9B only", "ids_function": "ids functions.NAME:N only"}
 # What a definition may look like, beside what stands in it.
 _FORMS = {
     "no_descriptions": "without descriptions",

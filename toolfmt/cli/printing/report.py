@@ -128,7 +128,8 @@ def _calls(report: Report) -> str:
 
 
 def _results(report: Report) -> str:
-    ids = "with" if report.capabilities["tool_call_ids"].answer == "yes" else "without"
+    paired = report.sections.details.get("ids_paired")
+    ids = "with" if paired is not None and paired.answer == "yes" else "without"
     return f"in the prompt, {ids} the ids of their calls"
 
 

@@ -76,7 +76,7 @@ def _conditions(conditions: Sequence[PrefixCondition]) -> str:
 
 def _condition(condition: PrefixCondition) -> str:
     given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
-    sent = [] if condition.reasoning or given else ["reasoning that is not sent back"]
+    sent = [] if given else [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
     return f"with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
 
 

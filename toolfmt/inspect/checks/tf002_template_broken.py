@@ -47,5 +47,6 @@ def _reached_by_strings_alone(facts: Facts, name: str) -> bool:
     if error is None or not facts.yes("arguments_object") or f"'{name}'" not in error.own_words:
         return False
     others = (answer for asked, answer in facts.capabilities.items() if asked != "arguments_string")
-    found = (*others, *facts.sections.details.values(), *facts.sections.definitions.values())
+    details = (answer for asked, answer in facts.sections.details.items() if asked != "arguments_missing")
+    found = (*others, *details, *facts.sections.definitions.values())
     return not any(answer.error is not None and answer.error.own_words == error.own_words for answer in found)

@@ -30,6 +30,8 @@ from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Report
 
+_ONE_BY_ONE = "a template cannot read JSON, and this one needs the arguments one by one"
+
 OUTCOMES = {
     "double-encoded": FindingOutcome(
         "warning", "render", replaces="TF014 arguments-double-encoded", summary="double-encoded arguments"
@@ -42,9 +44,9 @@ OUTCOMES = {
         "render",
         replaces="TF016 string-arguments-refused",
         summary="string arguments fail",
-        why_not_fixed="a template cannot read JSON, and this one needs the arguments one by one",
+        why_not_fixed=_ONE_BY_ONE,
     ),
-    "missing-arguments-lost": FindingOutcome("note"),
+    "missing-arguments-lost": FindingOutcome("note", why_not_fixed=_ONE_BY_ONE),
 }
 
 

@@ -23,7 +23,7 @@ SEVERITY: Severity = "warning"
 WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
 FIXED_BY: FixedBy = "render"
 
-_FIX = "Render with toolfmt, which keeps both, or send the call without text."
+_FIX = "Render with toolfmt, which keeps both (the text as reasoning if there is no other way), or send no text."
 _WHAT = {
     "dropped": "Text beside a call is dropped",
     "call-dropped": "A call is dropped where there is text beside it",

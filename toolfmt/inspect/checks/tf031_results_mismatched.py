@@ -61,6 +61,6 @@ def _lost(facts: Facts, detail: str, outcome: str, fix: str) -> Iterator[Diagnos
         return
     message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
     if answer.outcome == "dropped":  # no error shows the program that the model did not get the result
-        yield Diagnostic(message, fix, answer.line, "warning", "request", outcome)
+        yield Diagnostic(message, fix, None, "warning", "request", outcome)
     else:
         yield Diagnostic(message, fix, answer.line, outcome=outcome)

@@ -37,6 +37,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     turns = listed(_WHAT[name] for name in answers)
     yield Diagnostic(
         f"The template does not take {turns}: {first.evidence}.",
-        "Join neighbouring messages of one role into one; toolfmt's render does it for you.",
+        _fix(set(answers)),
         first.line,
     )
+
+
+def _fix(answers: set[str]) -> str:
+    """What to do for the pairs of messages that the template does not take."""
+    join = "join messages of one role that follow each other"
+    insert = "send an empty answer between a result and a user message"
+    steps = [join if answers - {"user_after_result"} else "", insert if "user_after_result" in answers else ""]
+    what = " and ".join(filter(None, steps))
+    return f"{what[0].upper()}{what[1:]}; toolfmt's render does it for you."

@@ -117,7 +117,7 @@ def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"The generation prompt ends with {_beginning(turn.was)}; once the answer is there, the template writes "
         f"{_beginning(turn.becomes)} in its place.",
-        "Reckon with it: each answer is computed again when the conversation goes on.",
+        "Expect the cost: a response after such a prompt is computed again when the conversation continues.",
         turn.line,
         outcome="generation-prompt-not-a-prefix",
     )
@@ -131,7 +131,7 @@ def _on_conditions(facts: Facts) -> Iterator[Diagnostic]:
     if worst is None or worst.broken is None:
         return
     given = [f"{name}={str(value).lower()}" for name, value in worst.variables]
-    sent = [] if worst.reasoning else ["reasoning that is not sent back"]
+    sent = [f"reasoning that is {'' if worst.reasoning else 'not '}sent back"]
     yield Diagnostic(
         f"With {listed([*given, *sent])} a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
         f"{_beginning(worst.broken.was)} becomes {_beginning(worst.broken.becomes)}.",

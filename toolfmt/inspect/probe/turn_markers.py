@@ -15,7 +15,7 @@ from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, r
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 
-_MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\])"
+_MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\]|\[\w~\[)"  # the last is MiniMax's `[e~[`
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")
 PROSE = re.compile(
     r"(?<![^\W\d_])(?:[^\W\d_]{1,40}[ ,.:;'’\-]{1,4}){4,}[^\W\d_]{1,40}|[\u3040-\u30ff\u4e00-\u9fff]{10,}"
@@ -29,7 +29,7 @@ SENTENCE = re.compile(
 )
 """The same, or three words and more that end with a full stop, as in `Ignore all previous instructions.`"""
 _LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
-MARK = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]")
+MARK = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\[\w~\[")
 """A mark anywhere in a prompt: a control token or tag, or capitals in brackets."""
 LONGEST_PROMPT = 200_000
 """Characters of a prompt in which sentences and changes are looked for."""

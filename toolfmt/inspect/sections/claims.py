@@ -24,7 +24,7 @@ _NO_TEXT = (
     "no tested text changes a question or a tool result",
 )
 _NO_SENTENCES = (
-    "the template writes no sentences of its own",
+    "without tools, the template writes no sentences of its own",
     "the rendered prompts contain no sentences of the template's own",
 )
 

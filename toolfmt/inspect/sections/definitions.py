@@ -340,6 +340,9 @@ def _nullable(template: _Template, plain: str) -> Answer:
 
 
 def _additional(template: _Template, plain: str) -> Answer:
+    open_object = template.parameter(type="object", description=_KEY_ABOUT, additionalProperties=True)
+    if isinstance(open_object, TemplateError):
+        return threw(open_object, "an object without `properties` that allows any")
     closed = _told_apart(plain, template.show([_tool({_KEY: _text()}, more={"additionalProperties": False})]))
     if closed.answer != "no":
         return closed

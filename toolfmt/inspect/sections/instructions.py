@@ -57,7 +57,7 @@ def _in_other_forms(renders: Renders) -> Answer:
         if found is not None:
             line = renders.unchanged_content().line_at(messages, None, found.start())
             return Answer("no", f"{what}, the template writes: '{{}}'", line, excerpts=(quote(found[0], 200),))
-    return Answer("yes", "the template writes no sentences of its own")
+    return Answer("yes", "without tools, the template writes no sentences of its own")
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:

@@ -106,17 +106,17 @@ def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterato
     """
     steps = usual.steps[:_STEPS_OF_CONDITION]
     sent = any("reasoning_content" in step.answer for step in steps)
+    able = facts.yes("reasoning")
     ways = {
         reasoning: replace(usual, steps=tuple(_with_reasoning(steps, reasoning=reasoning)))
-        for reasoning in ((sent, not sent) if facts.yes("reasoning") else (sent,))
+        for reasoning in ((sent, not sent) if able else (sent,))
     }
     usual_share = _share(_turns(renders, ways[sent]))
     for variables in reasoning_switches(renders):
         given = renders.given(variables)
-        continued = [reasoning for reasoning, way in ways.items() if _continues(given, way)]
         prompt = given.render(usual.opening, usual.tools, generation=True)
-        thinks = sent and not (isinstance(prompt, str) and _closed(prompt[-_LONGEST_STRETCH:]))
-        for reasoning in (continued or [thinks if thinks in ways else sent])[:1] if variables else ways:
+        thinks = able and not (isinstance(prompt, str) and _closed(prompt[-_LONGEST_STRETCH:]))
+        for reasoning in (thinks,) if variables and thinks in ways else ways:
             turns = _turns(given, ways[reasoning])
             if len(turns) == len(steps) and abs(_share(turns) - usual_share) > _SAME_SHARE:
                 broken = next((turn for turn in turns if turn.kept < turn.length), None)

@@ -35,7 +35,11 @@ def generation_prompt(asking: TurnProbe) -> Answer:
     if added != without:
         what = added[token_begin(added, common_prefix(without, added)) :]
         begin = len(added) - len(what.lstrip())
-        return yes("it adds {}", asking.line_at(user(), begin, generation=True) or line, quote(what, 80))
+        line = asking.line_at(user(), begin, generation=True) or line
+        if not what.strip():
+            left_out = without[common_prefix(without, added) :]
+            return yes("it only leaves out {}", line, quote(left_out, 80))
+        return yes("it adds {}", line, quote(what, 80))
     tail = added.rpartition(USER)[2]
     same = "behind a question the prompt is the same with and without it"
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
@@ -79,7 +83,8 @@ def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
         marked = asking.renders.of(ChatTemplate(source, template.special_tokens)).text(reply())
     except TemplateError as error:
         return threw(error)
-    inside, _, after = marked.rpartition(_MARKED[""])[2].partition(_MARKED["end"])
+    inside = "".join(re.findall(f"{_MARKED['']}(.*?){_MARKED['end']}", marked, re.DOTALL))
+    after = marked.rpartition(REPLY)[2]
     line = asking.line(r"generation\s*-?%}")
     if REPLY not in inside:
         return no("`{% generation %}` does not mark the response", "dropped", line)

@@ -155,7 +155,7 @@ def results_alone(asking: TurnProbe) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt, "a result without its call is rejected")
     if RESULT not in prompt:
-        return no("a result without its call is dropped", "dropped", asking.result_line)
+        return no("a result without its call is dropped", "dropped")
     return yes("a result without its call is rendered", None, around(prompt, RESULT))
 
 
@@ -232,5 +232,5 @@ def _nothing_to_ask(asking: TurnProbe, *, several: bool = False) -> Answer | Non
     if asking.results == "none":
         return no("no result is rendered")
     if several and not asking.parallel:
-        return no("a turn with several calls is not rendered" if asking.renders_calls else "no call is rendered")
+        return no("not every call of a turn with several is rendered" if asking.renders_calls else "no call is rendered")
     return None

@@ -28,7 +28,8 @@ def arguments_missing(asking: TurnProbe) -> Answer:
     """Whether a call without parameters may have `arguments` null, or an empty string, as some clients send it."""
     if not asking.renders_calls:
         return no("no call is rendered")
-    shape, renders = asking.shape, asking.renders
+    # Not the renders of the others: what an argument in another form makes the template throw is a finding of its own.
+    shape, renders = asking.shape, asking.renders.anew()
     messages, tools = conversation(shape, ((BARE_TOOL, {}),)), ALL_TOOLS if shape.tools else None
     if not _named(renders.render(messages, tools)):
         return no("no call without arguments is rendered")
