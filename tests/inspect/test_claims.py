@@ -42,6 +42,7 @@ IF = {
     "a test": f"{LAST} is eq ('hel' ~ 'lo')",
     "a test of several": f"{LAST} is in ['hel' ~ 'lo']",
     "an order": f"{LAST} > 'zzzz'",
+    "a word three times": f"{LAST}.count('ab' ~ 'c') == 3",
 }
 BEFORE = {
     "a macro that compares": (
@@ -90,7 +91,6 @@ def test_a_sentence_under_a_condition_is_shown(name: str) -> None:
     "condition",
     [
         f"{LAST}.split(':')[1] == 'hello'",
-        f"{LAST}.count('ab' ~ 'c') == 3",
         f"({LAST} | length * 31) % 9973 == 4242",
         f"{LAST} | wordcount == 7",
         f"({LAST} | tojson) == '\"hello\"'",
@@ -113,10 +113,26 @@ def test_a_text_of_the_system_message_is_a_condition_as_well() -> None:
     assert report.sections.safety["content_kept"].answer == "yes"  # of a question, or a tool result
 
 
+@pytest.mark.parametrize("start", ["{{ ('a' * 99999999) | length }}", "{% do x %}"])
+def test_a_template_that_is_not_rendered_is_still_read(start: str) -> None:
+    report = inspect_template(start + "{{ ''.__class__ }}\u200b" + HONEST)
+    found = {finding.code for finding in (*report.findings, *report.notes)}
+    assert ({"TF093", "TF047"} <= found) == ("do" not in start)  # what cannot be parsed has no syntax tree
+
+
+def test_a_cut_at_a_computed_text_is_tried() -> None:
+    cut = HONEST.replace("user\\n' + message.content", "user\\n' + message.content.split('rm ' ~ '-rf')[0]")
+    assert cut != HONEST
+    safety = inspect_template(cut).sections.safety
+    assert (safety["content_kept"].answer, "rm -rf" in safety["content_kept"].evidence) == ("no", True)
+
+
 def test_an_honest_template_keeps_its_statements() -> None:
     safety = inspect_template(HONEST).sections.safety
-    assert safety["no_instructions"].evidence == "without tools, the template writes no sentences of its own"
-    assert safety["content_kept"].evidence == "the template looks for nothing in the text of messages"
+    assert (
+        safety["no_instructions"].evidence == "no sentence of the template's own is in the tested prompts without tools"
+    )
+    assert safety["content_kept"].evidence == "no tested text changes a question or a tool result"
 
 
 def test_the_sentence_of_a_question_given_as_parts_is_shown() -> None:
@@ -130,4 +146,4 @@ def test_a_probe_word_that_the_template_computes_is_tried() -> None:
     """Else a template could behave well only while it is inspected."""
     condition = f"'Uq1' ~ 'question' in {LAST}"
     report = inspect_template("{%- if not (" + condition + ") %}" + WRITES + "{%- endif %}\n" + HONEST)
-    assert any(SENTENCE in finding.message for finding in (*report.findings, *report.notes))
+    assert any(SENTENCE[:-1] in finding.message for finding in (*report.findings, *report.notes))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from time import process_time
+
 import pytest
 
 from toolfmt.templates.analysis.internals import internals
@@ -36,6 +39,8 @@ COMPUTED = "a name that is computed when the template runs"
         ("{{ self._TemplateReference__context }}", ["_TemplateReference__context"]),
         ("{% if false %}{% include 'x' %}{% endif %}", ["{% include %}"]),
         ("{% import 'x' as y %}{% from 'x' import z %}", ["{% from %}", "{% import %}"]),
+        ("{{ cycler(1)[dict(__init__=1) | first] }}", ["__init__", "cycler"]),
+        ("{{ self['_TemplateReference__context'] }}", ["_TemplateReference__context"]),
         ("{% macro m() %}{{ caller.__code__ }}{% endmacro %}", ["__code__"]),
     ],
 )
@@ -63,6 +68,16 @@ def test_what_leads_nowhere_is_not_reported(source: str) -> None:
 def test_the_line_is_the_first_one() -> None:
     source = "{{ x }}\n{{ x.__class__ }}\n{{ x.__class__ }}{{ x.__mro__ }}"
     assert internals(environment().parse(source)) == (("__class__", 2), ("__mro__", 3))
+
+
+def test_strings_that_are_joined_of_many_others_do_not_take_long() -> None:
+    names = [f"a{number}" for number in range(12)]
+    source = "".join(
+        f"{{% set {one} = [{', '.join([other] * 10)}] | join %}}" for one, other in itertools.pairwise(names)
+    )
+    began = process_time()
+    assert internals(environment().parse(source + "{% set a11 = '' %}{{ x.__class__ }}")) == (("__class__", 1),)
+    assert process_time() - began < 5  # without a memory of what is known: hours
 
 
 def test_a_constant_that_would_be_very_long_is_not_built() -> None:

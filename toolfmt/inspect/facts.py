@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from toolfmt.errors import TemplateError
@@ -17,7 +18,7 @@ from toolfmt.inspect.probe.turns.turn_probe import TurnProbe
 from toolfmt.inspect.report.report import Answer, Sections, token_mark
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.inspect.report.turn_shape import TurnShape
-from toolfmt.templates import ModelFiles, TemplateSource
+from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,16 @@ class Facts:
         if self.renders is None:
             return None
         return self.renders.given({name: token_mark(name) for name in self.renders.tokens})
+
+    @cached_property
+    def parsed(self) -> ChatTemplate | None:
+        """The template, for what is read from its syntax tree alone; None if there is none, or it cannot be parsed."""
+        if self.renders is not None or self.template is None:
+            return None if self.renders is None else self.renders.template
+        try:
+            return ChatTemplate(self.template.text, origin=self.template.origin)
+        except TemplateError:
+            return None
 
     @property
     def shape(self) -> TurnShape | None:

@@ -57,10 +57,10 @@ def _prefix(report: Report) -> list[str]:
     ticks = f"the prompt holds the time and is another one a {stability.tick} later" if stability.tick else ""
     if stability.share >= 1:
         if ticks:
-            return [f"{ticks}; at one time each prompt begins with the one before it"]
+            return [f"{ticks}; at one time each prompt of the example begins with the one before it"]
         if worse := [condition for condition in stability.conditions if condition.share < 1]:
-            return [f"each prompt begins with the one before it, except {_conditions(worse)}"]
-        return ["each prompt begins with the one before it: a prefix cache keeps all of it"]
+            return [f"each prompt of the example begins with the one before it, except {_conditions(worse)}"]
+        return ["each prompt of the example conversation begins with the one before it"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
     where = f" (line {lines})" if lines else ""
@@ -191,7 +191,7 @@ def _starts(report: Report) -> dict[str, str]:
 
 
 def _in_turns(turns: Sequence[str], *, every: bool) -> str:
-    return "in every turn" if every else f"after {listed(turns, 'or')}"
+    return "in the tested turns" if every else f"after {listed(turns, 'or')}"
 
 
 def _costs(tokens: Tokens | None) -> dict[str, str]:

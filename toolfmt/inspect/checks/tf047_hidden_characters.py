@@ -49,11 +49,9 @@ _IN_PLACE = "Write an ordinary space or nothing in its place."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    if facts.renders is None:
-        return
     printed = list(_printed(facts))
     yield from printed
-    hidden = facts.renders.template.hidden_characters
+    hidden = () if facts.parsed is None else facts.parsed.hidden_characters
     if not printed:
         unused = [one for one in hidden if one.kind == "invisible-character"]
         if unused:
@@ -71,7 +69,7 @@ def _printed(facts: Facts) -> Iterator[Diagnostic]:
     """The first such character in a prompt."""
     renders = facts.renders
     messages = [*reply(), *user()]
-    for tools in (None, TOOLS):
+    for tools in (None, TOOLS) if renders is not None else ():
         prompt = "" if renders is None else renders.text(messages, tools)
         found = _INVISIBLE.search(prompt)
         if found is None or renders is None:

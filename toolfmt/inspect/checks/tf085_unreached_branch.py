@@ -70,8 +70,9 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
     refused = {
         line for line in lines if all(template.watch.only_refused(one) for one in conditions if one.line == line)
     }
+    every = template.watch.conditions
     true = {
-        line for line in lines if all(template.watch.always_true(one) for one in conditions if one.line == line)
+        line for line in lines if all(template.watch.always_true(one) for one in every if one.line == line)
     } - refused
     how = {**dict.fromkeys(refused, ": no probe got past it"), **dict.fromkeys(true, ": it was always true")}
     shown = [f"line {line} ({quote(source[line - 1], 60)}{how.get(line, '')})" for line in lines]

@@ -44,7 +44,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _internals(facts: Facts) -> Iterator[Diagnostic]:
-    found = () if facts.renders is None else facts.renders.template.internals
+    found = () if facts.parsed is None else facts.parsed.internals
     if found:
         shown = [f"{quote(what, _LONGEST)} (line {line})" for what, line in found]
         yield Diagnostic(

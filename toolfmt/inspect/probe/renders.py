@@ -53,6 +53,8 @@ class Renders:
         self.content_as_parts = False
         """Whether the template is given each content, except that of results, as a list of text parts."""
         self._made: dict[str, str | TemplateError] = {}
+        self.without_tools: list[tuple[Sequence[Message], str]] = []
+        """The conversations that were rendered without tools, each with its prompt."""
         self._cut: dict[str, list[tuple[str, int]]] = {}
         self._given: dict[str, Renders] = {}
 
@@ -75,6 +77,8 @@ class Renders:
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self._render(messages, tools, generation, now)
+            if tools is None and isinstance(made, str):
+                self.without_tools.append((messages, made))
         return made
 
     @property

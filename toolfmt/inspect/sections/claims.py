@@ -1,32 +1,29 @@
-"""The positive statements about message text, checked after the conditions on message text were probed.
+"""The positive statements about message text, limited to what the probes have shown.
 
-`safety` renders only texts that are constants of the template. A condition may look for another text, so "the template
-writes no sentences of its own" is true of every prompt only if each condition on message text came out both ways.
+`safety` renders only texts that are constants of the template. A condition may look for another text, and no probe
+sends every conversation, so a statement is about the tested prompts and names the conditions that were not tested.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.turn_markers import SENTENCE
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, SENTENCE
 from toolfmt.inspect.report.report import Answer, Branch
+from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches.conversations import SLOTS
 from toolfmt.inspect.sections.branches.text_conditions import untested
 
-_MOST_LINES = 5
+_MOST_LINES, _MOST_PROMPTS = 5, 400
 _OF_TEXT = ("text", "whole-text", "length")
 _OF_OTHERS = tuple(SLOTS[slot][1] for slot in ("question", "further", "result"))
-_NO_TEXT = (
-    "no text that the template looks for changes a question or a tool result",
-    "no tested text changes a question or a tool result",
-)
-_NO_SENTENCES = (
-    "without tools, the template writes no sentences of its own",
-    "the rendered prompts contain no sentences of the template's own",
-)
+_NO_TEXT = "no tested text changes a question or a tool result"
+_NO_SENTENCES = "no sentence of the template's own is in the tested prompts without tools"
+_SENTENCE = "without tools, some conversations get a sentence of the template's own: '{}'"
 
 
 def checked(facts: Facts) -> dict[str, Answer]:
@@ -34,31 +31,35 @@ def checked(facts: Facts) -> dict[str, Answer]:
     answers = dict(facts.sections.safety)
     if facts.renders is None:
         return answers
-    unmet, number = untested(facts.renders.template.watch)
-    limit = ""
-    if unmet:
-        lines = sorted({condition.line for condition in unmet})
-        where = f"line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines[:_MOST_LINES]])}"
-        more = " and others" if len(lines) > _MOST_LINES else ""
-        limit = (
-            f"; {number - len(unmet)} of {number} conditions on message text were tested both ways, not {where}{more}"
-        )
-    kept, own = answers.get("content_kept"), answers.get("no_instructions")
-    if kept and own and own.answer == "yes" and kept.answer == "no" and any(map(SENTENCE.search, kept.excerpts)):
-        answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
+    limit = _limit(facts.renders)
     branches = [branch for branch in facts.sections.branches if branch.by in _OF_TEXT]
-    for name, (whole, limited), found in (
-        ("content_kept", _NO_TEXT, [one for one in branches if one.place.startswith(_OF_OTHERS)]),
-        ("no_instructions", _NO_SENTENCES, [one for one in branches if any(map(SENTENCE.search, one.excerpts))]),
-    ):
-        answer = answers.get(name)
-        if answer is None or answer.answer != "yes":
-            continue
-        if found:
-            answers[name] = _refuted(found)
-        elif number:
-            answers[name] = replace(answer, words=f"{limited}{limit}" if unmet else whole)
+    kept, own = answers.get("content_kept"), answers.get("no_instructions")
+    if own is not None and own.answer == "yes":
+        adding = [branch for branch in branches if any(map(SENTENCE.search, branch.excerpts))]
+        sentence = _sentence(facts.renders)
+        if adding:
+            answers["no_instructions"] = _refuted(adding)
+        elif kept is not None and kept.answer == "no" and any(map(SENTENCE.search, kept.excerpts)):
+            answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
+        elif sentence:
+            answers["no_instructions"] = Answer("no", _SENTENCE, excerpts=(quote(sentence, 200),))
+        else:
+            answers["no_instructions"] = replace(own, words=f"{_NO_SENTENCES}{limit}")
+    if kept is not None and kept.answer == "yes":
+        changing = [branch for branch in branches if branch.place.startswith(_OF_OTHERS)]
+        answers["content_kept"] = _refuted(changing) if changing else replace(kept, words=f"{_NO_TEXT}{limit}")
     return answers
+
+
+def _limit(renders: Renders) -> str:
+    """How many conditions on message text were not tested both ways, and their lines; empty if all were."""
+    unmet, number = untested(renders.template.watch)
+    if not unmet:
+        return ""
+    lines = sorted({condition.line for condition in unmet})
+    where = f"line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines[:_MOST_LINES]])}"
+    more = " and others" if len(lines) > _MOST_LINES else ""
+    return f"; {number - len(unmet)} of {number} conditions on message text were tested both ways, not {where}{more}"
 
 
 def _refuted(found: Sequence[Branch]) -> Answer:
@@ -67,3 +68,25 @@ def _refuted(found: Sequence[Branch]) -> Answer:
     text = " ('{}')" if first.text else ""
     excerpts = (*filter(None, [first.text]), *first.excerpts)
     return Answer("no", f"{first.place}{text} changes the prompt: {first.words}", first.line, "in-branch", excerpts)
+
+
+def _sentence(renders: Renders) -> str:
+    """The first sentence in a prompt without tools that is not a part of the conversation; empty if there is none."""
+    for messages, prompt in renders.without_tools[:_MOST_PROMPTS]:
+        if len(prompt) > LONGEST_PROMPT:
+            continue
+        for text in sorted(set(_texts(messages)), key=len, reverse=True):
+            prompt = prompt.replace(text, " | ")
+        if found := SENTENCE.search(prompt):
+            return found[0]
+    return ""
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every string in a conversation that can be a part of a sentence."""
+    if isinstance(value, str) and " " in value:
+        yield from {value, value.strip()}
+    elif isinstance(value, Mapping):
+        yield from (text for item in value.values() for text in _texts(item))
+    elif isinstance(value, (list, tuple)):
+        yield from (text for item in value for text in _texts(item))

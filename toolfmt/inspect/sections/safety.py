@@ -118,7 +118,7 @@ def _passing(
         return Answer("yes", "text from there is not in the prompt")
     passed = [mark for mark in found if prompt.count(mark) > without.count(mark)]
     if not passed:
-        what = "the template's markers do not reach the prompt from there ({})"
+        what = "the tested markers do not reach the prompt from there ({})"
         return Answer("yes", what, excerpts=(_listed(found),))
     where = prompt.find(passed[0], common_prefix(without, prompt))
     line = renders.line_at(forged, forged_tools, max(0, where))

@@ -10,6 +10,8 @@ from toolfmt.templates.analysis.aliases import Meanings
 from toolfmt.templates.analysis.expressions import key_of
 
 _LONGEST, _DEEPEST = 400, 12
+_MOST_STEPS = 200_000
+"""Bounds against templates written to make reading them slow."""
 
 
 class ConstantStrings:
@@ -17,14 +19,21 @@ class ConstantStrings:
 
     def __init__(self, meanings: Meanings) -> None:
         self._meanings = meanings
+        self._known: dict[int, str | None] = {}
+        self._left = _MOST_STEPS
 
     def of(self, node: nodes.Node | None, depth: int = 0) -> str | None:
         """Return the string that an expression is: `'a' ~ 'b'`, `['a', 'b'] | join`, `'_' * 2`, `'ba'[::-1]`.
 
         None if it is not constant, or longer than 400 characters.
         """
-        found = None if node is None or depth > _DEEPEST else self._evaluated(node, depth + 1)
-        return found if found is not None and len(found) <= _LONGEST else None
+        if node is None or depth > _DEEPEST:
+            return None
+        if id(node) not in self._known:
+            self._left -= 1
+            found = self._evaluated(node, depth + 1) if self._left >= 0 else None
+            self._known[id(node)] = found if found is not None and len(found) <= _LONGEST else None
+        return self._known[id(node)]
 
     def _evaluated(self, node: nodes.Node, depth: int) -> str | None:
         match node:

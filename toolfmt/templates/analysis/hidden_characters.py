@@ -12,11 +12,23 @@ from jinja2 import nodes
 
 from toolfmt.templates.analysis.variables import descendants
 
-_TAGS = "\U000e0001\U000e0020-\U000e007f"
+_TAGS = "\U000e0000-\U000e007f"
 _BIDIRECTIONAL = "\u202a-\u202e\u2066-\u2069"
-_OTHERS = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0"
-_HIDDEN = re.compile(f"[{_TAGS}]+|[{_BIDIRECTIONAL}]|[{_OTHERS}]")
+_CANDIDATE = re.compile(f"[{_TAGS}]+|[^\\t\\n\\r\\x20-\\x7e]")
+_BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+"""Characters that are shown as nothing although Unicode takes them for letters, marks or symbols."""
+_SHOWN_AS_NOTHING = frozenset({"Cf", "Cc", "Co", "Cs", "Zl", "Zp"})
+_FLAG = re.compile(
+    "|".join(
+        "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f"
+        for region in ("gbeng", "gbsct", "gbwls")
+    )
+)
+"""The flags of England, Scotland and Wales."""
+_SELECTORS = re.compile("[\ufe00-\ufe0d\U000e0100-\U000e01ef]")
+"""Variation selectors, except for the two that choose between the text and the emoji form of a character."""
 _MOST = 100
+"""Of each kind."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +48,12 @@ class HiddenText:
 
 def hidden_characters(source: str, tree: nodes.Template) -> tuple[HiddenText, ...]:
     """Return what is hidden in the source, comments included, and in its strings by an escape such as `\\u202e`."""
-    found = dict.fromkeys(_found(source, tree))
-    return tuple(sorted(found, key=lambda one: one.line)[:_MOST])
+    found: dict[str, dict[HiddenText, None]] = {}
+    for one in _found(source, tree):
+        kept = found.setdefault(one.kind, {})
+        if len(kept) < _MOST:
+            kept[one] = None
+    return tuple(sorted((one for kept in found.values() for one in kept), key=lambda one: one.line))
 
 
 def _found(source: str, tree: nodes.Template) -> Iterator[HiddenText]:
@@ -49,15 +65,21 @@ def _found(source: str, tree: nodes.Template) -> Iterator[HiddenText]:
 
 
 def _hidden(text: str, line: int) -> Iterator[HiddenText]:
-    for match in _HIDDEN.finditer(text):
+    for match in _CANDIDATE.finditer(_FLAG.sub("", text)):
         character = match[0][0]
-        if character >= "\U000e0000":
-            if text[match.start() - 1 : match.start()] != "\U0001f3f4":  # the flags of England, Scotland and Wales
-                yield HiddenText("unicode-tags", ord(character), line, _spelled(match[0]))
+        if "\U000e0000" <= character <= "\U000e007f":
+            yield HiddenText("unicode-tags", ord(character), line, _spelled(match[0]))
         elif re.match(f"[{_BIDIRECTIONAL}]", character):
             yield HiddenText("bidirectional-override", ord(character), line)
-        elif not _joins(text, match.start()):
+        elif _is_invisible(character) and not _joins(match.string, match.start()):
             yield HiddenText("invisible-character", ord(character), line)
+
+
+def _is_invisible(character: str) -> bool:
+    if unicodedata.category(character) in _SHOWN_AS_NOTHING or character in _BLANKS:
+        return True
+    noncharacter = ord(character) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(character) <= 0xFDEF
+    return noncharacter or bool(_SELECTORS.match(character))
 
 
 def _joins(text: str, offset: int) -> bool:

@@ -52,6 +52,12 @@ def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, calle
     match node:
         case nodes.Getattr(attr=name) | nodes.NSRef(attr=name) if name.startswith("_") or _INTERNAL.search(name):
             yield name
+        case nodes.Keyword(key=name) if name.startswith("_"):
+            yield name
+        case nodes.Getitem(arg=nodes.Expr() as key) if (strings.of(key) or "").startswith("_"):
+            yield strings.of(key) or ""
+        case nodes.Getitem(node=nodes.Call(node=nodes.Name(name=name))) if name in _FUNCTIONS - meanings.keys():
+            yield name
         case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
             yield f"{{% {_STATEMENTS[type(node)]} %}}"
         case nodes.Filter(name="attr", args=[name, *_]) if strings.of(name) is None:

@@ -12,6 +12,8 @@ from typing import Literal, TypeAlias
 
 from jinja2 import nodes
 
+from toolfmt.templates.analysis.aliases import meanings_of
+from toolfmt.templates.analysis.constant_strings import ConstantStrings
 from toolfmt.templates.analysis.variables import in_text_order
 
 Place: TypeAlias = Literal["start", "end", "anywhere"]
@@ -53,17 +55,18 @@ def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
 
 def _found(tree: nodes.Template) -> Iterator[tuple[int, str, Place]]:
     every = list(in_text_order(tree))
+    strings = ConstantStrings(meanings_of(tree))
     for compare in (node for node in every if isinstance(node, nodes.Compare) and node.ops):
         if compare.ops[0].op in ("in", "notin"):
-            yield from _texts([compare.expr], "anywhere")
+            yield from _texts(strings, [compare.expr], "anywhere")
         elif _about_content(compare.expr):
-            yield from _texts([compare.ops[0].expr], "anywhere")
+            yield from _texts(strings, [compare.ops[0].expr], "anywhere")
     for call in (node for node in every if isinstance(node, nodes.Call)):
         if isinstance(call.node, nodes.Getattr) and call.node.attr in _METHODS:
-            yield from _texts(call.args[:1], _METHODS[call.node.attr])
+            yield from _texts(strings, call.args[:1], _METHODS[call.node.attr])
     for called in (node for node in every if isinstance(node, nodes.Filter)):
         if called.name == "replace":
-            yield from _texts(called.args[:1], "anywhere")
+            yield from _texts(strings, called.args[:1], "anywhere")
 
 
 def _about_content(node: nodes.Node) -> bool:
@@ -74,9 +77,9 @@ def _about_content(node: nodes.Node) -> bool:
     )
 
 
-def _texts(expressions: list[nodes.Expr], place: Place) -> Iterator[tuple[int, str, Place]]:
+def _texts(strings: ConstantStrings, expressions: list[nodes.Expr], place: Place) -> Iterator[tuple[int, str, Place]]:
     for expression in expressions:
         items = expression.items if isinstance(expression, (nodes.Tuple, nodes.List)) else [expression]
         for item in items:
-            if isinstance(item, nodes.Const) and isinstance(item.value, str):
-                yield item.lineno, item.value, place
+            if (text := strings.of(item)) is not None:
+                yield item.lineno, text, place

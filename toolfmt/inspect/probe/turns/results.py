@@ -232,5 +232,7 @@ def _nothing_to_ask(asking: TurnProbe, *, several: bool = False) -> Answer | Non
     if asking.results == "none":
         return no("no result is rendered")
     if several and not asking.parallel:
-        return no("not every call of a turn with several is rendered" if asking.renders_calls else "no call is rendered")
+        return no(
+            "not every call of a turn with several is rendered" if asking.renders_calls else "no call is rendered"
+        )
     return None
