@@ -84,7 +84,7 @@ def clause_of(wanted: str) -> Clause:
 
 
 def codes_in(keys: Iterable[FindingKey]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(code for code, _ in keys))
+    return tuple(code for code, _ in keys)
 
 
 def mended(text: str, *codes: str) -> Mended:

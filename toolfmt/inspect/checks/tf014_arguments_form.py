@@ -30,8 +30,6 @@ from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Report
 
-_ONE_BY_ONE = "a template cannot read JSON, and this one needs the arguments one by one"
-
 OUTCOMES = {
     "double-encoded": FindingOutcome(
         "warning", "render", replaces="TF014 arguments-double-encoded", summary="double-encoded arguments"
@@ -44,9 +42,9 @@ OUTCOMES = {
         "render",
         replaces="TF016 string-arguments-refused",
         summary="string arguments fail",
-        why_not_fixed=_ONE_BY_ONE,
+        why_not_fixed="a template cannot read JSON, and this one needs the arguments one by one",
     ),
-    "missing-arguments-lost": FindingOutcome("note", why_not_fixed=_ONE_BY_ONE),
+    "missing-arguments-lost": FindingOutcome("note"),
 }
 
 
@@ -55,7 +53,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     yield from _object_rejected(facts)
     yield from _string_rejected(facts)
     answer = facts.detail("arguments_missing")
-    if answer.outcome in ("threw", "dropped", "python"):
+    # A template that rejects strings needs an object in any case.
+    known = answer.outcome == "threw" and not facts.yes("arguments_string")
+    if answer.outcome in ("threw", "dropped", "python") and not known:
         message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
         yield Diagnostic(
             message, "Send `{}` for a call without arguments.", answer.line, outcome="missing-arguments-lost"
