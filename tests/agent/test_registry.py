@@ -707,6 +707,7 @@ def test_a_call_may_have_the_shape_of_any_client(call: Any) -> None:
     dispatched(call)
 
 
+@pytest.mark.sample(0)
 def test_a_call_may_be_the_object_of_a_client() -> None:
     from anthropic.types import ToolUseBlock
     from openai.types.chat import ChatCompletionMessageFunctionToolCall

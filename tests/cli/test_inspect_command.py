@@ -293,7 +293,8 @@ def test_an_unknown_code_is_one_line_with_the_nearest(option: str, given: str, n
 def test_codes_names_outcomes_and_starts_of_codes_select_findings() -> None:
     everything = frozenset(ALL_OUTCOMES)
     assert keys_of("TF013") == keys_of("calls-dropped") == {("TF013", "calls-dropped")}
-    forms = {("TF014", outcome) for outcome in ("double-encoded", "object-rejected", "string-rejected")}
+    names = ("double-encoded", "object-rejected", "string-rejected", "missing-arguments-lost")
+    forms = {("TF014", outcome) for outcome in names}
     assert keys_of("TF014") == keys_of("Arguments-Form") == forms
     assert keys_of("tf") == everything == {key for key, _ in Selection.of().told}
     assert keys_of("TF00") == frozenset(key for key in everything if key[0].startswith("TF00"))

@@ -134,7 +134,7 @@ def test_what_is_fine_is_not_told_twice() -> None:
     fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
     assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
     keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
-    assert said(keeps, "prefix") == "each prompt begins with the one before it: a prefix cache keeps all of it"
+    assert said(keeps, "prefix") == "each prompt of the example conversation begins with the one before it"
 
 
 TIME = "the prompt holds the time and is another one a second later"
@@ -143,7 +143,7 @@ TIME = "the prompt holds the time and is another one a second later"
 @pytest.mark.parametrize(
     ("share", "told"),
     [
-        (1.0, f"{TIME}; at one time each prompt begins with the one before it"),
+        (1.0, f"{TIME}; at one time each prompt of the example begins with the one before it"),
         (0.5, f"50 % of the prompt stays from turn to turn, the rest is computed again; {TIME}"),
     ],
 )

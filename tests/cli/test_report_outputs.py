@@ -109,6 +109,7 @@ def test_pages_have_names_that_no_file_system_mistakes(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,90}\.html", name) and name[0] not in ".-" for name in made)
 
 
+@pytest.mark.sample(0)
 def test_a_folder_that_cannot_be_made_and_a_file_that_is_no_page_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "x.html.d").write_text("mine")
     result = run(
@@ -217,6 +218,7 @@ def test_a_place_of_this_machine_is_called_by_its_last_part(tmp_path: Path, monk
     assert re.findall(r"^\| (\w+) \| \*", text, re.MULTILINE) == ["model", "up", "model"]
 
 
+@pytest.mark.sample(0)
 def test_the_summary_is_appended_to_a_file_or_printed(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_text("before\n")

@@ -227,6 +227,7 @@ def test_a_worker_that_uses_no_cpu_time_reaches_the_time_limit() -> None:
     worker.close()
 
 
+@pytest.mark.sample(0)
 def test_cpu_time_restarts_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The job takes several times the limit on the clock, and more CPU time at every reading."""
     readings = count(1)

@@ -30,6 +30,7 @@ END_TO_END = {
     "integrations/test_mlx_trained_model.py",
     "repository/test_action.py",
     "repository/test_benchmarks_page.py",
+    "repository/test_example_server.py",  # the server of the examples, asked by the clients of four APIs
     "repository/test_other_systems.py",  # processes in which the platform is another one
     "repository/test_packaging.py",
     "repository/test_playground.py",  # a browser

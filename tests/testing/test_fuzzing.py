@@ -210,6 +210,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(SUPPORT))
 
 
+@pytest.mark.sample(0)
 @pytest.mark.parametrize(("name", "kind"), [("hangs", "it hangs"), ("dies", "it dies")])
 def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: None, name: str, kind: str) -> None:
     answer = written(Recipe("json", (("now", {}),), (NOW,)))
@@ -326,6 +327,7 @@ def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None
     assert (broken.law, broken.kind) == (law, kind)  # type: ignore[union-attr]  # it is one that broke
 
 
+@pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
 @pytest.mark.parametrize("last", ["time.sleep(60)", "print('[]')"])
 def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
