@@ -883,6 +883,7 @@ def test_a_pipe_that_nobody_writes_to_is_refused_after_a_while(
     assert threading.active_count() == threads
 
 
+@pytest.mark.sample(0)
 def test_a_pipe_is_read_whoever_begins_first(pipe: Path) -> None:
     request = json.dumps({"messages": [{"role": "user", "content": "Hi."}]})
     for before in (True, False):

@@ -309,6 +309,7 @@ def test_json_is_an_alias(tmp_path: Path) -> None:
     assert full.stdout == run(place, "--full").stdout != run(place).stdout
 
 
+@pytest.mark.sample(0)
 def test_what_no_output_has_written_is_not_replaced(tmp_path: Path) -> None:
     place = str(MODELS / "json-frames")
     written = {}

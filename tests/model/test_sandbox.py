@@ -585,6 +585,7 @@ def _pipe_of_answers(pid: int) -> int:
     return next(number for number in reversed(descriptors) if "pipe" in os.readlink(f"/proc/{pid}/fd/{number}"))
 
 
+@pytest.mark.sample(0)
 def test_a_request_that_is_not_read_is_given_up() -> None:
     worker = new_worker(replace(SMALL, time_limit=0.5))
     worker.start()

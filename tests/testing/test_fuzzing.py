@@ -545,6 +545,7 @@ def test_what_reads_one_of_two_formats_is_tried() -> None:
     assert " in 4 answers of 2 formats, seed 0" in result.output
 
 
+@pytest.mark.sample(0)
 def test_a_hang_of_a_factorys_parser_is_a_fault_of_a_command_bad_input(elsewhere: None) -> None:
     with InProcessTarget("naive_parsers:hangs", timeout=0.5) as tried:
         check_usable(tried, ["json"])

@@ -91,18 +91,18 @@ def main() -> None:
     help="How bad a finding has to be for exit status 1.",
 )
 @click.option("--require", type=click.Choice(["tools"]), help="Also fail if the verdict is prompt-only or broken.")
-@click.option("--baseline", "baseline_file", metavar="FILE", help="What --json printed before: only what is new fails.")
+@click.option("--baseline", "baseline_file", metavar="FILE", help="An earlier --json output: only new findings fail.")
 @click.option(
     "--select", multiple=True, metavar="CODES", help="Show only these: TF014,object-rejected,TF01,error. Repeatable."
 )
-@click.option("--ignore", multiple=True, metavar="CODES", help="Do not tell these. Repeatable.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Do not show these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
 @click.option("--context", type=Count(), metavar="N", help="The context size the tools must fit into.")
-@click.option("--jobs", type=Count(), metavar="N", help="Look at N places side by side; else as many as processors.")
+@click.option("--jobs", type=Count(), metavar="N", help="Inspect N models in parallel. [default: one per CPU]")
 @click.option(
-    "--continue", "lines_file", metavar="FILE", help="Add the lines of --json to FILE, of places without one there."
+    "--continue", "lines_file", metavar="FILE", help="Append --json lines to FILE; skip models already in it."
 )
-@click.option("--fix", is_flag=True, help="Mend what can be mended in a copy, and print what changed (one place).")
+@click.option("--fix", is_flag=True, help="Write a fixed copy to --output and print the diff (one model).")
 @click.option("--output", metavar="DIR", help="Where --fix writes the copy: a directory that is new, or empty.")
 @click.option(
     "--time-limit",

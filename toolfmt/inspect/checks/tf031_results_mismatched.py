@@ -1,7 +1,7 @@
 """A result does not reach the model as what it is: refused or nameless without the tool's name, or out of place.
 
-OpenAI's clients send a result with the id of its call and nothing else. This template wants the tool's `name` as
-well, or loses or turns round the results of a turn with several calls.
+OpenAI's clients send a result with the id of its call and nothing else. This template also needs the tool's
+`name`, or it drops or reorders the results of a turn with several calls.
 
 - `nameless-result-lost`: a result without the tool's name is rejected or dropped, or the name `None` is printed.
 - `several-results-lost`: the results of a turn with several calls are rejected, dropped, or in the wrong order.

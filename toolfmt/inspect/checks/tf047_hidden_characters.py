@@ -1,4 +1,4 @@
-"""The template contains characters that no editor shows, or that make an editor show others in another order.
+"""The template contains characters that no editor shows, or that change the order in which an editor displays it.
 
 - `invisible-character`: a byte order mark at the start of the file (some editors save one), or a zero-width or no-break
   space that came with copied text, reaches the prompt. The model reads a token there that it has never seen in that

@@ -1,4 +1,4 @@
-"""The model's files contain something that can run code, or a text that hides as a token.
+"""The model's files contain something that can run code, or a token that is a whole sentence.
 
 A chat template is a program that a stranger wrote. toolfmt and transformers render it in jinja2's sandbox. A runtime
 that renders without the sandbox runs any code that the template leads to: CVE-2024-34359 in llama-cpp-python before
@@ -11,7 +11,7 @@ that renders without the sandbox runs any code that the template leads to: CVE-2
   they are told to trust remote code.
 - `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to react to it.
 
-What to do: read the line or the files. Do not load the model in a runtime without a sandbox before you did.
+What to do: read the line or the files. Do not load the model in a runtime without a sandbox until you have read them.
 
 Example: `{{ ''.__class__.__mro__[1].__subclasses__() }}`.
 """
@@ -48,7 +48,7 @@ def _internals(facts: Facts) -> Iterator[Diagnostic]:
     if found:
         shown = [f"{quote(what, _LONGEST)} (line {line})" for what, line in found]
         yield Diagnostic(
-            f"The template names what leads out of the sandbox: {listed_first(shown, _MOST_SHOWN)}.",
+            f"The template contains code that could run outside a sandbox: {listed_first(shown, _MOST_SHOWN)}.",
             "Remove the expression, or take the template of the original model. Render only in a sandbox.",
             found[0][1],
             outcome="outside-sandbox",

@@ -1,9 +1,9 @@
 """The prompt starts the response differently after a tool result than after a question.
 
 A reasoning model often continues a block that the generation prompt has opened (`<think>`). This template opens the
-block, or closes an empty one, after a question only, or after a result only. A parser that is always told the same
-prefix then takes a plain response for reasoning in some turns, and the program shows nothing. The same applies to a
-server's reasoning parser that assumes an opened block.
+block, or closes an empty one, after a question only, or after a result only. A parser that is always given the
+same prefix then reads a plain response as reasoning in some turns, and the user sees an empty response. A server's
+reasoning parser that assumes an open block has the same problem.
 
 - `varies-by-turn`: with the usual variables.
 - `varies-with-switch`: only if a variable of the template is set, for example `enable_thinking=true`.
