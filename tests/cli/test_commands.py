@@ -867,6 +867,7 @@ def pipe(tmp_path: Path) -> Path:
     return tmp_path / "pipe"
 
 
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("option", ["--tools", "--baseline"])
 def test_a_pipe_that_nobody_writes_to_is_refused_after_a_while(
     option: str, pipe: Path, monkeypatch: pytest.MonkeyPatch
@@ -908,6 +909,7 @@ def test_what_a_shell_gives_for_a_command_is_read() -> None:
     assert (done.returncode, done.stderr, "Hi." in done.stdout) == (0, "", True)
 
 
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("format", ["html", "json", "markdown"])
 def test_a_pipe_that_nobody_reads_is_not_written_to(format: str, pipe: Path) -> None:
     told = complaint("inspect", JSON_FRAMES, "--output-format", f"{format}={pipe}")

@@ -331,6 +331,7 @@ def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None
     assert painted[1280, "light"] != painted[1280, "dark"]
 
 
+@pytest.mark.sample(0)
 def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     tabs = SampleSpan("frame", "\n\n\ttabs,  blanks & <b>\n ")

@@ -90,6 +90,7 @@ def test_other_processors_stay(loaded: Any) -> None:
     assert given == [processor]
 
 
+@pytest.mark.sample(0)
 def test_a_model_directory_gives_prompt_and_grammar(directory: Path, loaded: Any) -> None:
     known = toolfmt.load(directory)
     prompt = known.render([{"role": "user", "content": "Hi"}], TOOLS)
@@ -223,6 +224,7 @@ def test_guesses_of_an_assistant_are_held_to_it_too(of_transformers: Any) -> Non
     assert [call.name for call in valid_calls(stream)] == ["get_weather"]
 
 
+@pytest.mark.sample(0)
 def test_other_processors_of_transformers_stay(of_transformers: Any) -> None:
     asked = []
 

@@ -408,6 +408,7 @@ def test_a_variable_that_one_of_the_two_has_is_a_part(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, different: Comparison) -> None:
     a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]"))
     prompts = len(json.loads(run(a, b, "--json").stdout)["behaviour"]["prompts"]["differ"])

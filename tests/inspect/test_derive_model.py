@@ -226,6 +226,7 @@ def test_of_a_template_without_calls_nothing_is_derived(template: str, why: str)
     assert made.why_not.startswith(why)
 
 
+@pytest.mark.sample(0)
 def test_a_limit_that_the_template_hits_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = "{% if message.tool_calls %}{% for n in range(99999999) %}{{ n }}{% endfor %}{% endif %}"
     made = toolfmt.derive("{% for message in messages %}{{ message.content }}" + calls + "{% endfor %}")
@@ -345,6 +346,7 @@ def test_a_format_that_is_read_with_tools_alone_is_derived_and_stored() -> None:
     assert "limit" not in told.pop()
 
 
+@pytest.mark.sample(0)
 def test_a_format_that_no_file_holds_is_refused_with_a_sentence() -> None:
     long = TEMPLATE.replace("【with ", "【" + "Y" * 450 + " ")
     for trusted in (False, True):
@@ -362,6 +364,7 @@ def test_the_grammar_of_a_derived_format_has_no_reasoning_but_its_own() -> None:
     assert (thought.reasoning, called(thought)) == ("Hm.", [("get_weather", {"place": "Oslo", "days": 2})])
 
 
+@pytest.mark.sample(0)
 def test_a_model_with_a_derived_format_is_mended_like_any_other(tmp_path: Path) -> None:
     result = run("inspect", str(OWN), "--fix", "--output", str(tmp_path / "copy"))
     assert result.exit_code == 0, result.output

@@ -352,6 +352,7 @@ def test_where_no_place_can_be_mended_messages_are_changed_before_the_template(
     assert with_prelude(clauses, before) == done.text
 
 
+@pytest.mark.sample(0)
 def test_steps_go_on_from_each_other_and_clauses_share_one_loop() -> None:
     before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
     done = mended(before, "TF014", "TF017", "TF037")
@@ -808,6 +809,7 @@ def test_without_a_template_the_files_are_copied_as_they_are(tmp_path: Path) -> 
 # --- the command line
 
 
+@pytest.mark.sample(0)
 def test_the_diff_is_printed_with_what_remains_and_the_status_is_that_of_the_copy(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE, tokenizer_config={"eos_token": "<|im_end|>"})
     done = run(str(home), "--fix", "--output", str(tmp_path / "copy"), "--ignore", "TF027")
@@ -877,6 +879,7 @@ def test_content_that_is_not_there_is_healed_where_null_is_taken() -> None:
     assert "TF017" not in {one.code for one in everything(done.report)}
 
 
+@pytest.mark.sample(0)
 def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     done = run(str(home), "--json", "--fix", "--output", str(tmp_path / "copy"))
@@ -958,6 +961,7 @@ def test_no_link_leads_a_copy_into_the_original(tmp_path: Path) -> None:
     assert (before, list((home / "empty").iterdir())) == (digests(tmp_path), [])
 
 
+@pytest.mark.sample(0)
 def test_a_copy_may_lie_beside_a_template_alone(tmp_path: Path) -> None:
     (tmp_path / "alone.jinja").write_text(DOUBLE, "utf-8")
     assert run(str(tmp_path / "alone.jinja"), "--fix", "--output", str(tmp_path / "copy")).exit_code == 0

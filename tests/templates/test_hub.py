@@ -284,6 +284,7 @@ def test_the_small_text_files_are_fetched_and_nothing_else(
     assert hub.fetched == []
 
 
+@pytest.mark.sample(0)
 def test_what_the_cache_lacks_is_fetched(folder: Path, hub: Hub) -> None:
     kept(folder, "org/name", {"config.json": FILES["config.json"]})
     hub.repositories["org/name"] = FILES
@@ -297,6 +298,7 @@ def test_a_revision_is_fetched(folder: Path, hub: Hub) -> None:
     assert (folder / "models--org--name/refs/v2").read_text("utf-8") == COMMIT
 
 
+@pytest.mark.sample(0)
 def test_a_file_too_large_to_be_text_is_left_out(folder: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolfmt.templates.files.hub._LONGEST_FILE", 1_000)
     hub.repositories["org/name"] = FILES | {"tokenizer.json": "x" * 1_001}
@@ -307,6 +309,7 @@ def test_a_file_too_large_to_be_text_is_left_out(folder: Path, hub: Hub, monkeyp
 # What was tried
 
 
+@pytest.mark.sample(0)
 def test_where_nothing_can_be_fetched_the_error_says_what_was_tried(
     folder: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -221,6 +221,7 @@ def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: No
         assert isinstance(plain, ParserOutcome) and plain.content == "plain"
 
 
+@pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
 def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -> None:
     begun = time.monotonic()
@@ -241,6 +242,7 @@ def test_what_a_parser_does_to_its_process_harms_no_answer(elsewhere: None, name
             assert isinstance(told, ParserOutcome) and told.content == text
 
 
+@pytest.mark.sample(0)
 def test_a_parser_that_says_too_much_is_told_so(elsewhere: None) -> None:
     with InProcessTarget("naive_parsers:floods", timeout=20) as tried:
         (broken,) = tried.read([["ab"]], None)
@@ -539,6 +541,7 @@ def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewher
     assert " in 12 answers of json, seed 0" in result.output
 
 
+@pytest.mark.sample(0)
 def test_what_reads_one_of_two_formats_is_tried() -> None:
     code = "import sys; text = sys.stdin.read(); print('[]' if '{' in text else 'what?')"
     result = run(f'{sys.executable} -c "{code}"', "--format", "glm4", "--format", "json", "--answers", "4")
@@ -578,6 +581,7 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, name: str, after: int) -> None
     monkeypatch.setattr(Fuzz, name, until)
 
 
+@pytest.mark.sample(0)
 def test_an_interrupted_search_says_so_and_shows_what_came_out(
     elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -644,6 +648,7 @@ def test_what_cannot_be_loaded_tells_a_way_out_that_helps(
     assert re.fullmatch(f"{given}: cannot be loaded {told}", str(raised.value))
 
 
+@pytest.mark.sample(0)
 def test_a_peers_name_that_is_no_factory_is_told_with_all_there_are() -> None:
     with pytest.raises(ToolfmtError) as raised:
         target("toolfmt.testing.peers.for_vllm:json")
@@ -651,6 +656,7 @@ def test_a_peers_name_that_is_no_factory_is_told_with_all_there_are() -> None:
     assert str(raised.value).endswith(f"for_vllm has no factory 'json'; it has {listed})")
 
 
+@pytest.mark.sample(0)
 def test_a_peers_package_that_is_missing_is_told_with_its_own_way_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
