@@ -315,6 +315,7 @@ def test_pages_are_read_without_scripts(width: int, chromium: Any, address: str)
             page.locator("label.md-header__button[for=__drawer]").click()
         page.get_by_role("link", name="glm4_legacy").first.click()
         assert page.url == address + "reference/formats/glm4_legacy.html"
+        page.wait_for_load_state("networkidle")  # before its style sheets are there, the page is as wide as a table
         assert page.evaluate("document.documentElement.scrollWidth") == width
         page.locator("summary").first.click()
         assert page.locator("details[open] pre").locator("visible=true").count() >= 1
