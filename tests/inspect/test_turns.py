@@ -145,6 +145,8 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("messages | length == 1 and m.role == 'system'", SKIP)),
     ("system_alone", "no", "", "no system message is rendered", when("m.role == 'system'", SKIP)),
     ("generation_marked", "no", "", "has no `{% generation %}`", BASE),
+    ("generation_marked", "no", "", "has no `{% generation %}`",
+     "{#- {% generation %}{% endgeneration %} -#}" + BASE),
     ("generation_marked", "yes", "", "marks the response and its stop token",
      changed(CONTENT, "{% generation %}" + CONTENT).replace("<|end|>", "<|end|>{% endgeneration %}", 1)),
     ("generation_marked", "no", "misplaced", "the stop token <|end|> is outside",
