@@ -44,6 +44,7 @@ IF = {
     "not another one": f"not ({LAST} != 'hel' ~ 'lo')",
     "a test": f"{LAST} is eq ('hel' ~ 'lo')",
     "a test of several": f"{LAST} is in ['hel' ~ 'lo']",
+    "two letters of a probe's word, computed": f"{LAST} == ['g', 'o'] | join('') | trim | trim",
     "an order": f"{LAST} > 'zzzz'",
     "a word three times": f"{LAST}.count('ab' ~ 'c') == 3",
 }

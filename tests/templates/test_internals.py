@@ -82,3 +82,12 @@ def test_strings_that_are_joined_of_many_others_do_not_take_long() -> None:
 
 def test_a_constant_that_would_be_very_long_is_not_built() -> None:
     assert internals(environment().parse("{{ x['a' * 400 * 400 * 400] }}")) == ()
+
+
+def test_a_constant_behind_many_variables_is_still_read() -> None:
+    chain = "".join(f"{{% set a{number} = a{number + 1} ~ '' %}}" for number in range(40))
+    assert internals(environment().parse(chain + "{% set a40 = '__class__' %}{{ x[a0] }}")) == (("__class__", 1),)
+
+
+def test_a_variable_that_is_set_to_a_part_of_itself_ends() -> None:
+    assert internals(environment().parse("{% set a = a ~ a ~ a %}{{ x[a] }}")) == ()

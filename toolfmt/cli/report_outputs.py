@@ -355,7 +355,7 @@ def write_whole(file: str, text: str, format: str) -> None:
             if target.exists():
                 shutil.copymode(target, part)
             part.replace(target)
-        except BaseException:
+        except BaseException:  # an interrupt leaves no part behind either
             with suppress(OSError):
                 part.unlink()
             raise

@@ -9,7 +9,7 @@ from jinja2 import nodes
 from toolfmt.templates.analysis.aliases import Meanings
 from toolfmt.templates.analysis.expressions import key_of
 
-_LONGEST, _DEEPEST = 400, 12
+_LONGEST, _DEEPEST = 400, 100
 _MOST_STEPS = 200_000
 """Bounds against templates written to make reading them slow."""
 
@@ -31,6 +31,7 @@ class ConstantStrings:
             return None
         if id(node) not in self._known:
             self._left -= 1
+            self._known[id(node)] = None  # a variable that is set to a part of itself has no constant value
             found = self._evaluated(node, depth + 1) if self._left >= 0 else None
             self._known[id(node)] = found if found is not None and len(found) <= _LONGEST else None
         return self._known[id(node)]

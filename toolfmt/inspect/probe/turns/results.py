@@ -32,6 +32,8 @@ from toolfmt.inspect.probe.turns.turn_probe import (
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around
 
+_NO_ID = "zq0Zq0zq0"
+
 
 def results_several(asking: TurnProbe) -> Answer:
     """Whether the results of a turn with two calls all appear, in order; joined into one turn or each its own."""
@@ -131,13 +133,9 @@ def results_unmatched(asking: TurnProbe) -> Answer:
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
-    messages = asking.history()
-    other = {"name": "", "tool_call_id": "zq0Zq0zq0"}
-    for what, made in (
-        ("a result with neither name nor id", [_left_out(_left_out(one, "name"), "tool_call_id") for one in messages]),
-        ("a result whose id no call has", [one | other if one["role"] == "tool" else one for one in messages]),
-    ):
-        made = [{key: value for key, value in one.items() if key != "name" or value} for one in made]
+    bare = [_left_out(_left_out(one, "name"), "tool_call_id") for one in asking.history()]
+    other = [one | {"tool_call_id": _NO_ID} if one["role"] == "tool" else one for one in bare]
+    for what, made in (("a result with neither name nor id", bare), ("a result whose id no call has", other)):
         prompt = asking.ask(made)
         if isinstance(prompt, TemplateError):
             return threw(prompt, f"{what} is rejected")

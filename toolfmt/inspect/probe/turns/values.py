@@ -14,13 +14,15 @@ from toolfmt.inspect.probe.conversations import (
     TYPED_TOOL,
     Message,
     conversation,
+    user,
 )
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
-from toolfmt.inspect.report.wording import around, excerpt
+from toolfmt.inspect.report.wording import excerpt
 
 PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
 """What only Python writes of the values that are tried."""
+_NONE = re.compile(r"\bNone\b")
 TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
 
 
@@ -31,21 +33,21 @@ def arguments_missing(asking: TurnProbe) -> Answer:
     # Not the renders of the others: what an argument in another form makes the template throw is a finding of its own.
     shape, renders = asking.shape, asking.renders.anew()
     messages, tools = conversation(shape, ((BARE_TOOL, {}),)), ALL_TOOLS if shape.tools else None
-    if not _named(renders.render(messages, tools)):
+    plain, asked = renders.text(messages, tools), renders.text(user(system=shape.system), tools)
+    if plain.count(BARE_TOOL) <= asked.count(BARE_TOOL):  # the definition names the tool, too
         return no("no call without arguments is rendered")
     for what, value in (("null", None), ("an empty string", "")):
         prompt = renders.render([_with_arguments(message, value) for message in messages], tools)
         if isinstance(prompt, TemplateError):
             return threw(prompt, f"`arguments` that are {what} are rejected")
-        if not _named(prompt):
+        if prompt.count(BARE_TOOL) <= asked.count(BARE_TOOL):
             return no(f"a call whose `arguments` are {what} is dropped", "dropped")
-        if value is None and (found := PYTHON.search(prompt)) and found[0] == "None":
-            return no("`arguments` that are null are printed as None", "python", None, around(prompt, "None"))
+        if len(_NONE.findall(prompt)) > len(_NONE.findall(plain)):
+            at = prompt.rfind("None")
+            return no(
+                f"`arguments` that are {what} are printed as None", "python", None, excerpt(prompt, at - 30, at + 34)
+            )
     return yes("a call with `arguments` null or an empty string is rendered")
-
-
-def _named(prompt: str | TemplateError) -> bool:
-    return isinstance(prompt, str) and prompt.count(BARE_TOOL) > 1  # in the definition, and in the call
 
 
 def _with_arguments(message: Message, value: str | None) -> Message:

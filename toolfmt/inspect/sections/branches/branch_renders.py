@@ -44,7 +44,7 @@ class Taking:
         self.watch = renders.template.watch
         self.aims: dict[str, frozenset[int]] = {}
         """By a text that was put together to make conditions true: the numbers of these."""
-        self.watch.compared.clear()  # from here on a probe's word among the operands is one that the template computed
+        self.watch.compared.clear()  # room for the values of these conversations
         kinds = KINDS if manner.tools else KINDS[:-1]
         made = {kind: self.make(talk(manner, kind)) for kind in kinds}
         self.usual = {kind: one for kind, one in made.items() if isinstance(one.prompt, str)}

@@ -44,10 +44,15 @@ _WORDS = {slot: word for slot, (word, _) in SLOTS.items()}
 _SHORTEST_CUT = 2
 
 
+def is_sent_word(value: str) -> bool:
+    """Whether a string holds a word of one of these conversations, or is one that is read backwards."""
+    return any(word in value or word[::-1] == value for word in _WORDS.values())
+
+
 def holds_sent_word(value: str) -> bool:
     """Whether a string was computed from one of these conversations: it holds a word of one, or is cut out of one."""
     cut = len(value) >= _SHORTEST_CUT and any(value in word or value[::-1] in word for word in _WORDS.values())
-    return cut or any(word in value for word in _WORDS.values())
+    return cut or is_sent_word(value)
 
 
 def inverse(value: str, text: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from toolfmt.inspect.sections.branches.conversations import holds_sent_word
+from toolfmt.inspect.sections.branches.conversations import holds_sent_word, is_sent_word
 from toolfmt.templates.analysis.conditions import Condition
 from toolfmt.templates.engine.branch_coverage import BranchCoverage
 
@@ -45,7 +45,9 @@ def computed_of_messages(condition: Condition, coverage: BranchCoverage) -> tupl
 def _operands(condition: Condition, coverage: BranchCoverage, *, of_messages: bool) -> Iterator[Iterable[str]]:
     """The strings that each computed operand was; one of them shows whether it is computed from messages."""
     for texts in coverage.compared.get(condition.number, {}).values():
-        if any(map(holds_sent_word, texts)) == of_messages:
+        # A constant has one value, which may happen to be a part of a word that was sent.
+        sent = (len(texts) > 1 and any(map(holds_sent_word, texts))) or any(map(is_sent_word, texts))
+        if sent == of_messages:
             yield texts
 
 
