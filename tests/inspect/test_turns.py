@@ -539,6 +539,18 @@ def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
     assert finding.fix == "Look on the model's page whether it wants its reasoning kept; keep_all=true keeps it."
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        "{%- generation -%}" + CONTENT + "{%- endgeneration -%}",  # the stop token is outside
+        "{% generation %}{% endgeneration %}" + CONTENT,  # the response itself is outside
+    ],
+)
+def test_a_stop_token_that_is_not_marked_for_training_is_a_note(response: str) -> None:
+    marked = [one for one in report(changed(CONTENT, response)).notes if one.outcome == "stop-token-not-trained"]
+    assert [(one.code, one.severity) for one in marked] == [("TF069", "note")]
+
+
 def test_without_a_template_that_compiles_nothing_is_asked() -> None:
     assert report("{% for").sections.details == {}
 
