@@ -13,7 +13,8 @@ from typing import Literal
 
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.facts import NO_OPTIONS, Facts, InspectionOptions
-from toolfmt.inspect.format.decision import FormatResolution, ReadBack, decide, declarations
+from toolfmt.inspect.format.best_reading import ReadBack
+from toolfmt.inspect.format.decision import FormatResolution, decide, declarations
 from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, conversation, reply, user

@@ -23,7 +23,7 @@ from dataclasses import replace
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.format.decision import ReadBack
+from toolfmt.inspect.format.best_reading import ReadBack
 from toolfmt.inspect.format.near_miss import difference
 from toolfmt.inspect.format.read_back import SINGLE_CALL, RoundTrip, render_calls
 from toolfmt.inspect.probe.conversations import SINGLE, TOOLS, conversation

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from toolfmt.formats import write
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.format.decision import ReadBack
+from toolfmt.inspect.format.best_reading import ReadBack
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     REPLY,

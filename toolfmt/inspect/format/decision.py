@@ -10,30 +10,24 @@ calls and proven on others, or none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError, UnknownFormat
 from toolfmt.formats import RuntimeParser, ToolCallFormat, default_format, formats, get
 from toolfmt.formats.declared import formats_declared
 from toolfmt.formats.parser_names import parser_names
+from toolfmt.inspect.format.best_reading import ReadBack, best_reading
 from toolfmt.inspect.format.derived import UnrecognizedCalls, unclaimed
 from toolfmt.inspect.format.read_back import (
-    NASTY,
-    SINGLE_CALL,
-    TYPED_CALL,
-    RoundTrip,
-    rendered_variant,
     trials,
-    try_calls,
 )
 from toolfmt.inspect.probe.capabilities import Probed, probe
-from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, user
-from toolfmt.inspect.probe.renders import Region, Renders
+from toolfmt.inspect.probe.conversations import STAND_INS, user
+from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Confidence, Evidence, FormatDecision
-from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.files.read_text import LONGEST_NAME, LONGEST_TOKEN
@@ -63,41 +57,6 @@ class Declaration:
     def covers(self, format: ToolCallFormat) -> bool:
         """Whether this names the format: also where the runtime's parser of that name reads only a part of it."""
         return format in self.formats or self.value in parser_names(format, self.runtime)
-
-
-@dataclass(frozen=True)
-class ReadBack:
-    """How the calls that a template renders in this shape fare in one format."""
-
-    format: ToolCallFormat
-    shape: TurnShape
-    trials: tuple[RoundTrip, ...]
-    variant: str | None = None
-    """The variant of the format in which it writes what the template renders; None where it writes it otherwise, or
-    where that was not asked."""
-
-    @property
-    def exact(self) -> int:
-        return sum(trial.exact for trial in self.trials)
-
-    @property
-    def verified(self) -> bool:
-        return {SINGLE_CALL, TYPED_CALL} <= {trial.kind for trial in self.trials if trial.exact}
-
-    @property
-    def tolerated(self) -> tuple[str, ...]:
-        return tuple(sorted({name for trial in self.trials if trial.kind != NASTY for name in trial.tolerated}))
-
-    def evidence(self) -> Evidence:
-        """`5 of 5 kinds of call read back exactly`, and which not."""
-        return Evidence(
-            "verified",
-            self.format.name,
-            f"{self.exact} of {len(self.trials)} kinds of call read back exactly",
-            tuple(f"{trial.kind} ({trial.detail})" for trial in self.trials if not trial.exact),
-            self.tolerated,
-            next((trial.beyond for trial in self.trials if trial.beyond), ""),
-        )
 
 
 @dataclass(frozen=True)
@@ -135,7 +94,7 @@ def decide(
     typed = tuple(format for format in formats() if any(model_type in format.model_types for model_type in model_types))
     best, rendered = None, ""
     if renders is not None and probed is not None and probed.shape is not None:
-        region, best = _best_reading(renders, probed, tuple(format for format, _ in signed), typed)
+        region, best = best_reading(renders, probed, tuple(format for format, _ in signed), typed)
         rendered = region.text.strip()
     evidence = [
         *(Evidence("declared", _only_name(declared.formats), _declares(declared)) for declared in declarations),
@@ -157,7 +116,7 @@ def decide(
         evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
     variant = ""
     if format is not None and best is not None and best.format == format and renders is not None and probed is not None:
-        variant = best.variant or _variant(renders, best, probed) or ""
+        variant = best.variant or ""
     made = None if other is None else other.derived
     decision = FormatDecision(format.name if format else None, confidence, tuple(evidence), variant, made)
     return FormatResolution(decision, format, tuple(declarations), best, rendered, typed, other)
@@ -276,59 +235,6 @@ def _agreed(candidates: Sequence[ToolCallFormat], *others: Sequence[ToolCallForm
         names = {format.name for format in other}
         candidates = [format for format in candidates if format.name in names] or candidates
     return candidates[0] if len(candidates) == 1 else None
-
-
-def _best_reading(
-    renders: Renders, probed: Probed, signed: tuple[ToolCallFormat, ...], typed: tuple[ToolCallFormat, ...]
-) -> tuple[Region, ReadBack | None]:
-    """The call as it is rendered, and the format that reads most back; see `_rank` for where several do."""
-    shape = probed.shape
-    assert shape is not None
-    region = renders.calls(shape, SINGLE, TOOLS)
-    assert isinstance(region, Region)
-    readings = list(_readings(renders, shape, probed.parallel, signed))
-    other = _other_form(shape, probed)
-    if other is not None and all(reading.exact < len(reading.trials) for reading in readings):
-        readings += _readings(renders, other, probed.parallel, signed)
-    most = max((reading.exact for reading in readings), default=0)
-    equal = [reading for reading in readings if reading.exact == most]
-    if len(equal) > 1:
-        asked = [replace(reading, variant=_variant(renders, reading, probed)) for reading in equal]
-        equal = [max(asked, key=lambda reading: _rank(reading, signed, typed))]
-    return region, equal[0] if equal else None
-
-
-def _variant(renders: Renders, reading: ReadBack, probed: Probed) -> str | None:
-    return rendered_variant(renders, reading.format, reading.shape, parallel=probed.parallel)
-
-
-def _readings(
-    renders: Renders, shape: TurnShape, parallel: bool, signed: tuple[ToolCallFormat, ...]
-) -> Iterator[ReadBack]:
-    """Every format that reads the single call back, with how it fares on the others."""
-    for format in formats():
-        bears = any(format.name == other.name for other in signed)
-        if try_calls(renders, format, shape, SINGLE_CALL, SINGLE, bears).exact:
-            yield ReadBack(format, shape, tuple(trials(renders, format, shape, parallel=parallel, signed=bears)))
-
-
-def _rank(
-    reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat]
-) -> tuple[bool, bool, bool, bool, int, bool]:
-    """What tells formats apart that read back alike, in this order: whether it is the format's own notation, whether
-    the format writes what the template renders, the model type, the signature, what was tolerated; then the most
-    widespread one."""
-    name = reading.format.name
-    listed, bears = (any(name == format.name for format in formats) for formats in (typed, signed))
-    own = "other_notation" not in reading.tolerated
-    return own, reading.variant is not None, listed, bears, -len(reading.tolerated), name == default_format().name
-
-
-def _other_form(shape: TurnShape, probed: Probed) -> TurnShape | None:
-    """The shape with the other form of the arguments, where the template takes that too."""
-    other: Literal["object", "string"] = "string" if shape.arguments == "object" else "object"
-    takes = probed.capabilities[f"arguments_{other}"].answer == "yes"
-    return replace(shape, arguments=other) if takes else None
 
 
 def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
