@@ -236,8 +236,7 @@ def test_the_summary_is_appended_to_a_file_or_printed(tmp_path: Path) -> None:
 # --- several outputs of one inspection
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("several", [False, pytest.param(True, marks=pytest.mark.sample(0))])
 def test_a_file_gets_what_standard_output_gets(several: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     places = [str(MODELS / name) for name in ("json-frames", "in-conflict")[: 2 if several else 1]]

@@ -15,7 +15,7 @@ from toolfmt import formats
 from toolfmt.formats import default_format
 from toolfmt.inspect import checks
 from toolfmt.inspect.checks.workarounds import SEND_TEXT_PARTS
-from toolfmt.inspect.format import decision
+from toolfmt.inspect.format import best_reading, decision
 from toolfmt.inspect.format.decision import declarations, infer
 from toolfmt.inspect.format.read_back import NASTY_STRINGS, own_markers
 from toolfmt.inspect.inspection import inspect_template
@@ -299,11 +299,11 @@ def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -
     """And before both what the format writes as the template renders it."""
     typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
     readings = [
-        decision.ReadBack(format, TurnShape(), (), variant) for format, variant in ((typed, None), (signed, None))
+        best_reading.ReadBack(format, TurnShape(), (), variant) for format, variant in ((typed, None), (signed, None))
     ]
-    ranks = [decision._rank(reading, (signed,), (typed,)) for reading in readings]
+    ranks = [best_reading._rank(reading, (signed,), (typed,)) for reading in readings]
     assert ranks[0] > ranks[1]
-    assert decision._rank(replace(readings[1], variant=""), (), ()) > ranks[0]
+    assert best_reading._rank(replace(readings[1], variant=""), (), ()) > ranks[0]
 
 
 def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,7 +311,7 @@ def test_an_ambiguous_model_type_neither_decides_nor_contradicts(monkeypatch: py
         replace(format, model_types=("shared",)) if format.name in ("glm4", "gemma") else format
         for format in formats.FORMATS
     )
-    monkeypatch.setattr(decision, "formats", lambda: both)
+    monkeypatch.setattr(best_reading, "formats", lambda: both)
     assert inspect_template(PLAIN, model_type="shared").format.confidence == "default"
     assert codes(inspect_template(TEMPLATE, model_type="shared")) == []
 

@@ -82,7 +82,7 @@ def written(format: ToolCallFormat, calls: list[tuple[str, Any]]) -> str | None:
         return None
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
 def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[StreamEncoder]) -> None:

@@ -187,6 +187,7 @@ HANGS = {
 }
 
 
+@pytest.mark.sample(1)
 @posix
 @pytest.mark.parametrize("what", HANGS)
 def test_it_ends_with_its_parent_however_that_ends(what: str) -> None:
@@ -211,6 +212,7 @@ time.sleep(60)
     assert not is_running(process)
 
 
+@pytest.mark.sample(0)
 @posix
 def test_it_ends_with_its_parent_whose_forked_child_lives_on() -> None:
     program = """
@@ -266,6 +268,7 @@ print("done")
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+@pytest.mark.sample(0)
 @linux
 @pytest.mark.parametrize(
     "before",

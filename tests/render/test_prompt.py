@@ -683,7 +683,7 @@ def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None
 def test_every_shared_template_renders_or_says_why_not() -> None:
     """A sample of every eighth, with a history, both ways; the whole is a matter of minutes."""
     history = [SYSTEM, *conversation(call(), content=None)]
-    for name in depth.some(shared_names()[::8], 5):
+    for name in depth.some(shared_names()[::8], 15):
         model = Model(shared_template(name))
         for strategy in ("auto", "prompt"):
             try:

@@ -7,7 +7,7 @@ answer in words, never off markers.
 
 from __future__ import annotations
 
-import json
+import marshal
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,11 +52,11 @@ class Renders:
         """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
         self.content_as_parts = False
         """Whether the template is given each content, except that of results, as a list of text parts."""
-        self._made: dict[str, str | TemplateError] = {}
+        self._made: dict[bytes, str | TemplateError] = {}
         self.without_tools: list[tuple[Sequence[Message], str]] = []
         """The conversations that were rendered without tools, each with its prompt."""
-        self._cut: dict[str, list[tuple[str, int]]] = {}
-        self._given: dict[str, Renders] = {}
+        self._cut: dict[bytes, list[tuple[str, int]]] = {}
+        self._given: dict[bytes, Renders] = {}
 
     @property
     def tokens(self) -> Mapping[str, str]:
@@ -73,7 +73,7 @@ class Renders:
     ) -> str | TemplateError:
         """The prompt, or the error the template threw."""
         messages = self.named(messages)
-        key = json.dumps([messages, tools, generation, str(now)], ensure_ascii=False)
+        key = _key(messages, tools, generation, str(now))
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self._render(messages, tools, generation, now)
@@ -90,7 +90,7 @@ class Renders:
         """Renders of the same template with these variables; the same ones for the same variables."""
         if not variables:
             return self
-        key = json.dumps(variables, ensure_ascii=False)
+        key = _key(variables)
         if key not in self._given:
             self._given[key] = self._alike(self._tokens | dict(variables))
         return self._given[key]
@@ -173,7 +173,7 @@ class Renders:
         self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, innermost: bool
     ) -> list[tuple[str, int]]:
         """The pieces of a prompt, each with its line; none where the template throws."""
-        key = json.dumps([messages, tools, generation, innermost], ensure_ascii=False)
+        key = _key(messages, tools, generation, innermost)
         pieces = self._cut.get(key)
         if pieces is None:
             given: dict[str, Any] = {"tools": self._shown(tools), "add_generation_prompt": generation, **self._tokens}
@@ -233,6 +233,11 @@ class Renders:
 
     def _usual(self, text: str) -> str:
         return text if self.words is None else self.words.usual(text)
+
+
+def _key(*values: Any) -> bytes:
+    """What tells values of JSON's types apart, by their order and their types too; a fifth of the time of JSON."""
+    return marshal.dumps(values, 2)  # from version 3 on it depends on which objects are the same one
 
 
 def with_text_parts(messages: Sequence[Message]) -> list[Message]:

@@ -96,7 +96,10 @@ def plain(value: Any) -> Any:
     if value is None or kind in (str, int, float, bool):
         return value
     if kind is dict:
-        return {plain(key): plain(item) for key, item in value.items()}
+        return {
+            key if type(key) is str else plain(key): item if type(item) is str else plain(item)
+            for key, item in value.items()
+        }
     if kind is list:
         return [plain(item) for item in value]
     for base in (str, int, float):
