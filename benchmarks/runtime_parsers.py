@@ -7,7 +7,8 @@ of the two packages needs torch (that for processors is enough) and
 
     pip install transformers openai fastapi pydantic msgspec orjson cachetools cbor2 cloudpickle psutil pyzmq \\
         pybase64 py-cpuinfo prometheus_client partial-json-parser uvloop tiktoken openai_harmony regex ijson \\
-        pydantic_extra_types pycountry cohere_melody triton ipython
+        pydantic_extra_types pycountry cohere_melody triton ipython \\
+        aiohttp pillow
     pip install --no-deps mistral_common xgrammar==0.2.8 apache-tvm-ffi
 
 For every format that a runtime has a parser for, the format's own writer writes what a model would answer. A tokenizer
