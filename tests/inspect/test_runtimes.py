@@ -266,6 +266,12 @@ def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
     assert list(found(report)) == ["parser-not-inferred"]
 
 
+def test_a_marker_of_two_that_the_template_lacks_is_named() -> None:
+    without = inferring.mlx_lm("{{ '<tool_call>' }}", tokens=()).how
+    assert without == "the template has <tool_call> but not tool_call.name, and it looks for both"
+    assert inferring.mlx_lm("{{ 'x' }}", tokens=()).how == "the template has none of the markers that it looks for"
+
+
 def test_a_marker_in_passing_misleads() -> None:
     report = inspect_template("{# not [TOOL_CALLS] #}" + JSON, model_type="qwen3")
     assert {runtime: (told(report)[runtime].parser, told(report)[runtime].right) for runtime in RUNTIMES[3:5]} == {

@@ -121,7 +121,18 @@ def mlx_lm(
     by_token = _first(_MLX_LM_VOCABULARY, (template or "") if tokens is None else tokens, vocabulary=True)
     if by_token is not None:
         return by_token
-    return Inferred(None, "none of the markers it looks for stands in the template")
+    return Inferred(None, _missing(_MLX_LM, template or ""))
+
+
+def _missing(markers: Markers, template: str) -> str:
+    """Why no group of markers is whole: the first that is there in part, else that none is."""
+    groups = [group for _, groups in markers for group in groups]
+    for group in groups:
+        found = [marker for marker in group if marker in template]
+        if found:
+            absent = [marker for marker in group if marker not in template]
+            return f"the template has {listed(found)} but not {listed(absent)}, and it looks for both"
+    return "the template has none of the markers that it looks for"
 
 
 def misread_by_mlx_lm(parser: str, call: str) -> str:
