@@ -292,6 +292,13 @@ def test_what_the_cache_lacks_is_fetched(folder: Path, hub: Hub) -> None:
     assert (files.templates[0].text, hub.fetched) == (TEMPLATE, ["chat_template.jinja"])
 
 
+def test_a_path_that_begins_with_a_dot_is_not_looked_up(folder: Path, hub: Hub) -> None:
+    hub.repositories["org/name"] = FILES
+    with pytest.raises(BadModelDirectory, match="no such file or directory; give a model directory"):
+        load_files("./org/name")
+    assert hub.fetched == []
+
+
 def test_a_revision_is_fetched(folder: Path, hub: Hub) -> None:
     hub.repositories["org/name"] = FILES
     assert load_files("org/name@v2").templates[0].text == TEMPLATE
