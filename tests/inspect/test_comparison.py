@@ -271,7 +271,10 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
         (ReportChange("format.confidence", "declared", "verified"), False, True),
         (ReportChange("format.confidence", "verified", "model-type"), False, True),
         (ReportChange("format.confidence", "verified", "signature"), True, False),
-        (ReportChange("format", "json", "lfm2"), True, False),
+        (ReportChange("format", "json", "lfm2"), True, True),  # a declared parser, or the model type
+        (ReportChange("format", "json", "lfm2"), False, False),
+        (ReportChange("format.variant", "a", "b"), False, False),
+        (ReportChange("format.variant", "a", "b"), True, True),
         (ReportChange("capabilities.system", None, None), True, False),
         (ReportChange("prefill", "", "<think>"), True, False),
     ],

@@ -186,6 +186,8 @@ def _is_setting(change: ReportChange, same_text: bool | None) -> bool:
     """
     if change.what == "format.confidence":
         return change.a in _TOLD_BY_FILES or change.b in _TOLD_BY_FILES
+    if change.what in ("format", "format.variant"):
+        return same_text is True
     if change.what.startswith("tokens.") and not change.what.startswith("tokens.markers."):
         return same_text is True
     return is_below(change.what, _SETTINGS)
