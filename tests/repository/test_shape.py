@@ -129,7 +129,7 @@ LONG_MODULES = {
     "toolfmt/render/adapt/remedies.py": 410,  # the order in which adaptations are tried
     "toolfmt/render/attempts.py": 520,  # one search; its parts share the request and the way the tools go in
     "toolfmt/render/verify/sentinel_request.py": 410,  # how a request's texts become sentinels
-    "toolfmt/templates/engine/chat_template.py": 435,  # the façade of templates: one property an analysis
+    "toolfmt/templates/engine/chat_template.py": 445,  # the façade of templates: one property an analysis
 }
 """Modules over 400 lines, with their limit. `toolfmt/formats` is not measured before its core is rewritten."""
 

@@ -21,7 +21,7 @@ from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, conver
 from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
-from toolfmt.inspect.probe.turn_markers import prefill, reasoning_markers
+from toolfmt.inspect.probe.turn_markers import SENTENCE, prefill, reasoning_markers
 from toolfmt.inspect.probe.turns import content, ids, results
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe
 from toolfmt.inspect.probe.words import Words
@@ -129,7 +129,8 @@ def _renders(
         return None, None, _Lacking()
     try:
         chat_template = ChatTemplate(template.text, files.special_tokens, origin=template.origin)
-        _ = chat_template.watch  # from here on it is told how the conditions come out
+        _ = chat_template.watch  # records from here on how the conditions come out
+        chat_template.record_own_texts(SENTENCE)
         words = None if options.probe_seed is None else Words(options.probe_seed)
         renders = Renders(chat_template, None, words)
         renders.render(user())  # compiles, which parsing alone does not

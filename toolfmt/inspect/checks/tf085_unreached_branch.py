@@ -1,11 +1,12 @@
-"""A condition of the template that looks at a text, a length or the clock has only ever come out one way.
+"""A condition of the template that looks at a text, a length or the clock has only ever come out one way, or the
+template has sentences that no tested prompt contains.
 
 An inspection renders some hundred conversations, and makes one for each text and number that a condition looks for.
-What stands behind a condition that none of them has met is in no part of the report: it may be harmless (a kind of
-message that nobody sends), or it may hide a tool on a day, or for a text, that nobody has thought of.
+What a condition decides that none of them has met is in no part of the report: it may be harmless (a kind of message
+that clients do not send), or it may hide a tool on a day, or for a text, that no probe has tried.
 
 A condition for which the template refuses counts as met once it has refused there, whichever part of the test led to
-that.
+that. A sentence counts as seen if any tested prompt contains it; messages of `raise_exception` are not looked at.
 
 What to do: read the line. A note tells of texts and lengths, a warning of what no reader can try out: a sum over a
 text, the clock, or the very words that inspections ask with.
@@ -30,7 +31,7 @@ from toolfmt.templates.analysis.conditions import COUNTING, Condition
 SEVERITY: Severity = "note"
 FIXED_BY: FixedBy = "template"
 
-_MOST_LINES = 5
+_MOST_LINES, _MOST_TEXTS = 5, 3
 _CONVERSATION = frozenset({"messages", "tools"})
 
 
@@ -43,6 +44,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         found = [one for one in unseen if _looks(one, template) and _is_grave(one) == grave]
         if found:
             yield _found(found, template, grave=grave)
+    lines = {condition.line for condition in unseen if _looks(condition, template)}
+    unprinted = {line: text for text, line in template.own_texts.unprinted.items() if line not in lines}
+    if unprinted:
+        shown = [f"line {line} ('{quote(unprinted[line], 60)}')" for line in sorted(unprinted)]
+        yield Diagnostic(
+            f"No tested prompt contains the text in {listed_first(shown, _MOST_TEXTS)}.",
+            f"Read the condition on which {'these texts depend' if len(shown) > 1 else 'this text depends'}.",
+            min(unprinted),
+        )
 
 
 def _looks(condition: Condition, template: ChatTemplate) -> bool:

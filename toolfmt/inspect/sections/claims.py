@@ -6,10 +6,13 @@ sends every conversation, so a statement is about the tested prompts and names t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from toolfmt._util.text_lists import listed
+from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, SENTENCE
@@ -36,15 +39,18 @@ def checked(facts: Facts) -> dict[str, Answer]:
     kept, own = answers.get("content_kept"), answers.get("no_instructions")
     if own is not None and own.answer == "yes":
         adding = [branch for branch in branches if any(map(SENTENCE.search, branch.excerpts))]
-        sentence = _sentence(facts.renders)
+        printed = _printed_without_tools(facts.renders)
+        sentence = next(iter(printed), "") or _sentence(facts.renders)
         if adding:
             answers["no_instructions"] = _refuted(adding)
         elif kept is not None and kept.answer == "no" and any(map(SENTENCE.search, kept.excerpts)):
             answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
         elif sentence:
-            answers["no_instructions"] = Answer("no", _SENTENCE, excerpts=(quote(sentence, 200),))
+            answers["no_instructions"] = Answer(
+                "no", _SENTENCE, printed.get(sentence), excerpts=(quote(sentence, 200),)
+            )
         else:
-            answers["no_instructions"] = replace(own, words=f"{_NO_SENTENCES}{limit}")
+            answers["no_instructions"] = replace(own, words=f"{_NO_SENTENCES}{limit}{_unprinted(facts.renders)}")
     if kept is not None and kept.answer == "yes":
         changing = [branch for branch in branches if branch.place.startswith(_OF_OTHERS)]
         answers["content_kept"] = _refuted(changing) if changing else replace(kept, words=f"{_NO_TEXT}{limit}")
@@ -57,9 +63,30 @@ def _limit(renders: Renders) -> str:
     if not unmet:
         return ""
     lines = sorted({condition.line for condition in unmet})
-    where = f"line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines[:_MOST_LINES]])}"
+    tested = f"{number - len(unmet)} of {number} conditions on message text were tested both ways"
+    return f"; {tested}, not {_listed_lines(lines)}"
+
+
+def _printed_without_tools(renders: Renders) -> dict[str, int]:
+    """The template's own sentences in prompts without tools, those of conversations that were tested with tools
+    included; each with its line."""
+    own = renders.template.own_texts
+    given: dict[str, Any] = {**renders.tokens}
+    for messages in [*own.conversations_with_tools]:
+        with contextlib.suppress(ToolfmtError):
+            renders.template.render(messages, **given)
+    return own.printed_without_tools
+
+
+def _unprinted(renders: Renders) -> str:
+    """Where the template has sentences that no tested prompt contains; empty if there are none."""
+    lines = sorted(set(renders.template.own_texts.unprinted.values()))
+    return f"; the text in {_listed_lines(lines)} was not tested" if lines else ""
+
+
+def _listed_lines(lines: Sequence[int]) -> str:
     more = " and others" if len(lines) > _MOST_LINES else ""
-    return f"; {number - len(unmet)} of {number} conditions on message text were tested both ways, not {where}{more}"
+    return f"line{'s' if len(lines) > 1 else ''} {listed([str(line) for line in lines[:_MOST_LINES]])}{more}"
 
 
 def _refuted(found: Sequence[Branch]) -> Answer:

@@ -32,6 +32,7 @@ from toolfmt.templates.analysis.tested_roles import tested_roles
 from toolfmt.templates.analysis.tested_texts import TestedText, tested_texts
 from toolfmt.templates.analysis.variable_uses import VariableUse, variable_uses
 from toolfmt.templates.analysis.variables import caller_names, calls, copied, filters, keys, tree_size
+from toolfmt.templates.analysis.written_texts import written_texts
 from toolfmt.templates.engine.branch_coverage import FILTER, OPERAND, BranchCoverage, watch
 from toolfmt.templates.engine.environment import (
     LONGEST_OUTPUT,
@@ -45,6 +46,7 @@ from toolfmt.templates.engine.environment import (
 from toolfmt.templates.engine.expression_lines import Spanning, line_of_lookup, missing, spanning
 from toolfmt.templates.engine.line_output import by_lines, holds_back, unmarked
 from toolfmt.templates.engine.nesting import nesting
+from toolfmt.templates.engine.own_texts import OwnTexts
 from toolfmt.templates.engine.syntax_hints import hint
 
 # Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
@@ -74,7 +76,8 @@ class ChatTemplate:
 
     `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
     defines; `variable_uses` their defaults and uses, as the syntax tree has them; `uses_clock` whether it calls
-    `strftime_now`, so that its prompts change with the date.
+    `strftime_now`, so that its prompts change with the date; `own_texts` what `record_own_texts` has
+    recorded.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class ChatTemplate:
         self.source = source
         self.special_tokens = dict(special_tokens)
         self.origin = origin
+        self.own_texts = OwnTexts()
         if len(source) > LONGEST_SOURCE:
             raise LimitHit(
                 f"{origin}: the source has {len(source):,} characters, over the limit of 1 MB; "
@@ -120,9 +124,11 @@ class ChatTemplate:
         try:
             template = self._compiled
             # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
-            return _bounded(template.root_render_func(template.new_context(given())))
+            prompt = _bounded(template.root_render_func(template.new_context(given())))
         except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
             self._fail("not-rendered", error)
+        self.own_texts.record(prompt, messages, tools, variables)
+        return prompt
 
     def pieces(
         self,
@@ -233,6 +239,10 @@ class ChatTemplate:
     def hidden_characters(self) -> tuple[HiddenText, ...]:
         """The characters of the source that no editor shows."""
         return hidden_characters(self.source, self._tree)
+
+    def record_own_texts(self, pattern: re.Pattern[str]) -> None:
+        """Record from now on which prompts contain what the pattern matches in strings that the template can write."""
+        self.own_texts = OwnTexts(written_texts(self._tree, pattern))
 
     @cached_property
     def tested_texts(self) -> tuple[TestedText, ...]:
