@@ -184,7 +184,7 @@ def test_flags_are_what_a_shell_takes() -> None:
 
 REASONING = {
     "Qwen-Qwen3-0.6B": ("deepseek_r1", "qwen3"),
-    "GLM-4.7-Flash": ("deepseek_r1", "deepseek-r1"),
+    "GLM-4.7-Flash": ("glm45", "deepseek-r1"),
     "MiniMax-M2": ("deepseek_r1", "deepseek-r1"),
     "google-gemma-4-31B-it": ("gemma4", "gemma4"),
     "openai-gpt-oss-120b": ("openai_gptoss", "gpt-oss"),
@@ -215,19 +215,19 @@ def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
         for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
             told = next(one for one in report.sections.advice if one.runtime == runtime)
             assert told.text.endswith(f"--reasoning-parser {parser}")
-            assert ("drafted" in told.remark) == drafted
+            assert ("only mentions" in told.remark) == drafted
 
 
 def test_a_parser_that_executes_drafts_is_told_so() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
-    assert remarks[SGLANG] == (
-        "in a stream qwen3 ends the reasoning at the first <tool_call>: a call that is only drafted is executed"
-    )
+    assert remarks[SGLANG] == "in a stream, it executes a <tool_call> that the reasoning only mentions"
     assert remarks[VLLM] == (
-        "not qwen3 or glm45, which end the reasoning at the first <tool_call>, drafted or not; "
-        "with enable_thinking=false deepseek_r1 takes an answer that is not streamed for reasoning, calls and all: "
-        "leave the flag out there"
+        "do not set qwen3 or glm45: they execute a <tool_call> that the reasoning only mentions; "
+        "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
+        "streamed"
     )
+    glm = {one.runtime: one.remark for one in inspect_template(templates()["GLM-4.7-Flash"]).sections.advice}
+    assert glm[VLLM] == "it executes a <tool_call> that the reasoning only mentions"
 
 
 def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None:
@@ -264,7 +264,7 @@ def test_no_parser_takes_every_answer_for_reasoning(asked: str, words: tuple[str
     report = inspect_template(text)
     lines = flags(report)
     assert [line[-1] if "--reasoning-parser" in line else "" for line in (lines[VLLM], lines[SGLANG])] == [*words]
-    remarks = {one.runtime: "leave the flag out" in one.remark for one in report.sections.advice}
+    remarks = {one.runtime: "leave deepseek" in one.remark for one in report.sections.advice}
     assert remarks[VLLM] is switched
     assert remarks[SGLANG] is (switched and words[1] == "deepseek-r1")
 

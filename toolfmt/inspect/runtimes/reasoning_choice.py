@@ -25,10 +25,9 @@ from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 
 _DRAFTED = "<tool_call>"
 _REMARKS: Mapping[tuple[str, str], str] = {
-    (VLLM, "deepseek_r1"): f"not qwen3 or glm45, which end the reasoning at the first {_DRAFTED}, drafted or not",
-    (SGLANG, "qwen3"): (
-        f"in a stream qwen3 ends the reasoning at the first {_DRAFTED}: a call that is only drafted is executed"
-    ),
+    (VLLM, "deepseek_r1"): f"do not set qwen3 or glm45: they execute a {_DRAFTED} that the reasoning only mentions",
+    (VLLM, "glm45"): f"it executes a {_DRAFTED} that the reasoning only mentions",
+    (SGLANG, "qwen3"): f"in a stream, it executes a {_DRAFTED} that the reasoning only mentions",
 }
 """What is to be known where calls, and so drafts, are written with that mark: of the parser, or of those that bear the
 names of models and are not the ones to take."""
@@ -61,11 +60,15 @@ OPENED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 """The parsers for reasoning behind this opener; of several, the one that bears the name of the tool parser."""
+_OF_THE_FAMILY: Mapping[tuple[str, str], str] = {(VLLM, "glm45"): "glm45", (VLLM, "glm47"): "glm45"}
+"""The parser that the cards of models with this tool parser name. In vLLM 0.33.0 it reads a response without reasoning
+and follows `enable_thinking`, which deepseek_r1 does not."""
 _NOT_BEGUN: Mapping[tuple[str, str], str] = {(SGLANG, "<think>"): "qwen3"}
 """The parser where the prompt does not open the block, if that is another one."""
 _NEED_A_CLOSER: Mapping[tuple[str, str], str] = {
-    (VLLM, "deepseek_r1"): " that is not streamed",
-    (VLLM, "seed_oss"): " that is not streamed",
+    (VLLM, "deepseek_r1"): " in a response that is not streamed",
+    (VLLM, "seed_oss"): " in a response that is not streamed",
+    (VLLM, "glm45"): "",
     (SGLANG, "deepseek-r1"): "",
     (SGLANG, "qwen3"): "",
 }
@@ -91,14 +94,16 @@ def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningC
     if not names:
         return ReasoningChoice()
     name = tool_parser if tool_parser in names else names[0]
+    if opener == "<think>":
+        name = _OF_THE_FAMILY.get((runtime, tool_parser), name)
     if block != "opened":
         name = _NOT_BEGUN.get((runtime, opener), name)
     if block == "closed" and (runtime, name) in _NEED_A_CLOSER:
         return ReasoningChoice()
     drafted = _REMARKS.get((runtime, name), "") if _DRAFTED in facts.decided.rendered else ""
     switch = _closing(facts, opener, closer) if (runtime, name) in _SWITCHABLE else ""
-    takes = f"takes an answer{_NEED_A_CLOSER.get((runtime, name), '')} for reasoning, calls and all"
-    switched = f"with {switch}=false {name} {takes}: leave the flag out there" if switch else ""
+    unless = _NEED_A_CLOSER.get((runtime, name), "")
+    switched = f"with {switch}=false, leave {name} out: it returns calls as reasoning{unless}" if switch else ""
     return ReasoningChoice(name, "; ".join(filter(None, (drafted, switched))))
 
 
