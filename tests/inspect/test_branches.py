@@ -173,16 +173,16 @@ def test_a_branch_that_refuses_was_taken_where_a_probe_was_refused() -> None:
     assert refusing(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
     assert refusing(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
     (unmet,) = refusing(sent + "m.tool_call_id | length > 99")
-    assert unmet.startswith("One branch was taken by no probe") and "got past" not in unmet
+    assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
     (unmet,) = refusing(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
-    assert unmet.startswith("One branch was taken by no probe") and "got past" not in unmet
+    assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
 
 
 def test_a_branch_that_does_not_refuse_is_not_taken_by_another_part_of_its_test() -> None:
     test = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
     source = REFUSING.replace("TEST", test).replace("{{- raise_exception('No.') }}", "{{- 'No.' }}")
     (unmet,) = messages_of(source + HONEST)
-    assert unmet.startswith("One branch was taken by no probe")
+    assert unmet.startswith("No probe reached one branch: ")
 
 
 def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -> None:
@@ -190,7 +190,7 @@ def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -
     sure = "{%- if false %}{{- raise_exception('No.') }}{%- endif %}"
     assert messages_of(sure + HONEST) == []
     (unmet,) = refusing("'<<<from>>>' not in m.content | string | upper")
-    assert ": no probe got past it)" in unmet
+    assert ": every probe was rejected there)" in unmet
 
 
 # --- ordinary templates

@@ -904,8 +904,8 @@ def test_a_condition_that_was_always_true_is_told_so() -> None:  # Apriel 1.5
         "{% if form == 'plain' %}{% set said = 'Hello' %}\n{% elif form == 'yaml' %}{% set said = 'Bye' %}{% endif %}"
     )
     said = finding("{% set x, form = '', 'plain' %}\n" + form + "{{ said }}" + PLAIN, "TF085").message
-    assert "line 2 (" in said and said.count(": it was always true)") == 1
-    assert said.index(": it was always true)") < said.index("line 3 (")
+    assert "line 2 (" in said and said.count(": always true)") == 1
+    assert said.index(": always true)") < said.index("line 3 (")
 
 
 def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  # Ministral 3b

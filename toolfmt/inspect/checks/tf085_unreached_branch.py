@@ -8,10 +8,10 @@ that clients do not send), or it may hide a tool on a day, or for a text, that n
 A condition for which the template refuses counts as met once it has refused there, whichever part of the test led to
 that. A sentence counts as seen if any tested prompt contains it; messages of `raise_exception` are not looked at.
 
-What to do: read the line. A note tells of texts and lengths, a warning of what no reader can try out: a sum over a
-text, the clock, or the very words that inspections ask with.
+What to do: review the line. It is a note for strings and lengths, and a warning for what a reader cannot try out: a
+sum over a string, the clock, or the words that inspections use.
 
-Example: `{% if (message.content | length * 7) % 97 == 13 %}` decides by a sum that hardly any text has.
+Example: `{% if (message.content | length * 7) % 97 == 13 %}` depends on a sum that hardly any message has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         shown = [f"line {line} ('{quote(unprinted[line], 60)}')" for line in sorted(unprinted)]
         yield Diagnostic(
             f"No tested prompt contains the text in {listed_first(shown, _MOST_TEXTS)}.",
-            f"Read the condition on which {'these texts depend' if len(shown) > 1 else 'this text depends'}.",
+            f"Review the condition on which {'they depend' if len(shown) > 1 else 'it depends'} by hand.",
             min(unprinted),
         )
 
@@ -84,13 +84,12 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
     true = {
         line for line in lines if all(template.watch.always_true(one) for one in every if one.line == line)
     } - refused
-    how = {**dict.fromkeys(refused, ": no probe got past it"), **dict.fromkeys(true, ": it was always true")}
+    how = {**dict.fromkeys(refused, ": every probe was rejected there"), **dict.fromkeys(true, ": always true")}
     shown = [f"line {line} ({quote(source[line - 1], 60)}{how.get(line, '')})" for line in lines]
-    what = "One branch was" if len(lines) == 1 else f"{len(lines)} branches were"
+    what = "one branch" if len(lines) == 1 else f"{len(lines)} branches"
     return Diagnostic(
-        f"{what} taken by no probe, so that nothing in this report tells what stands there: "
-        f"{listed_first(shown, _MOST_LINES)}.",
-        f"Read what {'these conditions decide' if len(lines) > 1 else 'this condition decides'}.",
+        f"No probe reached {what}: {listed_first(shown, _MOST_LINES)}.",
+        f"Review {'them' if len(lines) > 1 else 'it'} by hand.",
         lines[0],
         "warning" if grave else "note",
     )
