@@ -123,7 +123,10 @@ def test_a_marker_that_cuts_an_assistant_text_is_a_note() -> None:
     finding = found(report, "TF056")
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 2)
-    assert finding.message == "An assistant message that contains '</think>' loses the text before it."
+    assert (
+        finding.message
+        == "An assistant message before the last question that contains '</think>' loses the text before it."
+    )
     assert finding.fix.startswith("Put a space after the first character of the marker, for example `< /think>`.")
     assert report.sections.safety["content_kept"].outcome == "assistant-text-cut"
 
@@ -262,7 +265,10 @@ def test_an_answer_that_is_refused_for_the_marks_in_it_is_a_note() -> None:
     )
     told = found(inspect_template(PLAIN.replace("{{ message.content", refuse + "{{ message.content")), "TF056")
     assert told is not None
-    assert told.message == "An assistant message that contains '<|to|>' is refused: the template refuses: no."
+    assert (
+        told.message
+        == "An assistant message before the last question that contains '<|to|>' is refused: the template refuses: no."
+    )
     assert (told.severity, told.fix) == ("note", "Send answers back as they were parsed, without the marks.")
 
 

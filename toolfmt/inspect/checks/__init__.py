@@ -32,7 +32,7 @@ _MODULES = (
     "tf005_special_token_missing",
     "tf006_unexpected_value",
     "tf007_limit_hit",
-    "tf009_empty_tool_calls_refused",
+    "tf009_empty_tool_calls_mishandled",
     "tf010_empty_tools_preamble",
     "tf011_tools_not_shown",
     "tf013_calls_dropped",

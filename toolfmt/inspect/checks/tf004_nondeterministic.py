@@ -77,7 +77,7 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
     line = next((line for line in asked if line is not None), None)
     if line is not None and changed is None:
         return  # what it is told stands in no prompt
-    where = "" if switch is None else f" where the variable {switch} is given"
+    where = _where(renders, conversations) if switch is None else f" where the variable {switch} is given"
     often = "" if changed is None else tick(renders, *changed)
     how = f"prints the date{where}, so the same request gives another prompt on another day"
     if often:
@@ -110,6 +110,18 @@ def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:
         if renders.render(messages, tools, now=ONE_DAY) != renders.render(messages, tools, now=_ANOTHER):
             return messages, tools
     return None
+
+
+def _where(renders: Renders, requests: Sequence[_Request]) -> str:
+    """In which requests the date is printed; empty if it is in all of them, or in none."""
+    begins: dict[bool, set[str]] = {True: set(), False: set()}
+    for messages, tools in requests:
+        one, other = (renders.render(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
+        if isinstance(one, str):
+            begins[one != other].add("system" if messages[0]["role"] == "system" else "")
+    if not begins[False] or not begins[True]:
+        return ""
+    return " if there is no system message" if begins == {True: {""}, False: {"system"}} else " in some requests"
 
 
 def _switch(renders: Renders, requests: Sequence[_Request]) -> str | None:

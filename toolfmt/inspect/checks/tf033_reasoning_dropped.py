@@ -30,8 +30,9 @@ def _how(facts: Facts) -> str:
     """The first variable that keeps it, with the value that does."""
     for one in facts.sections.variables:
         for effect in one.effects:
-            if effect.reasoning == "kept":
-                return f"; {one.name}{f'={effect.typed}' if effect.typed else ''} keeps it."
+            if effect.reasoning in ("kept", "kept-with-calls"):
+                where = " in conversations with calls" if effect.reasoning == "kept-with-calls" else ""
+                return f"; {one.name}{f'={effect.typed}' if effect.typed else ''} keeps it{where}."
     return "."
 
 

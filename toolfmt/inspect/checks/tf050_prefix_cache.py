@@ -76,11 +76,12 @@ def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
         if turn.cause not in worst or _lost(turn) > _lost(worst[turn.cause]):
             worst[turn.cause] = turn
     turns = sorted(worst.values(), key=_lost, reverse=True)
-    reasons = "; ".join(f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns)
+    reasons = [f"when {turn.name}, {_WHAT[turn.cause]}" for turn in turns]
     first = turns[0]
+    reasons[0] += f" ({_beginning(first.was)} becomes {_beginning(first.becomes)})"
     yield Diagnostic(
         f"A prompt is not the beginning of the next one, so that a prefix cache keeps {_percent(told.share)} of an "
-        f"example conversation: {reasons} ({_beginning(first.was)} becomes {_beginning(first.becomes)}).",
+        f"example conversation: {'; '.join(reasons)}.",
         _fix(first.cause),
         first.line,
         outcome="prefix-not-stable",
@@ -103,8 +104,8 @@ def _percent(share: float) -> str:
 
 def _fix(cause: Cause) -> str:
     if cause == "reasoning-dropped":
-        return "Reckon with the cost: what comes before each new question since the first reasoning is computed again."
-    return "Reckon with the cost: everything behind that place is computed again."
+        return "Expect the cost: from the first reasoning of the current turn on, the prompt is computed again."
+    return "Expect the cost: everything after that place is computed again."
 
 
 def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:

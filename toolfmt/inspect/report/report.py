@@ -20,6 +20,7 @@ from toolfmt.inspect.report.wording import check_excerpts, filled, quote
 SCHEMA = "toolfmt.report/1"
 
 AnswerWord: TypeAlias = Literal["yes", "no", "error"]
+ReasoningEffect: TypeAlias = Literal["", "kept", "kept-with-calls", "dropped"]
 Outcome: TypeAlias = Literal[
     "",
     "threw",
@@ -324,7 +325,7 @@ class Effect(JsonRecord):
     excerpts: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     typed: str = ""
-    reasoning: Literal["", "kept", "dropped"] = ""
+    reasoning: ReasoningEffect = ""
     error: TemplateFailure | None = None
 
     def __post_init__(self) -> None:

@@ -154,7 +154,7 @@ _WORDED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 _ENUMS: tuple[tuple[str, Any, list[Any]], ...] = (
     ("integers", "integer", [_LEAST, _MOST]),
     ("numbers", "number", [_LEAST + 0.5, _MOST + 0.5]),
-    ("nullable strings", ["string", "null"], list(_ENUM)),
+    ('parameters of the type ["string", "null"]', ["string", "null"], list(_ENUM)),
 )
 """Allowed values of other types than string: what they are called, the type, the values."""
 _DEFAULTS: dict[str, dict[str, Any]] = {

@@ -58,7 +58,7 @@ _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
-_ANSWER = "an assistant message"
+_ANSWER = "an assistant message before the last question"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:

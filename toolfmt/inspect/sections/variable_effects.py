@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Literal
 
 from toolfmt.inspect.probe.conversations import DESCRIPTION, REASONING, TOOL, VALUES
 from toolfmt.inspect.probe.differences import TextChange, change, first_change
 from toolfmt.inspect.probe.needed_variables import GIVEN
 from toolfmt.inspect.probe.segments import added
 from toolfmt.inspect.probe.turn_markers import known_reasoning
-from toolfmt.inspect.report.report import Effect
+from toolfmt.inspect.report.report import Effect, ReasoningEffect
 from toolfmt.inspect.report.wording import excerpt, quote
 
 _TELLING = 20
@@ -126,9 +125,11 @@ def _line_of(text: str) -> str:
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
 
 
-def of_reasoning(was: str, becomes: str) -> Literal["", "kept", "dropped"]:
-    """What becomes of reasoning in the prompt; empty where nothing does."""
+def of_reasoning(was: str, becomes: str, *, calls: bool) -> ReasoningEffect:
+    """What becomes of reasoning in the prompt of a conversation, which may have `calls`; empty if it stays as it is."""
     before, after = was.count(REASONING), becomes.count(REASONING)
     if before == after:
         return ""
-    return "kept" if after > before else "dropped"
+    if after < before:
+        return "dropped"
+    return "kept-with-calls" if calls else "kept"

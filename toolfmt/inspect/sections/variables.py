@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
@@ -22,7 +22,7 @@ from toolfmt.inspect.probe.needed_variables import GIVEN, USUAL, needed_variable
 from toolfmt.inspect.probe.reasoning import names_read
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.error_messages import thrown
-from toolfmt.inspect.report.report import Effect, TemplateFailure, Variable
+from toolfmt.inspect.report.report import Effect, ReasoningEffect, TemplateFailure, Variable
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.tool_variables import form_taken, message_places
@@ -32,7 +32,11 @@ from toolfmt.templates.analysis.variable_uses import VariableUse
 _NUMBERS = (1, 512)
 _MOST_TRIED = 24
 _MOST_LITERALS = 6
-_REASONING = {"kept": "keeps earlier reasoning", "dropped": "drops earlier reasoning"}
+_REASONING: dict[ReasoningEffect, str] = {
+    "kept": "keeps earlier reasoning",
+    "kept-with-calls": "keeps earlier reasoning in conversations with calls",
+    "dropped": "drops earlier reasoning",
+}
 _SWITCHES = ("enable_thinking", "thinking")
 _DOCUMENT = dict.fromkeys(("title", "text", "content", "contents", "snippet", "doc_id", "id"), GIVEN)
 _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
@@ -172,7 +176,7 @@ class _Seeing:
         """What the value changes first, and what becomes of reasoning in the history; None for nothing."""
         first: Effect | None = None
         failed: TemplateFailure | None = None
-        reasoning: Literal["", "kept", "dropped"] = ""
+        reasoning: ReasoningEffect = ""
         where = ""
         for talk in self._talks:
             if first and not talk.thought:
@@ -186,7 +190,7 @@ class _Seeing:
                 first = first or _lacking(thrown(was), talk.where)
             elif was != becomes:
                 first = first or _behind(described(was, becomes), talk.where)
-                reasoning = reasoning or of_reasoning(was, becomes)
+                reasoning = reasoning or of_reasoning(was, becomes, calls=talk.tools is not None)
         if failed and (throws or first):
             # What fails with one conversation and works with another is told with the difference.
             fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"

@@ -87,7 +87,7 @@ def _thinking(asking: TurnProbe) -> list[Message]:
 
 def _kept(asking: TurnProbe, messages: list[Message], where: str) -> Answer:
     if not asking.shows_reasoning:
-        return no("reasoning is not rendered at all")
+        return no("reasoning is not rendered with the default variables")
     prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
