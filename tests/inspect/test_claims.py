@@ -197,6 +197,22 @@ def test_a_sentence_that_only_another_conversation_gets_is_shown() -> None:
     assert (shown.answer, "You must follow all of these rules" in shown.evidence) == ("no", True)
 
 
+def test_a_sentence_that_is_only_computed_is_shown() -> None:
+    computed = "'You|must|follow|all|of|these|rules.'.split('|') | join(' ')"
+    rules = "{% if messages[0].role == 'system' %}{{ " + computed + " }}{% endif %}"
+    messages = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+    shown = inspect_template(rules + messages).sections.safety["no_instructions"]
+    assert (shown.answer, "You must follow all of these rules" in shown.evidence) == ("no", True)
+
+
+def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:
+    condition = "'STOP NOW' if messages[-1].images is defined"
+    report = inspect_template("{{- " + condition + " }}\n" + HONEST)
+    for name in ("no_instructions", "content_kept"):
+        evidence = report.sections.safety[name].evidence
+        assert evidence.endswith("; 1 condition came out one way only, in line 1"), name
+
+
 def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently() -> None:
     folder = Path(__file__).parents[1] / "findings/TF094/varies-by-turn"
     for name, line in (("with", ".render(messages, tools=tools).parser()"), ("../../clean", "toolfmt.Parser(")):

@@ -38,6 +38,9 @@ def texts(source: str) -> dict[str, int]:
         ("{{ raise_exception('Say hello.') }}", {}),
         ("{{ 'Say hello.' }}\n{{ raise_exception('Be nice.') }}", {"Say hello.": 1}),
         ("{# Say hello. #}", {}),
+        ("{% macro raise_exception(x) %}{{ x }}{% endmacro %}{{ raise_exception('Say hello.') }}", {"Say hello.": 1}),
+        ("{% set raise_exception = cycler %}{{ raise_exception('Say hello.') }}", {"Say hello.": 1}),
+        ("Say {{ x }}hello.", {}),
         ("{{ 'Say hello.' }}\nSay hello.", {"Say hello.": 1}),
         ("".join(f"Say x{number}. " for number in range(300)), {f"Say x{number}.": 1 for number in range(200)}),
     ],
@@ -82,6 +85,13 @@ def test_a_string_of_the_messages_is_theirs() -> None:
     template.render([{"role": "user", "content": "Use tools."}])
     assert template.own_texts.unprinted == {"Use tools.": 1, "Be nice.": 1}
     assert template.own_texts.printed_without_tools == {}
+
+
+def test_a_conversation_with_tools_that_prints_no_text_of_its_own_is_not_kept() -> None:
+    template = ChatTemplate(TEMPLATE)
+    template.record_own_texts(WORDS)
+    template.render([{"role": "user", "content": "Use tools."}], tools=[{"name": "f"}])
+    assert template.own_texts.conversations_with_tools == []
 
 
 def test_nothing_is_recorded_unless_it_was_asked_for() -> None:

@@ -20,6 +20,7 @@ from toolfmt.inspect.report.report import Answer, Branch
 from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.sections.branches.conversations import SLOTS
 from toolfmt.inspect.sections.branches.text_conditions import untested
+from toolfmt.templates.analysis.conditions import Condition
 
 _MOST_LINES, _MOST_PROMPTS = 5, 400
 _OF_TEXT = ("text", "whole-text", "length")
@@ -58,13 +59,22 @@ def checked(facts: Facts) -> dict[str, Answer]:
 
 
 def _limit(renders: Renders) -> str:
-    """How many conditions on message text were not tested both ways, and their lines; empty if all were."""
-    unmet, number = untested(renders.template.watch)
-    if not unmet:
-        return ""
-    lines = sorted({condition.line for condition in unmet})
-    tested = f"{number - len(unmet)} of {number} conditions on message text were tested both ways"
-    return f"; {tested}, not {_listed_lines(lines)}"
+    """How many conditions were not tested both ways, with their lines; empty if all were."""
+    coverage = renders.template.watch
+    unmet, number = untested(coverage)
+    others = [one for one in coverage.conditions if not one.loop and one not in unmet and len(coverage.met(one)) < 2]
+    limits = ""
+    if unmet:
+        tested = f"{number - len(unmet)} of {number} conditions on message text were tested both ways"
+        limits = f"; {tested}, not {_lines_of(unmet)}"
+    if others:
+        what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
+        limits += f"; {what} came out one way only, in {_lines_of(others)}"
+    return limits
+
+
+def _lines_of(conditions: Sequence[Condition]) -> str:
+    return _listed_lines(sorted({condition.line for condition in conditions}))
 
 
 def _printed_without_tools(renders: Renders) -> dict[str, int]:

@@ -52,6 +52,8 @@ class Condition:
     """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
     exact: bool = False
     """Whether it asks for one number and no other, or for every so many-th."""
+    loop: bool = False
+    """Whether it is a loop, which comes out true each time it runs."""
 
 
 def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
@@ -79,6 +81,7 @@ def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: boo
         frozenset(names),
         frozenset(calls),
         exact=about == "sum" or (about == "number" and _is_exact(node)),
+        loop=loop,
     )
 
 

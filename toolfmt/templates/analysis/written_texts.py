@@ -10,8 +10,10 @@ from jinja2 import nodes
 from toolfmt.templates.analysis.aliases import meanings_of
 from toolfmt.templates.analysis.constant_strings import ConstantStrings
 from toolfmt.templates.analysis.expressions import is_name
+from toolfmt.templates.analysis.variables import descendants
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_RAISING = "raise_exception"
 _MOST = 200
 """How many matches are returned at most."""
 
@@ -35,14 +37,16 @@ def written_texts(tree: nodes.Template, pattern: re.Pattern[str]) -> dict[str, i
 
 def _runs(tree: nodes.Template) -> Iterator[list[tuple[str, int]]]:
     """Yield constant strings that are written one after another, each with its line."""
-    strings = ConstantStrings(meanings_of(tree))
+    meanings = meanings_of(tree)
+    strings = ConstantStrings(meanings)
+    own = {*meanings, *(node.name for node in descendants(tree) if isinstance(node, nodes.Macro))}
     waiting: list[nodes.Node] = [tree]
     while waiting:
         node = waiting.pop()
         match node:
             case nodes.Compare() | nodes.Test():
                 continue
-            case nodes.Call(node=called) if is_name(called, "raise_exception"):
+            case nodes.Call(node=called) if is_name(called, _RAISING) and _RAISING not in own:
                 continue
             case nodes.Output(nodes=parts):
                 run: list[tuple[str, int]] = []
