@@ -207,7 +207,7 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
         ),
         (
             "\n{% if messages[-1].role == 'tool' %}{{ strftime_now('%Y') }}{% endif %}",
-            "The template prints the date, so",
+            "The template prints the date in some requests, so",
             "; the template reads no variable in its place.",
         ),
         (

@@ -132,7 +132,7 @@ class Answer:
             "answer": self.answer,
             "evidence": self.evidence + ("" if self.line is None else f" (line {self.line})"),
             "outcome": self.outcome,
-            "excerpts": list(self.excerpts),
+            "excerpts": [text for text in self.excerpts if text],
             "error": None if self.error is None else self.error.to_dict(),
             "line": self.line,
         }

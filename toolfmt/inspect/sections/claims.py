@@ -51,11 +51,16 @@ def checked(facts: Facts) -> dict[str, Answer]:
                 "no", _SENTENCE, printed.get(sentence), excerpts=(quote(sentence, 200),)
             )
         else:
-            answers["no_instructions"] = replace(own, words=f"{_NO_SENTENCES}{limit}{_unprinted(facts.renders)}")
+            answers["no_instructions"] = _limited(own, _NO_SENTENCES, limit + _unprinted(facts.renders))
     if kept is not None and kept.answer == "yes":
         changing = [branch for branch in branches if branch.place.startswith(_OF_OTHERS)]
-        answers["content_kept"] = _refuted(changing) if changing else replace(kept, words=f"{_NO_TEXT}{limit}")
+        answers["content_kept"] = _refuted(changing) if changing else _limited(kept, _NO_TEXT, limit)
     return answers
+
+
+def _limited(answer: Answer, statement: str, limit: str) -> Answer:
+    """The answer with its limit as an excerpt: in a comparison of two templates their conditions do not count."""
+    return replace(answer, words=f"{statement}{{}}", excerpts=(limit,))
 
 
 def _limit(renders: Renders) -> str:
