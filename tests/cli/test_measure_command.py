@@ -601,7 +601,7 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
 @pytest.mark.parametrize(
     ("library", "told"),
     [
-        ("openai", "querying an endpoint requires openai: pip install openai"),
+        ("openai", "querying an endpoint requires openai: pip install openai jsonschema"),
         (
             "jsonschema",
             "checking arguments against the schema of their tool requires jsonschema: pip install jsonschema",

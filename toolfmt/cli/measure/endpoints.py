@@ -53,7 +53,7 @@ class _Endpoint:
         try:
             from openai import OpenAI
         except ImportError:
-            needs = "querying an endpoint requires openai: pip install openai"
+            needs = "querying an endpoint requires openai: pip install openai jsonschema"
             raise ToolfmtError(needs) from None
         self.name = f"{address.model} at {address.url}"
         self._address, self._sampling = address, sampling
