@@ -21,8 +21,8 @@ from toolfmt.formats.parser_names import parser_names
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.runtimes.parser_choice import NEEDS, SERVES, ParserChoice, choose
+from toolfmt.inspect.runtimes.parser_registries import REASONING_PARSERS, TOOL_PARSERS
 from toolfmt.inspect.runtimes.reasoning_choice import OPENED
-from toolfmt.inspect.runtimes.registries import REASONING_PARSERS, TOOL_PARSERS
 from toolfmt.inspect.runtimes.template_choice import LLAMA_CPP, SGLANG, TRANSFORMERS, VLLM
 
 READ: dict[str, dict[str, list[str]]] = json.loads(

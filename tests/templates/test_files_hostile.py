@@ -18,7 +18,7 @@ from toolfmt.cli.printing.control_characters import LONGEST, is_unseen, visible
 from toolfmt.errors import BadModelDirectory, LimitHit
 from toolfmt.inspect import inspection
 from toolfmt.inspect.facts import NO_OPTIONS
-from toolfmt.inspect.probe.stop_tokens import eos_texts
+from toolfmt.inspect.probe.eos_tokens import eos_texts
 from toolfmt.templates import load_files, model_places
 from toolfmt.templates.files.directory import MOST_TEMPLATES
 from toolfmt.templates.files.repository import Repository, snapshot

@@ -15,8 +15,8 @@ from toolfmt.formats import Parser, ToolCallFormat
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.format.read_back import opened, read
 from toolfmt.inspect.probe.conversations import RESULT, SINGLE, TOOLS, USER, user
+from toolfmt.inspect.probe.eos_tokens import eos_tokens
 from toolfmt.inspect.probe.renders import Region
-from toolfmt.inspect.probe.stop_tokens import eos_tokens
 from toolfmt.inspect.probe.turn_markers import MARK, first_marker, stop_strings
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.events import ToolCallEnd

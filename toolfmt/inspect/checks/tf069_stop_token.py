@@ -29,7 +29,7 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import REPLY, TOOLS, reply
-from toolfmt.inspect.probe.stop_tokens import eos_place, eos_texts, token_of
+from toolfmt.inspect.probe.eos_tokens import eos_place, eos_texts, token_of
 from toolfmt.inspect.probe.turn_markers import answer_end
 from toolfmt.inspect.report.turn_shape import TurnShape
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from toolfmt._util.typed_json import UnreadableJson, packed, unpacked
 from toolfmt._util.version import __version__
 from toolfmt.errors import BadProfile
-from toolfmt.inspect.probe.stop_tokens import eos_tokens
+from toolfmt.inspect.probe.eos_tokens import eos_tokens
 from toolfmt.inspect.probe.tokenizer_file import find_tokenizer
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.templates import ModelFiles
