@@ -277,3 +277,56 @@ def test_a_branch_that_only_the_text_of_an_answer_takes_is_no_seen_one() -> None
     told = found(report, "TF085")
     assert told is not None
     assert "line 63" in told.message
+
+
+# --- text that is changed whatever it says
+
+
+WRITES = "{% for m in messages %}<|{{ m.role }}|>{{ CONTENT }}<|end|>\n{% endfor %}"
+OTHER = "with quotes, line breaks, markup and other characters"
+
+
+@pytest.mark.parametrize(
+    ("written", "what"),
+    [
+        ("m.content | replace('\\n', ' ')", OTHER),
+        ("m.content.split('\\n')[0]", OTHER),
+        ("m.content | striptags", OTHER),
+        ("m.content | e", OTHER),
+        ("m.content | capitalize", OTHER),
+        ("m.content.encode('ascii', 'ignore').decode()", OTHER),
+        ("m.content.replace('  ', ' ')", OTHER),
+        ("m.content.expandtabs()", OTHER),
+        ("m.content[-20000:]", "of 25,000 characters"),
+        ("m.content | truncate(9000)", "of 25,000 characters"),
+    ],
+)
+def test_a_text_that_is_changed_whatever_it_says_is_a_finding(written: str, what: str) -> None:
+    report = inspect_template("\n" + WRITES.replace("CONTENT", written))
+    answer = report.sections.safety["content_kept"]
+    assert (answer.answer, answer.outcome, answer.line) == ("no", "text-changed", 2)
+    (finding,) = [one for one in report.findings if one.code == "TF056"]
+    assert finding.message.startswith(f"A question {what} is changed: ")
+    assert (finding.severity, finding.line, finding.fix) == (
+        "warning",
+        2,
+        "In the template, write the content as it is.",
+    )
+
+
+@pytest.mark.parametrize("written", ["m.content", "m.content | trim", "m.content | tojson", "m.content | string"])
+def test_a_text_that_is_written_as_it_is_or_as_json_is_kept(written: str) -> None:
+    assert inspect_template(WRITES.replace("CONTENT", written)).sections.safety["content_kept"].answer == "yes"
+
+
+def test_a_text_of_unusual_characters_that_is_rejected_is_a_finding() -> None:
+    refuses = "{% for m in messages if m.content != m.content | e %}{{ raise_exception('no') }}{% endfor %}"
+    answer = inspect_template(refuses + WRITES.replace("CONTENT", "m.content")).sections.safety["content_kept"]
+    assert (answer.answer, answer.outcome) == ("error", "text-changed")
+    assert answer.words.startswith("a question with quotes, line breaks, markup and other characters is rejected")
+
+
+def test_a_tool_result_that_is_changed_is_a_finding() -> None:
+    of_results = "(message.content | replace('\\n', ' ') if message.role == 'tool' else message.content or '')"
+    answer = inspect_template(CALLS.replace("message.content or ''", of_results)).sections.safety["content_kept"]
+    assert answer.words.startswith("a tool result with quotes")

@@ -41,6 +41,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             fix = _BREAK_MARKER
         yield Diagnostic(f"{evidence}.", fix, answer.line, "note")
         return
+    if answer.outcome == "text-changed":
+        evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"
+        yield Diagnostic(f"{evidence}.", "In the template, write the content as it is.", answer.line)
+        return
     yield Diagnostic(
         f"What a message says changes the prompt: {answer.evidence}.",
         "Break these words in text of others before it is rendered.",

@@ -44,6 +44,7 @@ Outcome: TypeAlias = Literal[
     "as-answer",
     "answer-refused",
     "assistant-text-cut",
+    "text-changed",
     "lost-later",
     "in-branch",
 ]

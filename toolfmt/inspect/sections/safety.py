@@ -8,6 +8,7 @@ was seen to write around turns, calls and results, not a list of known ones.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -58,6 +59,13 @@ _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
+ROUGH = {
+    "with quotes, line breaks, markup and other characters": (
+        """# "A"\n\n\tb  c <b>x</b> & {0} %s é ÀB 中\\n www.a.com _*`' 1.0"""
+    ),
+    "of 25,000 characters": " ".join(["Nq5long"] * 3_125),
+}
+"""Texts that a template should write as they are, by what to call them."""
 _ANSWER = "an assistant message before the last question"
 
 
@@ -147,8 +155,6 @@ def _listed(marks: Sequence[str]) -> str:
 def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> Answer:
     """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
     tested = renders.template.tested_texts[:_MOST_TESTED]
-    if not tested:
-        return Answer("yes", "the template looks for nothing in the text of messages")
     found: list[_Change] = []
     for role, carrier in _talks(facts, shape, plain_tools):
         # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
@@ -163,6 +169,13 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
             found.append(worst)
     if not found:
+        talks = [talk for talk in _talks(facts, shape, plain_tools) if talk[0] != _ANSWER]
+        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in talks)), None)
+        if rough is not None:
+            return rough
+    if not found and not tested:
+        return Answer("yes", "the template looks for nothing in the text of messages")
+    if not found:
         return Answer("yes", "no text that the template looks for changes a question or a tool result")
     found.sort(key=lambda change: change.harm)
     worst = found[0]
@@ -171,6 +184,27 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
     told = [change.answer for change in ([*found[1:], worst] if worst.answer.error else found)]
     words, excerpts = "; ".join(one.words for one in told), [text for one in told for text in one.excerpts]
     return replace(worst.answer, words=words, excerpts=tuple(excerpts), line=line)
+
+
+def _rough(renders: Renders, role: str, carrier: Any) -> Answer | None:
+    """How a text with characters of every kind, or a long one, is changed; None if it is written as it is, or with
+    JSON's escapes."""
+    made, tools = carrier
+    neutral = renders.render(made(_NEUTRAL), tools)
+    if isinstance(neutral, TemplateError) or _NEUTRAL not in neutral:
+        return None
+    for what, text in ROUGH.items():
+        prompt = renders.render(made(text), tools)
+        escaped = (json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+        expected = [neutral.replace(_NEUTRAL, written) for written in (text, *escaped)]
+        if isinstance(prompt, TemplateError):
+            return replace(threw(prompt, f"{role} {what} is rejected"), outcome="text-changed")
+        if prompt not in expected:
+            offset = common_prefix(prompt, expected[0])
+            line = renders.line_at(made(text), tools, min(offset, len(prompt) - 1))
+            shown = excerpt(prompt, offset - 20, offset + 60)
+            return Answer("no", f"{role} {what} is changed: '{{}}'", line, "text-changed", (shown,))
+    return None
 
 
 @dataclass(frozen=True)
