@@ -628,9 +628,12 @@ def test_a_header_that_stands_before_past_answers_too_begins_no_answer() -> None
 
 def test_a_reasoning_block_that_the_prompt_has_closed_is_not_told_as_open() -> None:  # DeepSeek-R1-Distill-Qwen-32B
     begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n</think>{% endif %}"
-    assert evidence(PLAIN + begun, "generation_open") == "yes: the prompt has begun the answer with <think>\\n</think>"
+    assert (
+        evidence(PLAIN + begun, "generation_open")
+        == "yes: the generation prompt starts the response with <think>\\n</think>"
+    )
     opened = begun.replace("</think>", "")
-    assert evidence(PLAIN + opened, "generation_open") == "yes: the prompt has opened <think>"
+    assert evidence(PLAIN + opened, "generation_open") == "yes: the generation prompt starts the response with <think>"
 
 
 @pytest.mark.parametrize(("written", "word"), [("m.content | tojson", "null"), ("m.content | string", "None")])

@@ -177,8 +177,9 @@ def signatures(source: str) -> list[tuple[ToolCallFormat, str]]:
         for signature in format.signatures:
             match = re.search(signature, source)
             if match:
-                line = source.count("\n", 0, match.start()) + 1
-                found.append((format, f"{quote(match[0], 40)} stands in line {line} of the template"))
+                line = source.count("\n", 0, match.end()) + 1  # a match over several lines ends with the marker
+                shown = match[0].strip().split("\n")[-1].strip()
+                found.append((format, f"{quote(shown, 40)} is in line {line} of the template"))
                 break
     return found
 

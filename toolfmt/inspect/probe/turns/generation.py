@@ -10,7 +10,6 @@ from toolfmt.inspect.probe.capabilities import threw
 from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import token_begin
-from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.template_profile import TemplateProfile
@@ -54,7 +53,7 @@ def generation_prompt(asking: TurnProbe) -> Answer:
 
 
 def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
-    """What of the answer the generation prompt has begun; where nothing, what past answers begin with behind it."""
+    """What the generation prompt starts the response with; if nothing, what past responses have after it."""
     if not profile.prefill:
         asked, answered = asking.prompt(user(), generation=True), asking.text(reply())
         follows = isinstance(asked, str) and answered.startswith(asked)
@@ -66,10 +65,7 @@ def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
             which = "past answers begin" if kept else "an answer that is the last message begins"
             return no(f"nothing of the answer is written; {which} with {{}}", "", None, quote(left, 80))
         return no("the answer begins with its first word")
-    pairs = known_reasoning() if profile.reasoning is None else (profile.reasoning,)
-    closes = any(closer in profile.prefill for opener, closer in pairs if opener in profile.prefill)
-    how = "has begun the answer with" if closes else "has opened"
-    return yes(f"the prompt {how} {{}}", None, quote(profile.prefill, 80))
+    return yes("the generation prompt starts the response with {}", None, quote(profile.prefill, 80))
 
 
 def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
