@@ -86,7 +86,7 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
     assert text.splitlines()[0] == "null-content-refused   qwen3   chat_template.jinja"
     abilities = ["definitions", "calls", "results", "system", "not"]
-    assert list(dict.fromkeys(labels)) == ["verdict", "next", "warning", *abilities, "prefix", "on", "more"]
+    assert list(dict.fromkeys(labels)) == ["verdict", "next", "warning", *abilities, "prefix", "hidden", "more"]
     told = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
     assert {
         ("warning", "TF019"),
@@ -94,10 +94,10 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         ("warning", "TF017"),
         ("warning", "TF061"),
     } <= told
-    rest = " ".join(text.partition("  on request ")[2].split())
+    rest = " ".join(text.partition("  hidden ")[2].split())
     assert rest.startswith(
-        "content parts lost (TF037), generation prompt not a prefix (TF050), marker injection (TF055): "
-        "--full shows them more "
+        "content parts lost (TF037), generation prompt not a prefix (TF050), marker injection (TF055); "
+        "show with --full more "
     )
     for said in (
         "one a turn; arguments as objects; content empty",

@@ -165,7 +165,7 @@ def test_notes_are_counted_by_code_and_told_where_they_are_asked_for() -> None:
     found = [*(finding(f"TF03{digit}", "note") for digit in range(5)), finding("TF033", "note")]
     many = replace(FULL, notes=tuple(found))
     line = next(" ".join(line.split()) for line in shown(many, 140) if line.startswith("  notes"))
-    assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034: worth knowing, --full tells them"
+    assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034; show with --full"
     for text in (shown(many, full=True), report_text(many, 80, False, full=False, notes=True, whole=True).splitlines()):
         told = [line.split()[:2] for line in text if line.startswith("  note")]
         assert told == [["note", one.code] for one in found]
@@ -193,7 +193,7 @@ def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
     assert "2 warnings, 2 notes, 2 of them new" in text
     assert "warning TF014 new: What TF014 says. (line 6)" in text
     assert "warning TF019 What TF019 says." in text
-    assert "TF038 TF033, 1 of them new: worth knowing" in text
+    assert "TF038 TF033, 1 of them new; show with --full" in text
     table = models_text([InspectionOutcome("a", made), InspectionOutcome("b", FULL)], None, False)
     assert "TF014* TF019 TF038*\n" in table
     assert "1 with something new. E/W/N: errors, warnings, notes. *: new." in table
@@ -444,20 +444,21 @@ def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> No
         assert not [word for word in words if word not in told.split()], format.name
 
 
-# --- notes that are shown on request
+# --- hidden notes
 
 
-def test_notes_that_are_shown_on_request_are_in_a_row_and_not_counted() -> None:
+def test_hidden_notes_are_in_a_row_and_not_counted() -> None:
     usual = replace(finding("TF055", "note"), on_request=True)
     made = replace(FULL, notes=(*FULL.notes, usual))
-    assert said(made, "on request") == "marker injection (TF055): --full shows them"
+    assert said(made, "hidden") == "marker injection (TF055); show with --full"
     lines = shown(made)
-    assert any("1 error, 1 warning, 1 note, 1 more on request" in line for line in lines)
-    assert any(line.startswith("  notes    1      TF038: ") for line in lines)
+    assert any("1 error, 1 warning, 1 note, 1 hidden" in line for line in lines)
+    assert any(line.startswith("  notes    1      TF038; ") for line in lines)
     assert not any("What TF055 says." in line for line in lines)
     full = shown(made, full=True)
     assert any("What TF055 says." in line for line in full)
-    assert not any(line.startswith("  on request") for line in full)
+    assert any("1 error, 1 warning, 1 note, 1 usually hidden" in line for line in full)
+    assert not any(line.startswith("  hidden") for line in full)
     tables = [models_text([InspectionOutcome("a", one)], 160, False) for one in (made, FULL)]
     assert tables[0] == tables[1]
     new = replace(made, notes=(replace(usual, new=True),))

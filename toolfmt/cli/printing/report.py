@@ -50,13 +50,13 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     every = notes or full
     told = worst_first((*report.findings, *(report.notes if every else ())))
     longest = None if whole or full else _LONGEST
-    first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))])]
+    first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report, full=every)))])]
     parts: list[RenderableType] = []
     others = [] if every else [one for one in notable(report) if one.severity == "note"]
     if told or others:
         parts.append(_findings(told, others, longest))
     rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
-    rows += [] if every else _on_request(report)
+    rows += [] if every else _hidden(report)
     if rows:
         parts.append(_rows(rows))
     if more := _more(report, full):
@@ -175,10 +175,10 @@ def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: in
     return table
 
 
-def _on_request(report: Report) -> list[tuple[str, Text]]:
-    """The notes that are shown on request, in a row."""
+def _hidden(report: Report) -> list[tuple[str, Text]]:
+    """The notes that only `--full` shows, in a row."""
     names = dict.fromkeys(f"{summary(one)} ({one.code})" for one in report.notes if one.on_request and not one.new)
-    return [("on request", Text(f"{', '.join(names)}: --full shows them"))] if names else []
+    return [("hidden", Text(f"{', '.join(names)}; show with --full"))] if names else []
 
 
 def _message(finding: Finding, longest: int | None) -> str:
@@ -195,7 +195,7 @@ def _counted(notes: Sequence[Finding]) -> str:
     times = Counter(note.code for note in notes)
     told = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
     new = sum(note.new is True for note in notes)
-    return f"{told}{f', {new} of them new' if new else ''}: worth knowing, --full tells them"
+    return f"{told}{f', {new} of them new' if new else ''}; show with --full"
 
 
 # --- what to do next

@@ -34,14 +34,14 @@ def first_step(report: Report) -> str:
     return f"{errors[0].code}: {errors[0].fix}"
 
 
-def counts(report: Report) -> str:
-    """How much was found, the worst first, what of it is new, and what the caller did not want to be told."""
+def counts(report: Report, *, full: bool = False) -> str:
+    """How much was found, the worst first, what of it is new, and what is left out; `full` shows hidden notes too."""
     found = notable(report)
     told = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):
         told.append(f"{sum(one.new is True for one in found)} of them new")
     if more := len(report.findings) + len(report.notes) - len(found):
-        told.append(f"{more} more on request")
+        told.append(f"{more} {'usually ' if full else ''}hidden")
     if report.left_out:
         told.append(f"{report.left_out} left out by --select or --ignore")
     return ", ".join(told) if told else "nothing was found that will go wrong"
