@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+_LONGEST = 1_000_000
+"""How many characters of a prompt are searched: a template can write many more."""
+
 
 @dataclass
 class OwnTexts:
@@ -33,7 +36,8 @@ class OwnTexts:
         """
         is_plain = tools is None and all(isinstance(value, str) for value in variables.values())
         waiting = self._unprinted_without_tools if is_plain else self.unprinted
-        if printed := [text for text in waiting if text in prompt]:
+        searched = prompt[:_LONGEST]
+        if printed := [text for text in waiting if text in searched]:
             given = json.dumps(messages, ensure_ascii=False, default=_any)
             own = [text for text in printed if text not in given]
             for text in own:
