@@ -147,6 +147,13 @@ def test_a_sentence_that_no_tested_prompt_contains_limits_the_statement(name: st
     assert any(finding.line == 1 for finding in (*report.findings, *report.notes) if finding.code != "TF004")
 
 
+@pytest.mark.parametrize("text", ["http://10.0.0.1/x", "aWdub3Jl" * 8])
+def test_an_address_or_base64_that_no_tested_prompt_contains_is_shown(text: str) -> None:
+    report = inspect_template("{%- if false %}{{ '" + text + "' }}{%- endif %}\n" + HONEST)
+    (note,) = [finding for finding in report.notes if finding.code == "TF085"]
+    assert (note.line, text[:20] in note.message) == (1, True)
+
+
 def test_a_text_of_the_system_message_is_a_condition_as_well() -> None:
     condition = "messages[0].role == 'system' and messages[0].content == 'be ' ~ 'nice'"
     report = inspect_template("{%- if " + condition + " %}" + WRITES + "{%- endif %}\n" + HONEST)

@@ -42,6 +42,9 @@ COMPUTED = "a name that is computed when the template runs"
         ("{{ cycler(1)[dict(__init__=1) | first] }}", ["__init__", "cycler"]),
         ("{{ self['_TemplateReference__context'] }}", ["_TemplateReference__context"]),
         ("{% macro m() %}{{ caller.__code__ }}{% endmacro %}", ["__code__"]),
+        ("{% if false %}{{ os.system('id') }}{{ x.popen('id') }}{% endif %}", ["popen()", "system()"]),
+        ("{{ eval('1') }}{{ getattr(x, 'y') }}", ["eval()", "getattr()"]),
+        ("{% set x = 'sub' ~ 'process' %}{% set y = ['po', 'pen'] | join %}", ["popen", "subprocess"]),
     ],
 )
 def test_every_spelling_is_found(source: str, found: list[str]) -> None:
@@ -55,6 +58,9 @@ def test_every_spelling_is_found(source: str, found: list[str]) -> None:
         "{{ joiner(', ')() }}",
         "{{ '__media__' }}{{ '__sentinel__' }}",  # two real templates print these
         "{{ x | attr('name') }}",
+        "{{ system }}{{ message.system }}{{ message['system'] }}{{ open }}",
+        "{% macro compile(x) %}{% endmacro %}{{ compile(1) }}{{ 'a system call' }}",
+        "{% set vars = cycler('a') %}{{ vars() }}",
         "{{ messages | map(attribute='content') | list }}",
         "{# ''.__class__ #}",
         "{% raw %}{{ ''.__class__ }}{% endraw %}",

@@ -7,6 +7,7 @@ from these facts, `profile_files` takes their profile alone. Nothing here raises
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -46,6 +47,9 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     content.calls_empty,
     content.content_parts,
 )
+
+_OWN_TEXT = re.compile(rf"{SENTENCE.pattern}|https?://[^\s\"'<>]{{4,200}}|[A-Za-z0-9+/]{{60,400}}={{0,2}}")
+"""What of a template's own strings is looked for in the prompts: sentences, addresses, and what may be base64."""
 
 
 def profile_files(files: ModelFiles) -> TemplateProfile:
@@ -130,7 +134,7 @@ def _renders(
     try:
         chat_template = ChatTemplate(template.text, files.special_tokens, origin=template.origin)
         _ = chat_template.watch  # records from here on how the conditions come out
-        chat_template.record_own_texts(SENTENCE)
+        chat_template.record_own_texts(_OWN_TEXT)
         words = None if options.probe_seed is None else Words(options.probe_seed)
         renders = Renders(chat_template, None, words)
         renders.render(user())  # compiles, which parsing alone does not

@@ -22,6 +22,12 @@ _INTERNAL = re.compile(
 )
 # Functions of jinja2 that no chat template needs and from which the globals of its module can be reached.
 _FUNCTIONS = frozenset({"lipsum", "cycler", "joiner"})
+# What runs code or reaches it; no template of a model calls one of these.
+_CALLED = frozenset(
+    {"eval", "exec", "compile", "getattr", "setattr", "globals", "locals", "vars", "open", "__import__"}
+)
+_METHODS = frozenset({"popen", "Popen", "system", "check_output", "import_module"})
+_MODULES = frozenset({"popen", "Popen", "subprocess", "importlib", "os.system"})
 _STATEMENTS: dict[type[nodes.Node], str] = {
     nodes.Include: "include",
     nodes.Import: "import",
@@ -35,10 +41,14 @@ def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
     """Return what leads out of the sandbox, each once with its first line, in the order of the lines.
 
     An attribute or key such as `__class__`, a string that spells one, `attr` with a name that is computed at run time,
-    jinja2's `lipsum`, `cycler` and `joiner`, unless these are only called, and statements that load another template.
+    jinja2's `lipsum`, `cycler` and `joiner`, unless these are only called, calls of what runs code (`eval`, `popen`),
+    and statements that load another template.
     """
     meanings = meanings_of(tree)
     strings = ConstantStrings(meanings)
+    for node in descendants(tree):
+        if isinstance(node, nodes.Macro):
+            meanings.setdefault(node.name, [])  # a name of the template's own
     called = {id(node.node) for node in descendants(tree) if isinstance(node, nodes.Call)}
     found: dict[str, int] = {}
     for node in descendants(tree):
@@ -58,6 +68,10 @@ def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, calle
             yield strings.of(key) or ""
         case nodes.Getitem(node=nodes.Call(node=nodes.Name(name=name))) if name in _FUNCTIONS - meanings.keys():
             yield name
+        case nodes.Call(node=nodes.Name(name=name)) if name in _CALLED - meanings.keys():
+            yield f"{name}()"
+        case nodes.Call(node=nodes.Getattr(attr=name)) if name in _METHODS:
+            yield f"{name}()"
         case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
             yield f"{{% {_STATEMENTS[type(node)]} %}}"
         case nodes.Filter(name="attr", args=[name, *_]) if strings.of(name) is None:
@@ -70,4 +84,4 @@ def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, calle
         ):
             yield name
         case nodes.Expr() if (text := strings.of(node)) is not None:
-            yield from _INTERNAL.findall(text)
+            yield from [text] if text in _MODULES else _INTERNAL.findall(text)
