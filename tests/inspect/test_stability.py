@@ -211,6 +211,11 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
             "; the template reads no variable in its place.",
         ),
         (
+            "\n{% if messages[0].role != 'system' %}{{ strftime_now('%Y') }}{% endif %}",
+            "The template prints the date if there is no system message, so",
+            "; the template reads no variable in its place.",
+        ),
+        (
             "\n{% if messages[-1].role == 'narrator' %}{{ strftime_now('%Y') }}{% endif %}",
             "can ask the clock, where no request of this report has made it.",
             "; the template reads no variable in its place.",

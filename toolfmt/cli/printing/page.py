@@ -70,7 +70,7 @@ def report_page(report: Report, index: str = "") -> str:
         style=Markup(style),
         style_hash=style_hash(style),
         level=LEVELS[report.verdict.tools],
-        counts=counts(report),
+        counts=counts(report, full=True),
         first=first_step(report),
         chapters=_chapters(report),
         findings=findings,

@@ -114,15 +114,11 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:
-        names = [name.replace("_", " ") + " in part" * _is_partial(definitions[name]) for name in lost]
+        names = [name.replace("_", " ") + " in part" * (definitions[name].outcome == "in-part") for name in lost]
         lines.append(f"lost of a schema: {listed_first(names, _MOST)}")
     if refused:
         lines.append(f"not taken: tools {', '.join(refused)}")
     return lines
-
-
-def _is_partial(answer: Answer) -> bool:
-    return answer.words.startswith(("only a part", "values of"))
 
 
 def _is_not(answers: Mapping[str, Answer], name: str) -> bool:

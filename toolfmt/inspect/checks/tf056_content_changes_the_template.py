@@ -7,8 +7,13 @@ fetched) then loses a part, or decides what else the model reads.
 Or it rejects an assistant message that contains them: one that is sent back as it was generated, markers included. Or
 it treats part of an assistant message as reasoning because the message quotes a reasoning marker, and drops that part.
 
+Or it changes text whatever it says: it joins lines, strips markup, escapes characters or cuts long texts. The report
+tests a text with quotes, line breaks, markup and other characters, and one of 25,000 characters.
+
 What to do: break such words in text of others before it is rendered (a blank behind the first character); a template
 that tests the answers of the model only is better. Send answers back as they were parsed.
+
+If the template changes every text, change the template.
 
 Example: `{{ message.content.split('</think>')[-1] }}` for every role.
 """

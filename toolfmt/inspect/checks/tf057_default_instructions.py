@@ -29,7 +29,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _fix(facts: Facts, answer: Answer) -> str:
     """A system message helps only where it is taken, and takes the place of these sentences."""
-    if not answer.words.startswith("unasked"):  # only those of a plain question were tried with a system message
+    if answer.outcome == "in-some-conversations":  # only those of a plain question were tried with a system message
         return "Make sure that these sentences are meant."
     if not facts.profile.takes_system:
         return "Make sure that these sentences are meant: no system message takes their place."

@@ -115,8 +115,8 @@ def _best_in_shape(
 
 
 def _rank(reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat]) -> _Rank:
-    """What tells formats apart that read back alike, in this order: whether it is the format's own notation, whether
-    the format writes what the template renders, the model type, the signature, what was tolerated; then the most
+    """The order of formats that read back alike: whether the syntax is the format's own, whether the format writes what
+    the template renders, the model type, the signature, what was tolerated; then the most
     widespread one."""
     name = reading.format.name
     listed, bears = (any(name == format.name for format in formats) for formats in (typed, signed))

@@ -236,7 +236,7 @@ class Renders:
 
 
 def _key(*values: Any) -> bytes:
-    """What tells values of JSON's types apart, by their order and their types too; a fifth of the time of JSON."""
+    """Return a key that is the same only for values of JSON's types with the same types and order; faster than JSON."""
     return marshal.dumps(values, 2)  # from version 3 on it depends on which objects are the same one
 
 

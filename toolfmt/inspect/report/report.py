@@ -45,6 +45,8 @@ Outcome: TypeAlias = Literal[
     "answer-refused",
     "assistant-text-cut",
     "text-changed",
+    "in-part",
+    "in-some-conversations",
     "lost-later",
     "in-branch",
 ]

@@ -61,8 +61,9 @@ OPENED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 """The parsers for reasoning behind this opener; of several, the one that bears the name of the tool parser."""
 _OF_THE_FAMILY: Mapping[tuple[str, str], str] = {(VLLM, "glm45"): "glm45", (VLLM, "glm47"): "glm45"}
-"""The parser that the cards of models with this tool parser name. In vLLM 0.33.0 it reads a response without reasoning
-and follows `enable_thinking`, which deepseek_r1 does not."""
+"""The parser that the cards of models with this tool parser name. Run on whole responses (vLLM 0.33.0), it keeps the
+calls of a response without reasoning and follows `enable_thinking`, which deepseek_r1 does not. Unless that is false,
+it too returns text without `</think>` as reasoning."""
 _NOT_BEGUN: Mapping[tuple[str, str], str] = {(SGLANG, "<think>"): "qwen3"}
 """The parser where the prompt does not open the block, if that is another one."""
 _NEED_A_CLOSER: Mapping[tuple[str, str], str] = {

@@ -48,7 +48,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
             answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
         elif sentence:
             answers["no_instructions"] = Answer(
-                "no", _SENTENCE, printed.get(sentence), excerpts=(quote(sentence, 200),)
+                "no", _SENTENCE, printed.get(sentence), "in-some-conversations", (quote(sentence, 200),)
             )
         else:
             answers["no_instructions"] = _limited(own, _NO_SENTENCES, limit + _unprinted(facts.renders))

@@ -200,7 +200,7 @@ def _enum(template: _Template, plain: str) -> Answer:
             lost.append(what)
     if not lost:
         return answer
-    return replace(answer, answer="no", words="values of {} are dropped, strings appear", excerpts=(listed(lost),))
+    return Answer("no", "values of {} are dropped, strings appear", answer.line, "in-part", (listed(lost),))
 
 
 def _default(template: _Template, plain: str) -> Answer:
@@ -232,7 +232,7 @@ def _present(prompt: str, words: Iterable[str]) -> Answer:
     if len(missing) == len(words):
         return Answer("no", "it is not in the prompt")
     shown = next(word for word in words if word in prompt)
-    return Answer("no", "only a part of it is in the prompt", excerpts=(_around(prompt, (shown,)),))
+    return Answer("no", "only a part of it is in the prompt", outcome="in-part", excerpts=(_around(prompt, (shown,)),))
 
 
 def _in_plain(word: str) -> Callable[[_Template, str], Answer]:

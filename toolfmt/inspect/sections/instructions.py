@@ -56,7 +56,9 @@ def _in_other_forms(renders: Renders) -> Answer:
         found = SENTENCE.search(prompt) if len(prompt) <= LONGEST_PROMPT else None
         if found is not None:
             line = renders.unchanged_content().line_at(messages, None, found.start())
-            return Answer("no", f"{what}, the template writes: '{{}}'", line, excerpts=(quote(found[0], 200),))
+            return Answer(
+                "no", f"{what}, the template writes: '{{}}'", line, "in-some-conversations", (quote(found[0], 200),)
+            )
     return Answer("yes", "without tools, the template writes no sentences of its own")
 
 

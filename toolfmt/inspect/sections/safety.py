@@ -59,7 +59,7 @@ _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
-ROUGH = {
+_ROUGH = {
     "with quotes, line breaks, markup and other characters": (
         """# "A"\n\n\tb  c <b>x</b> & {0} %s é ÀB 中\\n www.a.com _*`' 1.0"""
     ),
@@ -193,7 +193,7 @@ def _rough(renders: Renders, role: str, carrier: Any) -> Answer | None:
     neutral = renders.render(made(_NEUTRAL), tools)
     if isinstance(neutral, TemplateError) or _NEUTRAL not in neutral:
         return None
-    for what, text in ROUGH.items():
+    for what, text in _ROUGH.items():
         prompt = renders.render(made(text), tools)
         escaped = (json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
         expected = [neutral.replace(_NEUTRAL, written) for written in (text, *escaped)]

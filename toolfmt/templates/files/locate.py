@@ -49,7 +49,7 @@ def load_files(path: str | Path) -> ModelFiles:
         raise BadModelDirectory(f"an empty name, which is no place; {WANTED}")
     if address := _ADDRESS.match(os.fspath(path)):
         raise BadModelDirectory(f"{path}: an address; give the repository id, {address['id']}")
-    wanted = repository(os.fspath(path))  # `./org/name` is a path, which `Path` does not show
+    begins_as_path = os.fspath(path).startswith(("./", ".\\"))  # which `Path` drops
     path = model_place(path)
     own = _configured(path)
     if own is not None and own.templates:
@@ -62,6 +62,7 @@ def load_files(path: str | Path) -> ModelFiles:
         raise BadModelDirectory(f"{path}: a folder of {len(names)} models, not one; name one of them: {listed}")
     if os.path.lexists(path):
         return load_path(path)
+    wanted = None if begins_as_path else repository(path.as_posix())
     # A path that begins with an existing directory is mistyped; it must not be looked up on the hub.
     if wanted is None or os.path.isdir(path.parts[0]):
         raise BadModelDirectory(f"{path}: no such file or directory; {WANTED}")
