@@ -178,12 +178,22 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
     if not found:
         return Answer("yes", "no text that the template looks for changes a question or a tool result")
     found.sort(key=lambda change: change.harm)
-    worst = found[0]
-    line = worst.answer.line or _deciding(renders, worst.messages, worst.tools, worst.tested)
-    # What the template threw is told behind everything else.
-    told = [change.answer for change in ([*found[1:], worst] if worst.answer.error else found)]
-    words, excerpts = "; ".join(one.words for one in told), [text for one in told for text in one.excerpts]
+    worst, *others = found
+    line = _line(renders, worst)
+    shown = [_with_line(renders, change, line) for change in others]
+    shown.insert(len(shown) if worst.answer.error else 0, worst.answer)  # an error message is the last
+    words, excerpts = "; ".join(one.words for one in shown), [text for one in shown for text in one.excerpts]
     return replace(worst.answer, words=words, excerpts=tuple(excerpts), line=line)
+
+
+def _line(renders: Renders, change: _Change) -> int:
+    return change.answer.line or _deciding(renders, change.messages, change.tools, change.tested)
+
+
+def _with_line(renders: Renders, change: _Change, shown: int) -> Answer:
+    """The answer with its line in its words, unless that is the line `shown` for the whole answer."""
+    line = _line(renders, change)
+    return change.answer if line == shown else replace(change.answer, words=f"{change.answer.words} (line {line})")
 
 
 def _rough(renders: Renders, role: str, carrier: Any) -> Answer | None:

@@ -37,6 +37,8 @@ SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
 TOOLS = frozenset({"description", "about", "other"})
 """The slots that only definitions of tools have; where all of them are gone, so are the tools."""
 ABOUT_TOOLS = TOOLS | {"name", "parameter"}
+PARAMETER_TYPE = "string"
+"""The type of every parameter."""
 
 _WORDS = {slot: word for slot, (word, _) in SLOTS.items()}
 
@@ -145,9 +147,9 @@ def _exchange(manner: Manner, shape: TurnShape, said: Mapping[str, str], *, besi
 
 
 def _tools(said: Mapping[str, str]) -> list[Message]:
-    parameter = {"type": "string", "description": said["about"]}
+    parameter = {"type": PARAMETER_TYPE, "description": said["about"]}
     first = tool_definition(said["name"], said["description"], {said["parameter"]: parameter}, [said["parameter"]])
-    return [first, tool_definition(said["other"], "Grabs it.", {"glub": {"type": "string"}}, [])]
+    return [first, tool_definition(said["other"], "Grabs it.", {"glub": {"type": PARAMETER_TYPE}}, [])]
 
 
 @dataclass(frozen=True)
@@ -221,4 +223,4 @@ def _numbered(shape: TurnShape, call: tuple[str, dict[str, str]], result: str, n
 
 
 def _named(word: str) -> Message:
-    return tool_definition(word, "Does it.", {"glub": {"type": "string"}}, [])
+    return tool_definition(word, "Does it.", {"glub": {"type": PARAMETER_TYPE}}, [])

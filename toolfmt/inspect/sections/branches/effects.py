@@ -13,7 +13,7 @@ from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.wording import quote
-from toolfmt.inspect.sections.branches.conversations import ABOUT_TOOLS, SLOTS, TOOLS, GrowingConversations
+from toolfmt.inspect.sections.branches.conversations import ABOUT_TOOLS, PARAMETER_TYPE, SLOTS, TOOLS, GrowingConversations
 
 _BLANK = "□"
 # A line that is so many times as long as any on the other side is what was added, or left out.
@@ -49,6 +49,8 @@ def of_text(
     kept = tail in prompt if tail else prompt.count(text) > control.count(text)  # the text may be in any prompt
     lost = [slot] if word in control and not kept else []
     lost += [other for other in others if SLOTS[other][0] in control and SLOTS[other][0] not in prompt]
+    if slot == "parameter" and lost and set(lost) <= {"parameter", "about"} and _fewer_types(control, prompt):
+        return BranchEffect("this parameter is missing from the tool's definition", (), tuple(lost), gone=True)
     if lost:
         return _gone(lost, slot)
     added = [other for other in others if SLOTS[other][0] in prompt and SLOTS[other][0] not in control]
@@ -123,6 +125,11 @@ def _gone(slots: Sequence[str], own: str = "") -> BranchEffect:
     named = _called(slots, own)
     are = "is" if len(named) == 1 and named != ["the tools"] else "are"
     return BranchEffect(f"{listed(named)} {are} no longer in the prompt", (), tuple(slots), gone=True)
+
+
+def _fewer_types(control: str, prompt: str) -> bool:
+    """Return whether the prompt states the type of fewer parameters."""
+    return prompt.casefold().count(PARAMETER_TYPE) < control.casefold().count(PARAMETER_TYPE)
 
 
 def _called(slots: Sequence[str], own: str = "") -> list[str]:
