@@ -11,8 +11,10 @@ from inspection_templates import label
 from model_cases import SHARED
 
 from toolfmt.inspect.inspection import inspect_template
+from toolfmt.inspect.probe.renders import forced
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.sections.turns import DETAILS
+from toolfmt.templates import ChatTemplate
 
 TOOLS = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
 CONTENT = "{{ m.content or '' }}"
@@ -666,3 +668,67 @@ def test_text_that_is_lost_later_and_refused_beside_reasoning_is_told_as_both() 
         == "text beside a call is dropped once the result follows, and refused with reasoning as well (line 1)"
     )
     assert answer.outcome == "lost-later"
+
+
+DECIDING = (
+    """{%- macro shown(content) %}
+{%- if content is string %}{{ content }}{% endif %}
+{%- endmacro %}
+{%- set ns = namespace(last=0) %}
+{%- for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}
+{%- for m in messages %}
+{%- if m.role == 'tool' %}
+{%- if m.tool_call_id %}
+<|tool|>{{ m.tool_call_id }}:{{ shown(m.content) }}<|end|>
+{%- else %}
+<|tool|>{{ shown(m.content) }}<|end|>
+{%- endif %}
+{%- else %}
+<|{{ m.role }}|>
+{%- if m.reasoning_content and """
+    + "loop.index0 > ns.last"
+    + """ %}
+<think>{{ m.reasoning_content }}</think>
+{%- endif %}
+{{ m.content or '' }}"""
+    + CALLS
+    + """<|end|>
+{%- endif %}
+{%- endfor %}
+{%- set ending = '<|bye|>' %}
+{%- if add_generation_prompt is defined and not add_generation_prompt %}
+{{- ending }}
+{%- endif %}"""
+)
+
+
+def test_the_line_of_what_is_missing_is_that_of_the_condition_that_decides() -> None:
+    told = report(DECIDING)
+    found = {
+        name: (told.sections.details[name].outcome, told.sections.details[name].line)
+        for name in ("results_as_documents", "reasoning_earlier", "results_unnumbered", "generation_prompt")
+    }
+    assert found == {
+        "results_as_documents": ("dropped", 2),
+        "reasoning_earlier": ("dropped", 15),
+        "results_unnumbered": ("", 11),
+        "generation_prompt": ("", 22),
+    }
+    assert [note.line for note in told.notes if note.code == "TF033"] == [15]
+
+
+def test_a_render_with_a_forced_condition_is_not_recorded() -> None:
+    template = ChatTemplate("{% if messages[0].content | trim == 'a' ~ 'b' %}Shout all the time.{% endif %}")
+    coverage = template.watch
+    template.record_own_texts(re.compile(".+"))
+    (condition,) = coverage.conditions
+
+    def render() -> str:
+        return template.render([{"role": "user", "content": "c"}])
+
+    assert forced(template, condition, True, render) == "Shout all the time."
+    assert coverage.came_out(condition) == frozenset()
+    assert coverage.compared == {}
+    assert dict(template.own_texts.unprinted) == {"Shout all the time.": 1}
+    assert render() == ""
+    assert coverage.came_out(condition) == frozenset({False})

@@ -40,9 +40,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
     if facts.detail("reasoning_earlier").outcome == "lost-later":
         dropped.insert(0, "before the last answer without a call")
+    lines = (*(facts.detail(name).line for name in _PLACES), facts.capabilities["reasoning"].line)
     if dropped:
         yield Diagnostic(
             f"The reasoning of an earlier turn is dropped: {listed(dropped)}.",
             "Look on the model's page whether it wants its reasoning kept" + _how(facts),
-            facts.capabilities["reasoning"].line,
+            next(filter(None, lines), None),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import marshal
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,11 +20,15 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.words import Words
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
+from toolfmt.templates.analysis.conditions import Condition
+from toolfmt.templates.engine.own_texts import OwnTexts
 
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
 _LONGEST_TOKEN = 200
 _PARTIAL = re.compile(rf"[<\[][^\s<>\[\]]{{0,{_LONGEST_TOKEN - 1}}}\Z|\w{{1,{_LONGEST_TOKEN}}}\Z")
 _ADDRESS = re.compile(r"(?<= at 0x)[0-9a-f]{4,16}(?=>)")
+
+Render = Callable[[], str | TemplateError]
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,20 @@ class Renders:
                 return line
         return None
 
+    def deciding_line(self, usual: Render, other: Render, has_effect: Callable[[str], bool]) -> int | None:
+        """Return the line of the first condition whose other outcome gives the prompt of `other` the effect that the
+        prompt of `usual` has, or None if no single condition decides.
+        """
+        coverage = self.template.watch
+        outcomes, others = (coverage.during(render)[1] for render in (usual, other))
+        for condition in coverage.conditions:
+            ways = {way for way in (False, True) if 2 * condition.number + way in outcomes - others}
+            for way in ways if any(2 * condition.number + way in others for way in (False, True)) else ():
+                prompt = forced(self.template, condition, way, other)
+                if isinstance(prompt, str) and has_effect(prompt):
+                    return condition.line
+        return None
+
     def _pieces(
         self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, innermost: bool
     ) -> list[tuple[str, int]]:
@@ -233,6 +251,17 @@ class Renders:
 
     def _usual(self, text: str) -> str:
         return text if self.words is None else self.words.usual(text)
+
+
+def forced(template: ChatTemplate, condition: Condition, holds: bool, render: Render) -> str | TemplateError:
+    """Return what `render` returns if the condition of the template comes out this way; none of it is recorded."""
+    own_texts, template.own_texts = template.own_texts, OwnTexts()
+    template.watch.forced[2 * condition.number] = holds
+    try:
+        return template.watch.apart(render)
+    finally:
+        template.watch.forced.clear()
+        template.own_texts = own_texts
 
 
 def _key(*values: Any) -> bytes:

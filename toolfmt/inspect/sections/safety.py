@@ -318,7 +318,8 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
 
 def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
     """Of the lines that look for the text, the first that decides here: looking for another, it changes the prompt."""
-    prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
+    prompt = renders.template.watch.apart(lambda: renders.anew().render(messages, tools))
+    lines = renders.template.source.split("\n")
     for number in tested.lines[:_MOST_LINES] if len(tested.lines) > 1 else ():
         other = lines[number - 1].replace(tested.text, _NEUTRAL)
         source = "\n".join([*lines[: number - 1], other, *lines[number:]])

@@ -41,6 +41,8 @@ class BranchCoverage:
     """What was seen in the renders that do not count."""
     compared: dict[int, dict[int, dict[str, None]]] = field(default_factory=dict)
     """By the number of a condition and the position of a computed operand: the strings that the operand was."""
+    forced: dict[int, bool] = field(default_factory=dict)
+    """By twice the number of a condition: how it comes out whatever its value is."""
 
     def came_out(self, condition: Condition) -> frozenset[bool]:
         """The ways in which this condition has come out: neither, one, both."""
@@ -83,10 +85,12 @@ class BranchCoverage:
     @property
     def filter(self) -> Callable[..., Any]:
         """What the watched template calls with a condition's value and number; hands on the value."""
-        add = self.seen.add
+        add, forced = self.seen.add, self.forced
 
         @pass_context  # such a filter is never run while the template is compiled
         def asked(_: Context, value: Any, number: int) -> Any:
+            if forced:
+                value = forced.get(number, value)
             add(number + 1 if value else number)
             return value
 
@@ -98,8 +102,12 @@ class BranchCoverage:
         there; returns the value.
         """
 
+        forced = self.forced
+
         @pass_context
         def recorded(_: Context, value: Any, number: int, position: int) -> Any:
+            if forced:
+                return value
             kept = self.compared.setdefault(number, {}).setdefault(position, {})
             if len(kept) < _MOST_VALUES:
                 kept.update(dict.fromkeys(_searched(value)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_prefix
@@ -37,6 +38,9 @@ def generation_prompt(asking: TurnProbe) -> Answer:
         line = asking.line_at(user(), begin, generation=True) or line
         if not what.strip():
             left_out = without[common_prefix(without, added) :]
+            first, second = (partial(asking.renders.fresh, user(), generation=wanted) for wanted in (False, True))
+            expected = asking.without_tools(user())
+            line = asking.renders.deciding_line(first, second, lambda prompt: prompt == expected) or line
             return yes("it only leaves out {}", line, quote(left_out, 80))
         return yes("it adds {}", line, quote(what, 80))
     tail = added.rpartition(USER)[2]

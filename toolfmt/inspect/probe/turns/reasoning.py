@@ -93,4 +93,5 @@ def _kept(asking: TurnProbe, messages: list[Message], where: str) -> Answer:
         return threw(prompt)
     if REASONING in prompt:
         return yes(f"reasoning {where} is kept", None, around(prompt, REASONING))
-    return no(f"reasoning {where} is not in the prompt", "dropped")
+    line = asking.dropped_at(messages[:-1], messages, REASONING)
+    return no(f"reasoning {where} is not in the prompt", "dropped", line)

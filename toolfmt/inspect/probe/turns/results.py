@@ -191,7 +191,9 @@ def _with_content(asking: TurnProbe, content: list[Message], form: str) -> Answe
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if RESULT not in prompt:
-        line = asking.line_before(asking.result_line, IS_STRING)
+        line = asking.dropped_at(asking.history(), messages, RESULT) or asking.line_before(
+            asking.result_line, IS_STRING
+        )
         return no(f"the text of a result given as a {form} is not in the prompt", "dropped", line)
     printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
     if printed == "python":
@@ -204,14 +206,15 @@ def _without(asking: TurnProbe, key: str) -> Answer:
     if nothing is not None:
         return nothing
     messages = asking.history()
-    given, missing = asking.ask(messages), asking.ask([_left_out(message, key) for message in messages])
+    without = [_left_out(message, key) for message in messages]
+    given, missing = asking.ask(messages), asking.ask(without)
     if isinstance(missing, TemplateError):
         return threw(missing)
     if isinstance(given, TemplateError) or given == missing:
         return yes(f"a result without {key} is rendered as one with it")
     if RESULT not in missing:
         return no(f"a result without {key} is dropped", "dropped", asking.line(rf"\b{key}\b"))
-    line = asking.result_line
+    line = asking.line_in_history(without, missing.find(RESULT)) or asking.result_line
     if missing.count("None") > given.count("None"):
         shown = around(missing, RESULT, 60)
         return no(f"a result without {key} is told under the word None", "name-lost", line, shown)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from toolfmt.errors import TemplateError
@@ -67,6 +67,12 @@ class TurnProbe:
     def line_before(self, line: int | None, pattern: str) -> int | None:
         """The last line up to this one that holds the pattern, else the first of all."""
         return (None if line is None else self.last_line(pattern, line)) or self.line(pattern)
+
+    def dropped_at(self, usual: Sequence[Message], other: Sequence[Message], text: str) -> int | None:
+        """The line of the condition that keeps `text`, which the prompt of `usual` contains, out of that of `other`."""
+        tools = TOOLS if (self.answered or self.shape).tools else None
+        first, second = (partial(self.renders.fresh, messages, tools) for messages in (usual, other))
+        return self.renders.deciding_line(first, second, lambda prompt: text in prompt)
 
     def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""

@@ -13,7 +13,13 @@ from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.wording import quote
-from toolfmt.inspect.sections.branches.conversations import ABOUT_TOOLS, PARAMETER_TYPE, SLOTS, TOOLS, GrowingConversations
+from toolfmt.inspect.sections.branches.conversations import (
+    ABOUT_TOOLS,
+    PARAMETER_TYPE,
+    SLOTS,
+    TOOLS,
+    GrowingConversations,
+)
 
 _BLANK = "□"
 # A line that is so many times as long as any on the other side is what was added, or left out.
