@@ -76,6 +76,7 @@ def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, A
 @given(calls=CALLS, typed=st.booleans(), places=st.lists(st.integers(0, 400), max_size=6))
 @example(calls=[("f", {"_": [" </parameter>"]})], typed=False, places=[])
 @example(calls=[("f", {"s": "a </parameter> b"})], typed=True, places=[40])
+@example(calls=[("f", {"_": "<|tool_arg:end|>a"})], typed=False, places=[])
 def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, places: list[int]) -> None:
     """Law 7, in pieces, strictly: a call that is written is read back; one that cannot be carried is refused by
     name."""
@@ -97,7 +98,7 @@ def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
     holds a closing tag of the format."""
     other = typed and any(isinstance(given.get(key), str) for _, given in calls for key in ("n", "b", "o", "l"))
     text = json.dumps(calls, ensure_ascii=False)
-    closed = any(mark[:2] == "</" and mark in text for mark in markers(format))
+    closed = any((mark[:2] == "</" or mark.endswith(":end|>")) and mark in text for mark in markers(format))
     return {name for name, may in (("other_type", other), ("text_behind_closer", closed)) if may}
 
 

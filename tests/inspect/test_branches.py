@@ -211,8 +211,11 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     "kakaocorp-kanana-1.5-15.7b-a3b-instruct": ["TF086"],
     "kakaocorp-kanana-1.5-8b-instruct-2505": ["TF086"],
     "meetkai-functionary-medium-v3.1": ["TF086"],
-    # a tool called `skill` adds instructions, and `<|think_off|>` in a system message is a switch
-    "tcclaviger-Laguna-S-2.1-RFA_L": ["TF086", "TF086"],
+    # a tool called `skill` adds instructions, words about errors in a result add one of three warnings, and
+    # `<|think_off|>` in a system message is a switch
+    "tcclaviger-Laguna-S-2.1-RFA_L": ["TF086"] * 5,
+    # a question before an answer that begins with `<think>` gets instructions
+    "ai21labs-AI21-Jamba-Reasoning-3B": ["TF086"],
     # switches in a system message: `<|think_off|>`, `/think`, `/no_think`, `detailed thinking on`
     "DarkArtsForge-Zepar-24B-v1": ["TF086"],
     "NVIDIA-Nemotron-Nano-v2": ["TF086"],
@@ -225,9 +228,9 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     "HuggingFaceTB-SmolLM3-3B": ["TF086", "TF086"],
     # and a third: with `/system_override` in it no tools are shown
     "HuggingFaceTB-SmolLM3-3B@3e0e27": ["TF086", "TF086", "TF086"],
-    # a task in a question (`<chart2code>`) stands in its place
-    "ibm-granite-granite-4.0-3b-vision": ["TF086"] * 6,
-    "ibm-granite-granite-vision-4.1-4b": ["TF086"] * 6,
+    # a task in a question (`<chart2code>`) stands in its place, on a line for each, and another for `<image>` beside it
+    "ibm-granite-granite-4.0-3b-vision": ["TF086"] * 7,
+    "ibm-granite-granite-vision-4.1-4b": ["TF086"] * 7,
     # of several messages the last ones are judged
     "ibm-granite-granite-guardian-3.1-2b": ["TF086"],
     # other years are refused in January and in March

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lying_templates import HONEST, told
+from lying_templates import HONEST, QUESTION, RESULT, told
 
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.templates import load_files
@@ -101,13 +101,12 @@ def test_a_sentence_under_a_condition_is_shown(name: str) -> None:
         f"({LAST} | urlencode) == 'a%20b'",
     ],
 )
-def test_a_condition_that_no_probe_makes_true_limits_the_statement(condition: str) -> None:
+def test_the_sentence_of_a_condition_that_no_probe_makes_true_is_shown(condition: str) -> None:
     report = inspect_template("{%- if " + condition + " %}" + WRITES + "{%- endif %}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
-        assert "0 of 1 conditions on message text were tested both ways, not line 1" in (
-            report.sections.safety[name].evidence
-        )
-    assert [(finding.code, finding.line) for finding in told(report)] == [("TF085", 1)]
+        evidence = report.sections.safety[name].evidence
+        assert evidence == f"a condition on the text of messages changes the prompt: '{SENTENCE}' is added"
+    assert {(finding.code, finding.line) for finding in told(report)} == {("TF085", 1), ("TF086", 1)}
 
 
 UNUSUAL = {
@@ -228,3 +227,64 @@ def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently
     for name, line in (("with", ".render(messages, tools=tools).parser()"), ("../../clean", "toolfmt.Parser(")):
         report = inspect_files(load_files(folder / f"{name}.jinja"))
         assert any(line in advice.text for advice in report.sections.advice), name
+
+
+def test_a_question_that_some_conversations_shorten_is_not_called_a_sentence_of_the_templates_own() -> None:
+    odd = "message.content if message.content | length is odd else message.content[:-1]"
+    template = HONEST.replace(QUESTION, f"{{{{- '<|im_start|>user\\n' + ({odd}) + '<|im_end|>\\n' }}}}")
+    assert template != HONEST
+    report = inspect_template(template)
+    kept, own = report.sections.safety["content_kept"], report.sections.safety["no_instructions"]
+    assert (kept.answer, kept.outcome, own.answer) == ("no", "text-changed", "yes")
+    assert "' is written as '" in kept.evidence
+    assert [(one.line, one.message) for one in report.findings if one.code == "TF056"] == [
+        (kept.line, f"{kept.evidence[0].upper()}{kept.evidence[1:]}.")
+    ]
+
+
+def test_a_sentence_that_a_text_adds_to_a_prompt_with_tools_is_shown() -> None:
+    """It is legitimate with tools, so that no search for own sentences finds it."""
+    condition = f"tools and ({LAST} | wordcount) != 7 or not tools and ({LAST} | wordcount) == 7"
+    report = inspect_template("{%- if " + condition + " %}" + WRITES + "{%- endif %}\n" + HONEST)
+    assert report.sections.safety["no_instructions"].answer == "no"
+
+
+def test_a_text_that_several_conditions_add_is_shown_once() -> None:
+    tests = "".join(f"{{%- if ({LAST} | wordcount) == {n} %}}{WRITES}{{%- endif %}}\n" for n in (17, 19, 23))
+    report = inspect_template(tests + HONEST)
+    assert [one.line for one in report.findings if one.code == "TF086" and SENTENCE in one.message] == [1]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "words"),
+    [
+        (QUESTION, QUESTION.replace("content", "content | trim"), ", but spaces at the ends of a question are removed"),
+        (
+            RESULT,
+            RESULT.replace("content", "content | trim"),
+            ", but spaces at the ends of a tool result are removed",
+        ),
+    ],
+)
+def test_removed_spaces_at_the_ends_limit_the_statement(was: str, now: str, words: str) -> None:
+    shown = inspect_template(HONEST.replace(was, now)).sections.safety["content_kept"]
+    assert (shown.answer, shown.evidence) == ("yes", f"no tested text changes a question or a tool result{words}")
+
+
+@pytest.mark.parametrize(
+    ("change", "effect"),
+    [
+        (".split('.')[-1]", "'Qz.' is left out"),
+        (" | lower", "'Qz.Seek-Zalf' becomes 'qz.seek-zalf'"),
+        (" | replace('-', '_')", "'-' becomes '_'"),
+    ],
+)
+def test_a_tools_name_that_is_changed_is_shown(change: str, effect: str) -> None:
+    template = HONEST.replace("call.function.name", f"(call.function.name{change})")
+    assert template != HONEST
+    assert [effect in one.message for one in told(inspect_template(template))] == [True]
+
+
+def test_a_cut_far_behind_is_shown() -> None:
+    template = HONEST.replace(QUESTION, QUESTION.replace("content", "content[:100000]"))
+    assert ["its end is no longer in the prompt" in one.message for one in told(inspect_template(template))] == [True]

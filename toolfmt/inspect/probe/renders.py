@@ -57,8 +57,8 @@ class Renders:
         self.content_as_parts = False
         """Whether the template is given each content, except that of results, as a list of text parts."""
         self._made: dict[bytes, str | TemplateError] = {}
-        self.without_tools: list[tuple[Sequence[Message], str]] = []
-        """The conversations that were rendered without tools, each with its prompt."""
+        self.rendered: list[tuple[Sequence[Message], Sequence[Message] | None, str]] = []
+        """The conversations that were rendered, each with its tools and its prompt."""
         self._cut: dict[bytes, list[tuple[str, int]]] = {}
         self._given: dict[bytes, Renders] = {}
 
@@ -81,8 +81,8 @@ class Renders:
         made = self._made.get(key)
         if made is None:
             made = self._made[key] = self._render(messages, tools, generation, now)
-            if tools is None and isinstance(made, str):
-                self.without_tools.append((messages, made))
+            if isinstance(made, str):
+                self.rendered.append((messages, tools, made))
         return made
 
     @property
@@ -179,7 +179,7 @@ class Renders:
         """
         coverage = self.template.watch
         outcomes, others = (coverage.during(render)[1] for render in (usual, other))
-        for condition in coverage.conditions:
+        for condition in sorted(coverage.conditions, key=lambda one: one.line):
             ways = {way for way in (False, True) if 2 * condition.number + way in outcomes - others}
             for way in ways if any(2 * condition.number + way in others for way in (False, True)) else ():
                 prompt = forced(self.template, condition, way, other)

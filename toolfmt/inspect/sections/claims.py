@@ -7,6 +7,7 @@ sends every conversation, so a statement is about the tested prompts and names t
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,16 +18,17 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, SENTENCE
 from toolfmt.inspect.report.report import Answer, Branch
-from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.report.wording import excerpt, quote
+from toolfmt.inspect.sections.branches.by_outcome import PLACE
 from toolfmt.inspect.sections.branches.conversations import SLOTS
 from toolfmt.inspect.sections.branches.text_conditions import untested
 from toolfmt.templates.analysis.conditions import Condition
 
 _MOST_LINES, _MOST_PROMPTS = 5, 400
 _OF_TEXT = ("text", "whole-text", "length")
-_OF_OTHERS = tuple(SLOTS[slot][1] for slot in ("question", "further", "result"))
-_NO_TEXT = "no tested text changes a question or a tool result"
-_NO_SENTENCES = "no sentence of the template's own is in the tested prompts without tools"
+_OF_OTHERS = (PLACE, *(SLOTS[slot][1] for slot in ("question", "further", "result")))
+_PLAIN = re.compile(r"[\w ,.?!'-]{24,2000}")
+_ROLES = {"user": "a question", "tool": "a tool result"}
 _SENTENCE = "without tools, some conversations get a sentence of the template's own: '{}'"
 
 
@@ -51,16 +53,17 @@ def checked(facts: Facts) -> dict[str, Answer]:
                 "no", _SENTENCE, printed.get(sentence), "in-some-conversations", (quote(sentence, 200),)
             )
         else:
-            answers["no_instructions"] = _limited(own, _NO_SENTENCES, limit + _unprinted(facts.renders))
+            answers["no_instructions"] = _limited(own, limit + _unprinted(facts.renders))
     if kept is not None and kept.answer == "yes":
         changing = [branch for branch in branches if branch.place.startswith(_OF_OTHERS)]
-        answers["content_kept"] = _refuted(changing) if changing else _limited(kept, _NO_TEXT, limit)
+        changed = None if changing else _changed(facts.renders)
+        answers["content_kept"] = _refuted(changing) if changing else changed or _limited(kept, limit)
     return answers
 
 
-def _limited(answer: Answer, statement: str, limit: str) -> Answer:
+def _limited(answer: Answer, limit: str) -> Answer:
     """The answer with its limit as an excerpt: in a comparison of two templates their conditions do not count."""
-    return replace(answer, words=f"{statement}{{}}", excerpts=(limit,))
+    return replace(answer, words=f"{answer.words}{{}}", excerpts=(limit,))
 
 
 def _limit(renders: Renders) -> str:
@@ -112,15 +115,35 @@ def _refuted(found: Sequence[Branch]) -> Answer:
     return Answer("no", f"{first.place}{text} changes the prompt: {first.words}", first.line, "in-branch", excerpts)
 
 
+def _changed(renders: Renders) -> Answer | None:
+    """The answer if a prompt has only a half of a question or a result, as it is or in other letters."""
+    for messages, tools, prompt in renders.rendered[:_MOST_PROMPTS]:
+        folded = prompt.casefold() if len(prompt) <= LONGEST_PROMPT else ""
+        for message in messages:
+            role, text = _ROLES.get(message["role"]), message.get("content")
+            if role is None or not isinstance(text, str) or text.strip() in prompt or not _PLAIN.fullmatch(text):
+                continue
+            middle = len(text) // 2
+            at = max(folded.find(half.strip().casefold()) for half in (text[:middle], text[middle:]))
+            if at >= 0:
+                line = renders.line_at(messages, tools, at)
+                shown = (quote(text, 60), excerpt(prompt, at, at + 60))
+                return Answer("no", f"{role} is changed: '{{}}' is written as '{{}}'", line, "text-changed", shown)
+    return None
+
+
 def _sentence(renders: Renders) -> str:
     """The first sentence in a prompt without tools that is not a part of the conversation; empty if there is none."""
-    for messages, prompt in renders.without_tools[:_MOST_PROMPTS]:
+    without_tools = [(messages, prompt) for messages, tools, prompt in renders.rendered if tools is None]
+    for messages, prompt in without_tools[:_MOST_PROMPTS]:
         if len(prompt) > LONGEST_PROMPT:
             continue
-        for text in sorted(set(_texts(messages)), key=len, reverse=True):
+        given = sorted(set(_texts(messages)), key=len, reverse=True)
+        for text in given:
             prompt = prompt.replace(text, " | ")
-        if found := SENTENCE.search(prompt):
-            return found[0]
+        for found in SENTENCE.finditer(prompt):
+            if not any(found[0].casefold() in text.casefold() for text in given):
+                return found[0]
     return ""
 
 

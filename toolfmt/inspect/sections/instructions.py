@@ -59,7 +59,7 @@ def _in_other_forms(renders: Renders) -> Answer:
             return Answer(
                 "no", f"{what}, the template writes: '{{}}'", line, "in-some-conversations", (quote(found[0], 200),)
             )
-    return Answer("yes", "without tools, the template writes no sentences of its own")
+    return Answer("yes", "no sentence of the template's own is in the tested prompts without tools")
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from toolfmt._util.text_lists import listed_first
+from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import threw
@@ -156,7 +156,8 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
     """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
     tested = renders.template.tested_texts[:_MOST_TESTED]
     found: list[_Change] = []
-    for role, carrier in _talks(facts, shape, plain_tools):
+    talks = list(_talks(facts, shape, plain_tools))
+    for role, carrier in talks:
         # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
         if role == _ANSWER:
             changes = renders.template.watch.apart(partial(_changes, renders.anew(), role, carrier, tested))
@@ -169,14 +170,14 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
             found.append(worst)
     if not found:
-        talks = [talk for talk in _talks(facts, shape, plain_tools) if talk[0] != _ANSWER]
-        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in talks)), None)
+        of_others = [talk for talk in talks if talk[0] != _ANSWER]
+        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in of_others)), None)
         if rough is not None:
             return rough
-    if not found and not tested:
-        return Answer("yes", "the template looks for nothing in the text of messages")
     if not found:
-        return Answer("yes", "no text that the template looks for changes a question or a tool result")
+        trimmed = [role for role, carrier in talks if role in PLACES.values() and _is_trimmed(renders, carrier)]
+        but = f", but spaces at the ends of {listed(trimmed, 'or')} are removed" if trimmed else ""
+        return Answer("yes", f"no tested text changes a question or a tool result{but}")
     found.sort(key=lambda change: change.harm)
     worst, *others = found
     line = _line(renders, worst)
@@ -192,7 +193,8 @@ def _line(renders: Renders, change: _Change) -> int:
 
 def _with_line(renders: Renders, change: _Change, shown: int) -> Answer:
     """The answer with its line in its words, unless that is the line `shown` for the whole answer."""
-    line = _line(renders, change)
+    # Branches that only these texts take still count as seen by no probe.
+    line = renders.template.watch.apart(lambda: _line(renders.anew(), change))
     return change.answer if line == shown else replace(change.answer, words=f"{change.answer.words} (line {line})")
 
 
@@ -215,6 +217,13 @@ def _rough(renders: Renders, role: str, carrier: Any) -> Answer | None:
             shown = excerpt(prompt, offset - 20, offset + 60)
             return Answer("no", f"{role} {what} is changed: '{{}}'", line, "text-changed", (shown,))
     return None
+
+
+def _is_trimmed(renders: Renders, carrier: Any) -> bool:
+    """Whether spaces and line breaks at the ends of a text are removed."""
+    made, tools = carrier
+    neutral, prompt = (renders.text(made(text), tools) for text in (_NEUTRAL, f" \n{_NEUTRAL}\n "))
+    return _NEUTRAL in neutral and prompt == neutral
 
 
 @dataclass(frozen=True)
@@ -318,8 +327,7 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
 
 def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
     """Of the lines that look for the text, the first that decides here: looking for another, it changes the prompt."""
-    prompt = renders.template.watch.apart(lambda: renders.anew().render(messages, tools))
-    lines = renders.template.source.split("\n")
+    prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
     for number in tested.lines[:_MOST_LINES] if len(tested.lines) > 1 else ():
         other = lines[number - 1].replace(tested.text, _NEUTRAL)
         source = "\n".join([*lines[: number - 1], other, *lines[number:]])

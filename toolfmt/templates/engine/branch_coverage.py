@@ -41,6 +41,8 @@ class BranchCoverage:
     """What was seen in the renders that do not count."""
     compared: dict[int, dict[int, dict[str, None]]] = field(default_factory=dict)
     """By the number of a condition and the position of a computed operand: the strings that the operand was."""
+    usual: Callable[[str], str] = str
+    """What makes the usual words of the probes from those that the template is shown."""
     forced: dict[int, bool] = field(default_factory=dict)
     """By twice the number of a condition: how it comes out whatever its value is."""
 
@@ -110,7 +112,7 @@ class BranchCoverage:
                 return value
             kept = self.compared.setdefault(number, {}).setdefault(position, {})
             if len(kept) < _MOST_VALUES:
-                kept.update(dict.fromkeys(_searched(value)))
+                kept.update(dict.fromkeys(map(self.usual, _searched(value))))
             return value
 
         return recorded

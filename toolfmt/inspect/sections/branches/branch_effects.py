@@ -14,8 +14,9 @@ from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.sections.branches.branch_renders import Taking
 from toolfmt.inspect.sections.branches.by_clock import by_clock
 from toolfmt.inspect.sections.branches.by_number import by_numbers
+from toolfmt.inspect.sections.branches.by_outcome import by_outcome
 from toolfmt.inspect.sections.branches.by_role import by_roles
-from toolfmt.inspect.sections.branches.by_text import by_texts
+from toolfmt.inspect.sections.branches.by_text import by_name, by_texts
 from toolfmt.inspect.sections.branches.conversations import Manner
 
 
@@ -25,7 +26,13 @@ def branches(facts: Facts) -> tuple[Branch, ...]:
     if facts.renders is None or manner is None:
         return ()
     taking = Taking(facts.renders, manner)
-    return tuple(sorted(_found(taking), key=lambda branch: branch.line or 0))
+    found = list(_found(taking))
+    if not any(branch.by == "name" for branch in found):
+        found += by_name(taking)
+    kept = facts.sections.safety.get("content_kept")
+    stated = [text for branch in found for text in branch.excerpts] + ([kept.to_dict()["evidence"]] if kept else [])
+    found += by_outcome(taking, "\n".join(stated))
+    return tuple(sorted(found, key=lambda branch: branch.line or 0))
 
 
 def _found(taking: Taking) -> Iterator[Branch]:

@@ -45,6 +45,8 @@ class Taking:
         self.aims: dict[str, frozenset[int]] = {}
         """By a text that was put together to make conditions true: the numbers of these."""
         self.watch.compared.clear()  # room for the values of these conversations
+        if renders.words is not None:
+            self.watch.usual = renders.words.usual
         kinds = KINDS if manner.tools else KINDS[:-1]
         made = {kind: self.make(talk(manner, kind)) for kind in kinds}
         self.usual = {kind: one for kind, one in made.items() if isinstance(one.prompt, str)}
@@ -54,13 +56,14 @@ class Taking:
         nothing: this conversation is longer than any other probe.
         """
 
-        def run() -> str | TemplateError:
-            try:
-                return self.renders.fresh(given.messages, given.tools, now=now, generation=True)
-            except LimitHit as hit:
-                return TemplateError(str(hit), hit.line, "not-rendered", hit.own_words)
+        return BranchRender(*self.watch.during(lambda: self.prompt(given, now)))
 
-        return BranchRender(*self.watch.during(run))
+    def prompt(self, given: BranchConversation, now: datetime | None = None) -> str | TemplateError:
+        """The same without how the conditions came out."""
+        try:
+            return self.renders.fresh(given.messages, given.tools, now=now, generation=True)
+        except LimitHit as hit:
+            return TemplateError(str(hit), hit.line, "not-rendered", hit.own_words)
 
     def apart(self, given: BranchConversation) -> BranchRender:
         """The prompt of a conversation that counts as no test of a condition: no single text is responsible for it."""

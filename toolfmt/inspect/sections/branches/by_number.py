@@ -11,7 +11,7 @@ from toolfmt.inspect.sections.branches.conversations import ROWS, SLOTS, WITHOUT
 from toolfmt.inspect.sections.branches.text_conditions import on_message_text
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
-_LONGEST_ROW, _LONGEST_TEXT = 200, 20_000
+_LONGEST_ROW, _LONGEST_TEXT = 200, 200_000
 # The lengths that others are compared with: few enough to be fast, enough for first, middle and last ones, and several,
 # since a template may ask for one of them.
 _CONTROLS = (5, 6, 7, 8)

@@ -27,6 +27,7 @@ _MOST_TEXTS = 40
 _MOST_PARTS, _LONGEST_PART = 8, 60
 """How many texts, and how long ones, are tried together in one message."""
 _NAMES = ("name", "parameter", "id")
+_ROUGH_NAME = "Qz.Seek-Zalf"
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
 _TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
@@ -154,6 +155,19 @@ def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whol
     return slot != "value" or bool(effect.moved)
 
 
+def by_name(taking: Taking) -> Iterator[Branch]:
+    """What the template changes in a tool's name with capitals, a dot and a hyphen."""
+    kind, control = next(iter(taking.usual.items()), ("", None))
+    if control is None or "name" not in talk(taking.manner, kind).slots:
+        return
+    given = talk(taking.manner, kind, {"name": _ROUGH_NAME})
+    made = taking.make(given)
+    if not _as_expected(control, {"name": _ROUGH_NAME}, made):
+        effect = effects.of_rewriting(control.text, made.prompt, "name", (_ROUGH_NAME, _ROUGH_NAME), given.slots)
+        if effect is not None:
+            yield _branch("name", _ROUGH_NAME, effect, made.refused_at, whole=True)
+
+
 def _cutting(taking: Taking) -> Iterator[Branch]:
     """What a text at which the template cuts or replaces, without a condition, does to the places that no other
     question looks at.
@@ -222,7 +236,7 @@ def _as_expected(control: BranchRender, texts: Mapping[str, str], made: BranchRe
     return made.text == expected
 
 
-def _branch(slot: str, text: str, effect: BranchEffect, line: int, *, whole: bool = False) -> Branch:
+def _branch(slot: str, text: str, effect: BranchEffect, line: int | None, *, whole: bool = False) -> Branch:
     grave = bool(effect.moved) or effect.refused or slot not in _SWITCHES or says_probe_word(text)
     by: Literal["name", "text", "whole-text"] = "name" if slot in _NAMES else "whole-text" if whole else "text"
     left_out = slot == "parameter" and effect.gone and {*effect.moved} <= {"parameter", "about"}
