@@ -353,3 +353,17 @@ def test_the_finding_and_the_chapter_name_one_share(template: str) -> None:
     assert stability is not None
     assert finding is not None
     assert f"keeps {int(stability.share * 100)} % of" in finding.message
+
+
+def test_a_second_copy_of_a_system_message_that_goes_is_not_called_the_system_message() -> None:
+    template = (
+        "{% if messages[0].role == 'system' %}<|system|>{{ messages[0].content }}<|end|>{% endif %}"
+        "{% for m in messages %}{% if m.role != 'system' %}<|{{ m.role }}|>"
+        "{% if loop.last and loop.index0 == 1 %}{{ messages[0].content }} {% endif %}"
+        "{{ m.content or '' }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    report = inspect_template(template)
+    assert report.sections.stability is not None
+    assert {turn.cause for turn in report.sections.stability.turns if turn.cause} == {"copy-dropped"}
+    (note,) = [one for one in report.notes if one.code == "TF050"]
+    assert "the second copy of an earlier text is dropped" in note.message

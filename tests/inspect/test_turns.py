@@ -356,7 +356,7 @@ BEHIND_RESULT = changed(
         ("text beside a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
         # Gemma 4
         ("text beside a call stands behind the result once that is there", "misplaced",
-         "Text beside a call moves behind the result once that is there: ", BEHIND_RESULT),
+         "Text beside a call stands behind the result once that is there: ", BEHIND_RESULT),
         # llm-jp-4.1-8b-thinking
         ("text beside a call is dropped once the result follows", "lost-later",
          "Text beside a call is dropped once the result follows.",
@@ -732,3 +732,32 @@ def test_a_render_with_a_forced_condition_is_not_recorded() -> None:
     assert dict(template.own_texts.unprinted) == {"Shout all the time.": 1}
     assert render() == ""
     assert coverage.came_out(condition) == frozenset({False})
+
+
+def test_results_of_two_tools_that_are_written_under_one_name_are_reported() -> None:
+    by_id = (
+        "{% set ns = namespace(name='') %}{% for c in messages | selectattr('tool_calls', 'defined')"
+        " | map(attribute='tool_calls') | sum(start=[]) %}{% if c.id == m.tool_call_id %}"
+        "{% set ns.name = c.function.name %}{% endif %}{% endfor %}"
+    )
+    template = when("m.role == 'tool'", by_id + "<|tool|>{{ ns.name }}:{{ m.content }}<|end|>{% continue %}")
+    told = report(template)
+    answer = told.sections.details["results_unmatched"]
+    assert (answer.answer, answer.outcome) == ("no", "name-lost")
+    assert "both results are rendered as those of the last call" in answer.evidence
+    assert [one.severity for one in told.findings if one.outcome == "unmatched-result-lost"] == ["warning"]
+
+
+def test_an_answer_outside_a_turn_is_reported() -> None:
+    behind = (
+        "{% if m.tool_calls and loop.nextitem is defined and loop.nextitem.role == 'tool' %}<|assistant|>"
+        + CALLS
+        + "{% set kept = m.content %}<|tool|>{{ loop.nextitem.content }}{{ m.content }}<|end|>{% continue %}{% endif %}"
+        "{% if m.role == 'tool' %}{% continue %}{% endif %}"
+        "{% if m.role == 'assistant' and loop.previtem is defined and loop.previtem.role == 'tool' %}"
+        "{{ m.content }}<|end|>{% continue %}{% endif %}"
+    )
+    told = report(changed(LOOP, LOOP + behind))
+    (found,) = [one for one in told.findings if one.code == "TF030"]
+    assert found.message.startswith("Text beside a call stands behind the result once that is there: ")
+    assert "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'." in found.message

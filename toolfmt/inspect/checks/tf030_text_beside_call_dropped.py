@@ -28,7 +28,6 @@ _WHAT = {
     "dropped": "Text beside a call is dropped",
     "call-dropped": "A call is dropped where there is text beside it",
     "threw": "Text beside a call is refused",
-    "misplaced": "Text beside a call moves behind the result once that is there",
 }
 
 
@@ -36,7 +35,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("text_beside_call")
     if not facts.renders_calls:
         return
-    if answer.outcome == "lost-later":
+    if answer.outcome in ("lost-later", "misplaced"):
         yield Diagnostic(f"{answer.evidence[0].upper()}{answer.evidence[1:]}.", _FIX, answer.line)
     if answer.outcome not in _WHAT:
         return

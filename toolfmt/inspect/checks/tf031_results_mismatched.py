@@ -7,7 +7,8 @@ OpenAI's clients send a result with the id of its call and nothing else. This te
 - `several-results-lost`: the results of a turn with several calls are rejected, dropped, or in the wrong order.
 - `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, as after a program has
   cut off old turns.
-- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped.
+- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped, or the
+  results of calls of two tools are all written as results of one of them.
 
 What to do: put the tool's `name` on every result, and give results in the order of their calls; toolfmt's `render`
 does both.
@@ -57,10 +58,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _lost(facts: Facts, detail: str, outcome: str, fix: str) -> Iterator[Diagnostic]:
     answer = facts.detail(detail)
-    if answer.outcome not in ("threw", "dropped"):
+    if answer.outcome not in ("threw", "dropped", "name-lost"):
         return
     message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
-    if answer.outcome == "dropped":  # no error shows the program that the model did not get the result
+    if answer.outcome != "threw":  # no error shows the program that the model did not get the result
         yield Diagnostic(message, fix, None, "warning", "request", outcome)
     else:
         yield Diagnostic(message, fix, answer.line, outcome=outcome)

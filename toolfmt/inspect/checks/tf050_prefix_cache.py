@@ -56,6 +56,7 @@ _WHAT: dict[Cause, str] = {
     "system-moved": "the system message moves to another place",
     "system-dropped": "the system message is dropped",
     "message-dropped": "an earlier message is dropped",
+    "copy-dropped": "the second copy of an earlier text is dropped",
     "call-changed": "the call is written otherwise than when it was made",
     "answer-changed": "the answer is written otherwise than when it was given",
     "result-changed": "the result is written otherwise than when it came",

@@ -21,6 +21,7 @@ Cause: TypeAlias = Literal[
     "system-moved",
     "system-dropped",
     "message-dropped",
+    "copy-dropped",
     "call-changed",
     "answer-changed",
     "result-changed",

@@ -24,6 +24,7 @@ from toolfmt.inspect.probe.conversations import (
     text_part,
 )
 from toolfmt.inspect.probe.differences import common_prefix
+from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, TurnProbe, no, printed_as, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, excerpt
@@ -90,7 +91,10 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         tools = TOOLS if (asking.answered or asking.shape).tools else None
         line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
         shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
-        return no("text beside a call stands behind the result once that is there", "misplaced", line, shown)
+        what = "text beside a call stands behind the result once that is there"
+        outside = _answer_outside(asking, history)
+        what = f"{what}: '{{}}', and the answer that follows is outside a turn: '{{}}'" if outside else what
+        return no(what, "misplaced", line, *filter(None, (shown, outside)))
     said: Message = {"role": "assistant", "content": REPLY}
     again: Message = {"role": "user", "content": SECOND_USER}
     finished = asking.ask([*history, said, again])
@@ -102,6 +106,21 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         line = asking.line_in_history(history, prompt.find(BESIDE))
         return no(f"text beside a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
     return None
+
+
+def _answer_outside(asking: TurnProbe, history: list[Message]) -> str:
+    """Return what the prompt has between the text beside a call and the answer that follows if that text ends a turn
+    and no turn begins for the answer; else nothing.
+    """
+    plain = asking.text(reply(asking.shape))
+    openers = set(MARK.findall(plain.partition(USER)[2].partition(REPLY)[0]))
+    closers = set(MARK.findall(plain.rpartition(REPLY)[2]))
+    prompt = asking.ask([*history, {"role": "assistant", "content": REPLY}])
+    if not isinstance(prompt, str) or not openers:
+        return ""
+    between = prompt.rpartition(BESIDE)[2].partition(REPLY)[0]
+    marks = set(MARK.findall(between))
+    return f"{BESIDE}{between}{REPLY}" if closers & marks and not (openers - closers) & marks else ""
 
 
 def content_absent(asking: TurnProbe) -> Answer:

@@ -33,6 +33,7 @@ from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around
 
 _NO_ID = "zq0Zq0zq0"
+_OF_TWO_TOOLS = ((TOOL, {PARAMETER: VALUES[0]}), (BARE_TOOL, {PARAMETER: VALUES[1]}))
 
 
 def results_several(asking: TurnProbe) -> Answer:
@@ -106,8 +107,7 @@ def results_reordered(asking: TurnProbe) -> Answer:
 def _names_by_id(asking: TurnProbe) -> bool:
     """Whether the template finds the name of a result's tool by its id: with calls of two tools, swapped ids show."""
     shape = asking.answered or asking.shape
-    calls = ((TOOL, {PARAMETER: VALUES[0]}), (BARE_TOOL, {PARAMETER: VALUES[1]}))
-    messages = asking.told(conversation(shape, calls, results=True), [RESULT, SECOND_RESULT])
+    messages = asking.told(conversation(shape, _OF_TWO_TOOLS, results=True), [RESULT, SECOND_RESULT])
     nameless = [_left_out(message, "name") for message in messages]
     ids = [message.get("tool_call_id") for message in nameless if message["role"] == "tool"]
     if None in ids:
@@ -141,7 +141,30 @@ def results_unmatched(asking: TurnProbe) -> Answer:
             return threw(prompt, f"{what} is rejected")
         if RESULT not in prompt:
             return no(f"{what} is dropped", "dropped", asking.result_line)
-    return yes("a result is rendered without the name of its tool and the id of its call")
+    return _under_one_name(asking) or yes("a result is rendered without the name of its tool and the id of its call")
+
+
+def _under_one_name(asking: TurnProbe) -> Answer | None:
+    """The answer if the results of calls of two tools, without names and ids, are rendered as results of one tool; the
+    calls have no ids either.
+    """
+    messages = conversation(asking.answered or asking.shape, _OF_TWO_TOOLS, results=True)
+    bare = [_left_out(_left_out(one, "name"), "tool_call_id") for one in asking.told(messages, [RESULT, SECOND_RESULT])]
+    for number, message in enumerate(bare):
+        calls = [{key: value for key, value in call.items() if key != "id"} for call in message.get("tool_calls", ())]
+        bare[number] = message | ({"tool_calls": calls} if calls else {})
+    prompt = asking.ask(bare)
+    if isinstance(prompt, TemplateError) or not -1 < prompt.find(RESULT) < prompt.find(SECOND_RESULT):
+        return None
+    first = prompt[prompt.rfind(VALUES[1], 0, prompt.find(RESULT)) : prompt.find(RESULT)]
+    second = prompt[prompt.find(RESULT) : prompt.find(SECOND_RESULT)]
+    for name, other in ((TOOL, BARE_TOOL), (BARE_TOOL, TOOL)):
+        if name in first and name in second and other not in first + second:
+            line = asking.line_in_history(bare, prompt.rfind(name, 0, prompt.find(RESULT)))
+            called = "first" if name == TOOL else "last"
+            what = f"if calls and results have no ids, both results are rendered as those of the {called} call"
+            return no(what, "name-lost", line, around(prompt, RESULT))
+    return None
 
 
 def results_alone(asking: TurnProbe) -> Answer:
