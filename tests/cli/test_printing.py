@@ -18,7 +18,7 @@ from toolfmt.cli.printing.report import report_text
 from toolfmt.cli.selection import Selection
 from toolfmt.formats import FORMATS
 from toolfmt.formats.prose import RESULT_HEADING
-from toolfmt.inspect.report.growing_prompts import PrefixStep, ResponseStart, Stability
+from toolfmt.inspect.report.growing_prompts import PrefixCondition, PrefixStep, ResponseStart, Stability
 from toolfmt.inspect.report.report import (
     Advice,
     Answer,
@@ -150,6 +150,18 @@ TIME = "the prompt holds the time and is another one a second later"
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
     ticking = Sections(stability=Stability((), share, "second"))
     assert said(replace(FULL, sections=ticking), "prefix") == told
+
+
+def test_the_conditions_of_a_prefix_cache_are_named() -> None:
+    conditions = (
+        PrefixCondition((), False, 0.5, tools=False),
+        PrefixCondition((("enable_thinking", False),), False, 0.25),
+    )
+    stable = Sections(stability=Stability((), 1.0, conditions=conditions))
+    assert said(replace(FULL, sections=stable), "prefix") == (
+        "each prompt of the example begins with the one before it, except without tools and with reasoning that is not "
+        "sent back (50 % stays) or with enable_thinking=false (25 % stays)"
+    )
 
 
 def test_findings_stand_by_severity_which_is_a_word() -> None:

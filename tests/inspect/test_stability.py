@@ -367,3 +367,20 @@ def test_a_second_copy_of_a_system_message_that_goes_is_not_called_the_system_me
     assert {turn.cause for turn in report.sections.stability.turns if turn.cause} == {"copy-dropped"}
     (note,) = [one for one in report.notes if one.code == "TF050"]
     assert "the second copy of an earlier text is dropped" in note.message
+
+
+def test_a_prefix_that_breaks_without_tools_only_is_a_condition() -> None:
+    template = (
+        "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% for m in messages %}<|{{ m.role }}|>"
+        "{% if m.role == 'assistant' and (tools or loop.last) %}<think></think>{% endif %}{{ m.content or '' }}"
+        '{% for c in m.tool_calls or [] %}<tool_call>{"name": "{{ c.function.name }}", "arguments": '
+        "{{ c.function.arguments | tojson }}}</tool_call>{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|><think></think>{% endif %}"
+    )
+    report = inspect_template(template)
+    assert report.sections.stability is not None
+    found = [one for one in report.sections.stability.conditions if not one.tools]
+    assert [(one.variables, one.reasoning, one.share < 1) for one in found] == [((), False, True)]
+    assert found[0].to_dict()["tools"] is False
+    (note,) = [one for one in report.notes if one.outcome == "prefix-stable-on-conditions"]
+    assert note.message.startswith("Without tools and with reasoning that is not sent back a prefix cache keeps ")

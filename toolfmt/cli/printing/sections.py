@@ -77,7 +77,8 @@ def _conditions(conditions: Sequence[PrefixCondition]) -> str:
 def _condition(condition: PrefixCondition) -> str:
     given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
     sent = [] if given else [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
-    return f"with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
+    without = "" if condition.tools else "without tools and "
+    return f"{without}with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:

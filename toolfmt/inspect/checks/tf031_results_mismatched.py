@@ -62,6 +62,7 @@ def _lost(facts: Facts, detail: str, outcome: str, fix: str) -> Iterator[Diagnos
         return
     message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
     if answer.outcome != "threw":  # no error shows the program that the model did not get the result
-        yield Diagnostic(message, fix, None, "warning", "request", outcome)
+        line = answer.line if answer.outcome == "name-lost" else None
+        yield Diagnostic(message, fix, line, "warning", "request", outcome)
     else:
         yield Diagnostic(message, fix, answer.line, outcome=outcome)

@@ -134,8 +134,9 @@ def _on_conditions(facts: Facts) -> Iterator[Diagnostic]:
         return
     given = [f"{name}={str(value).lower()}" for name, value in worst.variables]
     sent = [f"reasoning that is {'' if worst.reasoning else 'not '}sent back"]
+    when = f"{'With' if worst.tools else 'Without tools and with'} {listed([*given, *sent])}"
     yield Diagnostic(
-        f"With {listed([*given, *sent])} a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
+        f"{when} a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
         f"{_beginning(worst.broken.was)} becomes {_beginning(worst.broken.becomes)}.",
         "Send reasoning back in the field that the template reads, and keep its variables the same in a conversation.",
         worst.broken.line,

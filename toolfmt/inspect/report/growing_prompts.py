@@ -49,19 +49,21 @@ class PrefixStep(JsonRecord):
 
 @dataclass(frozen=True)
 class PrefixCondition:
-    """A condition under which a prefix cache keeps another share: the values of the template's variables, and whether
-    the client sends reasoning back; with the first step that keeps only a part.
+    """A condition under which a prefix cache keeps another share: the values of the template's variables, whether
+    the client sends reasoning back, and whether it gives tools; with the first step that keeps only a part.
     """
 
     variables: tuple[tuple[str, bool], ...]
     reasoning: bool
     share: float
     broken: PrefixStep | None = None
+    tools: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "variables": dict(self.variables),
             "reasoning": self.reasoning,
+            "tools": self.tools,
             "share": round(self.share, 4),
             "turn": None if self.broken is None else self.broken.to_dict(),
         }

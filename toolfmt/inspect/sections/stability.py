@@ -102,7 +102,7 @@ def _share(turns: Sequence[PrefixStep]) -> float:
 
 def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterator[PrefixCondition]:
     """The conditions under which the first two steps keep another share: reasoning that is sent back or not, a switch
-    of the template on or off. With a switch, reasoning is sent back if the prompt then lets the model reason.
+    of the template on or off, no tools. With a switch, reasoning is sent back if the prompt then lets the model reason.
     """
     steps = usual.steps[:_STEPS_OF_CONDITION]
     sent = any("reasoning_content" in step.answer for step in steps)
@@ -121,6 +121,23 @@ def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterato
             if len(turns) == len(steps) and abs(_share(turns) - usual_share) > _SAME_SHARE:
                 broken = next((turn for turn in turns if turn.kept < turn.length), None)
                 yield PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken)
+    if usual.tools is not None and (found := _without_tools(facts, renders, usual)) is not None:
+        yield found
+
+
+def _without_tools(facts: Facts, renders: Renders, usual: _Conversation) -> PrefixCondition | None:
+    """The first condition under which a conversation without calls keeps all with tools, and less without them."""
+    for variables in reasoning_switches(renders):
+        for reasoning in (False, True) if facts.yes("reasoning") else (False,):
+            steps = plain_steps(reasoning=reasoning)[:_STEPS_OF_CONDITION]
+            given, turns = (
+                _turns(renders.given(variables), replace(usual, tools=tools, steps=steps))
+                for tools in (usual.tools, None)
+            )
+            if len(turns) == len(given) == len(steps) and _share(turns) < 1 - _SAME_SHARE and _share(given) == 1:
+                broken = next((turn for turn in turns if turn.kept < turn.length), None)
+                return PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken, tools=False)
+    return None
 
 
 def _with_reasoning(steps: Sequence[ConversationStep], *, reasoning: bool) -> Iterator[ConversationStep]:
