@@ -153,6 +153,12 @@ def test_an_address_or_base64_that_no_tested_prompt_contains_is_shown(text: str)
     assert (note.line, text[:20] in note.message) == (1, True)
 
 
+def test_a_script_is_shown() -> None:
+    for start in ("{{ '<script>alert(1)</script>' }}", "{%- if false %}<script src=x></script>{%- endif %}"):
+        report = inspect_template(start + "\n" + HONEST)
+        assert any("<script" in one.message and one.line == 1 for one in report.notes), start
+
+
 def test_a_text_of_the_system_message_is_a_condition_as_well() -> None:
     condition = "messages[0].role == 'system' and messages[0].content == 'be ' ~ 'nice'"
     report = inspect_template("{%- if " + condition + " %}" + WRITES + "{%- endif %}\n" + HONEST)

@@ -104,7 +104,8 @@ def test_slow():
 def test_a_run_takes_a_sample_or_everything(tmp_path: Path, options: list[str], passed: int) -> None:
     (tmp_path / "test_here.py").write_text(A_TEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", *options]
-    environment = {**os.environ, "PYTHONPATH": PATHS}
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("TOOLFMT_TEST_")}
+    environment = {**usual, "PYTHONPATH": PATHS}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=1200
     )

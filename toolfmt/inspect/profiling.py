@@ -48,8 +48,10 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     content.content_parts,
 )
 
-_OWN_TEXT = re.compile(rf"{SENTENCE.pattern}|https?://[^\s\"'<>]{{4,200}}|[A-Za-z0-9+/]{{60,400}}={{0,2}}")
-"""What of a template's own strings is looked for in the prompts: sentences, addresses, and what may be base64."""
+_OWN_TEXT = re.compile(
+    rf"{SENTENCE.pattern}|<script\b.{{0,80}}|https?://[^\s\"'<>]{{4,200}}|[A-Za-z0-9+/]{{60,400}}={{0,2}}"
+)
+"""What of a template's own strings is looked for in prompts: sentences, scripts, addresses, and what may be base64."""
 
 
 def profile_files(files: ModelFiles) -> TemplateProfile:

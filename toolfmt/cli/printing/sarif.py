@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 from urllib.parse import quote
@@ -109,7 +109,7 @@ def file_and_line(place: str, finding: Finding, report: Report) -> tuple[str, in
     path = relative(place)
     if report.template is None:
         return path, None
-    if Path(place).is_dir() or not os.path.exists(place):
+    if os.path.isdir(place) or not os.path.exists(place):
         path = report.template.origin if path == "." else f"{path}/{report.template.origin}"
     return path, finding.line if _is_a_file(report) else None
 

@@ -40,9 +40,9 @@ _MOST = 50
 def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
     """Return what leads out of the sandbox, each once with its first line, in the order of the lines.
 
-    An attribute or key such as `__class__`, a string that spells one, `attr` with a name that is computed at run time,
-    jinja2's `lipsum`, `cycler` and `joiner`, unless these are only called, calls of what runs code (`eval`, `popen`),
-    and statements that load another template.
+    An attribute or key such as `__class__`, a string that spells one, the filter `attr`, jinja2's `lipsum`, `cycler` and
+    `joiner`, unless these are only called, calls of what runs code (`eval`, `popen`), and statements that load another
+    template.
     """
     meanings = meanings_of(tree)
     strings = ConstantStrings(meanings)
@@ -74,8 +74,8 @@ def _leads(node: nodes.Node, meanings: Meanings, strings: ConstantStrings, calle
             yield f"{name}()"
         case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
             yield f"{{% {_STATEMENTS[type(node)]} %}}"
-        case nodes.Filter(name="attr", args=[name, *_]) if strings.of(name) is None:
-            yield f"`attr` with {computed}"
+        case nodes.Filter(name="attr", args=[name, *_]) if not _INTERNAL.search(strings.of(name) or ""):
+            yield f"`attr` with {computed}" if strings.of(name) is None else "`attr`"
         case nodes.Filter(name="map", kwargs=[nodes.Keyword(key="attribute")]):
             if strings.of(node.kwargs[0].value) is None:
                 yield f"`map` with {computed}"
