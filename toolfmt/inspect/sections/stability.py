@@ -128,16 +128,28 @@ def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterato
 def _without_tools(facts: Facts, renders: Renders, usual: _Conversation) -> PrefixCondition | None:
     """The first condition under which a conversation without calls keeps all with tools, and less without them."""
     for variables in reasoning_switches(renders):
+        given = renders.given(variables)
         for reasoning in (False, True) if facts.yes("reasoning") else (False,):
-            steps = plain_steps(reasoning=reasoning)[:_STEPS_OF_CONDITION]
-            given, turns = (
-                _turns(renders.given(variables), replace(usual, tools=tools, steps=steps))
-                for tools in (usual.tools, None)
-            )
-            if len(turns) == len(given) == len(steps) and _share(turns) < 1 - _SAME_SHARE and _share(given) == 1:
-                broken = next((turn for turn in turns if turn.kept < turn.length), None)
+            with_tools = replace(usual, steps=plain_steps(reasoning=reasoning)[:_STEPS_OF_CONDITION])
+            without = replace(with_tools, tools=None)
+            if _keeps_all(given, with_tools) and _keeps_all(given, without) is False:
+                turns = _turns(given, without)
+                broken = next(turn for turn in turns if turn.kept < turn.length)
                 return PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken, tools=False)
     return None
+
+
+def _keeps_all(renders: Renders, conversation: _Conversation) -> bool | None:
+    """Whether each prompt begins with the one before it; None if the template rejects one."""
+    messages, keeps = conversation.opening, True
+    for step in conversation.steps:
+        made = _before_and_after(renders, messages, step, conversation.tools)
+        if made is None:
+            return None
+        before, after = made
+        keeps = keeps and after.startswith(before.written)
+        messages = [*messages, step.answer, *step.follows]
+    return keeps
 
 
 def _with_reasoning(steps: Sequence[ConversationStep], *, reasoning: bool) -> Iterator[ConversationStep]:
@@ -199,11 +211,10 @@ def _turn(
     renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None
 ) -> PrefixStep | None:
     """The step as it shows in the prompts; None where the template refuses one of them."""
-    prompt = renders.render(messages, tools, generation=True)
-    after = renders.render([*messages, step.answer, *step.follows], tools, generation=True)
-    if isinstance(prompt, TemplateError) or isinstance(after, TemplateError):
+    made = _before_and_after(renders, messages, step, tools)
+    if made is None:
         return None
-    before = _Moment(messages, prompt, _written(renders, messages, step, tools, prompt))
+    before, after = made
     kept = common_prefix(before.written, after)
     if kept == len(before.written):
         return PrefixStep(step.name, kept, kept)
@@ -212,6 +223,17 @@ def _turn(
     begin = _border(after, kept)
     was, becomes = (_stretch(text, begin) for text in (before.written, after))
     return PrefixStep(step.name, kept, len(before.written), was, becomes, line, cause)
+
+
+def _before_and_after(
+    renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None
+) -> tuple[_Moment, str] | None:
+    """The conversation before the step, and the prompt after it; None if the template rejects one of them."""
+    prompt = renders.render(messages, tools, generation=True)
+    after = renders.render([*messages, step.answer, *step.follows], tools, generation=True)
+    if isinstance(prompt, TemplateError) or isinstance(after, TemplateError):
+        return None
+    return _Moment(messages, prompt, _written(renders, messages, step, tools, prompt)), after
 
 
 def _written(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from jinja2 import nodes
 
@@ -171,8 +172,21 @@ class _Reader:
         known |= _names([target])
 
 
+_kept: WeakKeyDictionary[nodes.Template, tuple[nodes.Node, ...]] = WeakKeyDictionary()
+
+
+def keep_descendants(tree: nodes.Template) -> None:
+    """Walk a tree that nothing changes for the last time: many functions ask for its `descendants`."""
+    _kept[tree] = tuple(_walk(tree))
+
+
 def descendants(node: nodes.Node) -> Iterator[nodes.Node]:
     """The node and all below it, without recursion: `a + a + …` nests as deep as it is long."""
+    kept = _kept.get(node) if isinstance(node, nodes.Template) else None
+    return _walk(node) if kept is None else iter(kept)
+
+
+def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
     waiting = [node]
     while waiting:
         yield (node := waiting.pop())
