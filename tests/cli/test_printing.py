@@ -98,7 +98,9 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         "variables": "enable_thinking (default true): the answer begins with an empty block "
         "nothing seen to change with documents",
     }
-    assert said(FULL, "definitions").endswith("lost of a schema: enum, default; not taken: tools without parameters")
+    assert said(FULL, "definitions").endswith(
+        "lost of a schema: enum; rejected, if only some: default; not taken: tools without parameters"
+    )
     assert said(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text beside a call")
     assert said(FULL, "reasoning").endswith("dropped from earlier turns")
     assert said(FULL, "details") == "not unheard of; see --full"

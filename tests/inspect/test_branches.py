@@ -175,14 +175,14 @@ def test_a_branch_that_refuses_was_taken_where_a_probe_was_refused() -> None:
     (unmet,) = refusing(sent + "m.tool_call_id | length > 99")
     assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
     (unmet,) = refusing(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
-    assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
+    assert unmet.startswith("Not every part of a condition was tested in line 1 (") and "rejected" not in unmet
 
 
 def test_a_branch_that_does_not_refuse_is_not_taken_by_another_part_of_its_test() -> None:
     test = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
     source = REFUSING.replace("TEST", test).replace("{{- raise_exception('No.') }}", "{{- 'No.' }}")
     (unmet,) = messages_of(source + HONEST)
-    assert unmet.startswith("No probe reached one branch: ")
+    assert unmet.startswith("Not every part of a condition was tested in line 1 (")
 
 
 def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -> None:
@@ -467,3 +467,17 @@ def test_a_mark_within_a_sentence_that_a_switch_adds_is_not_told_twice() -> None
     source = usual + switch + "{%- for m in messages %}\n{{ m.role }}: {{ m.content }}{%- endfor %}"
     (told,) = [one for one in messages_of(source) if "'/think'" in one]
     assert told.count("is added") == 1
+
+
+def test_every_keyword_of_a_schema_that_no_parameter_may_be_called_is_told() -> None:
+    keys = "['type', 'properties', 'nullable']"
+    shown = (
+        "{%- for tool in tools %}{{ tool.function.name }}: {{ tool.function.description }}"
+        "{%- for key, value in tool.function.parameters.properties.items() if key not in " + keys + " %}"
+        "{{ key }}: {{ value.type }} {{ value.description }}{%- endfor %}{%- endfor %}"
+    )
+    (told,) = [one for one in messages_of(HONEST.replace(ONE_TOOL, shown)) if "parameter's name" in one]
+    assert told == (
+        "A parameter's name that is 'nullable', 'properties' or 'type' changes the prompt: this parameter is missing "
+        "from the tool's definition."
+    )

@@ -126,7 +126,13 @@ def test_tools_that_are_shown_beside_a_system_message_only_are_looked_at_there()
         # The number of required names alone does not tell which.
         ("{{ f.parameters.required | length }}", "required", "no"),
         ("{% for p in f.parameters.properties.values() %}{{ p.enum | first }}{% endfor %}", "enum", "no"),
-        ("{% for p in f.parameters.properties.values() %}{{ p.enum | join(', ') }}{% endfor %}", "enum", "yes"),
+        ("{% for p in f.parameters.properties.values() %}{{ p.enum | join(', ') }}{% endfor %}", "enum", "no"),
+        ("{% for p in f.parameters.properties.values() %}{{ p.enum | join(', ') }}{{ p.const }}"
+         "{{ p.get('items', '') | tojson }}{% endfor %}", "enum", "yes"),
+        # The description of a list's items is one as well.
+        ("{% for p in f.parameters.properties.values() %}{{ p.properties | default({}) | tojson }}{% endfor %}",
+         "nested_descriptions", "no"),
+        ("{{ f.parameters | tojson }}", "nested_descriptions", "yes"),
         # One level of an object is not all of it.
         ("{% for p in f.parameters.properties.values() %}{{ p.properties | default({}) | join }}{% endfor %}",
          "nested_names", "no"),
@@ -310,7 +316,8 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     assert any("the allowed values (`enum`) of integers, " in one for one in told)
     numbers = "a number as `default` beside `enum`, null as `default` beside `enum` and a number as `default` beside"
     assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it joins to a text") for one in told)
-    whole = inspect_template(source.replace("p.type == 'string' and ", "").replace("' = ' + p.default if", "'' if"))
+    shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
+    whole = inspect_template(source.replace(shows, shown).replace("' = ' + p.default if", "'' if"))
     assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")
     alone = inspect_template(source.replace(joined, "{{ ' = ' + p.default }}")).sections.definitions["default"]
     assert alone.words == "a number as `default`, true as `default` and null as `default`"

@@ -384,3 +384,15 @@ def test_a_prefix_that_breaks_without_tools_only_is_a_condition() -> None:
     assert found[0].to_dict()["tools"] is False
     (note,) = [one for one in report.notes if one.outcome == "prefix-stable-on-conditions"]
     assert note.message.startswith("Without tools and with reasoning that is not sent back a prefix cache keeps ")
+
+
+def test_a_switch_with_which_the_template_rejects_a_turn_has_no_starts() -> None:
+    switch = "{% if thinking_mode and messages[-1].role == 'tool' %}{{ raise_exception('no') }}{% endif %}"
+    calls = (
+        '{% for c in message.tool_calls or [] %}<tool_call>{"name": "{{ c.function.name }}", "arguments": '
+        "{{ c.function.arguments | tojson }}}</tool_call>{% endfor %}"
+    )
+    turns = TURNS.replace("{{ message.content }}", "{{ message.content or '' }}" + calls)
+    report = inspect_template(switch + turns + OPENS)
+    assert {dict(start.variables).get("thinking_mode") for start in report.sections.response_starts} == {None, False}
+    assert {start.turn for start in report.sections.response_starts} >= {"question", "result"}

@@ -113,9 +113,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_unnamed", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.name", REFUSE)),
     ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", REFUSE)),
     ("results_unmatched", "yes", "", "without the name of its tool and the id", BASE),
-    ("results_unmatched", "error", "threw", "a result with neither name nor id is rejected: the template refuses",
+    ("results_unmatched", "error", "threw", "name nor id, whose call has an id, is rejected: the template refuses",
      when("m.role == 'tool' and not m.name and not m.tool_call_id", REFUSE)),
-    ("results_unmatched", "no", "dropped", "a result with neither name nor id is dropped",
+    ("results_unmatched", "no", "dropped", "a result with neither name nor id, whose call has an id, is dropped",
      when("m.role == 'tool' and not m.name and not m.tool_call_id", SKIP)),
     ("results_unmatched", "no", "dropped", "a result whose id no call has is dropped",
      when("m.role == 'tool' and m.tool_call_id and m.tool_call_id.startswith('zq0')", SKIP)),
@@ -761,3 +761,28 @@ def test_an_answer_outside_a_turn_is_reported() -> None:
     (found,) = [one for one in told.findings if one.code == "TF030"]
     assert found.message.startswith("Text beside a call stands behind the result once that is there: ")
     assert "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'." in found.message
+
+
+def test_results_of_two_tools_under_one_name_although_they_have_names_are_reported() -> None:
+    last = "{% set ns.name = c.function.name %}"
+    template = changed(CALLS, CALLS.replace(CALL, CALL + last)).replace(
+        LOOP, "{% set ns = namespace(name='') %}" + LOOP
+    )
+    told = report(when("m.role == 'tool'", "<|tool|>{{ ns.name }}:{{ m.content }}<|end|>{% continue %}", template))
+    answer = told.sections.details["results_several"]
+    assert (answer.answer, answer.outcome) == ("no", "name-lost")
+    assert answer.evidence.startswith("of calls of two tools both results are rendered as those of the last call: ")
+    assert [one.severity for one in told.findings if one.outcome == "several-results-lost"] == ["warning"]
+
+
+def test_calls_keep_their_names_if_the_tools_go_after_a_result() -> None:
+    told = report(changed("{% if tools %}", "{% if tools and messages[-1].role != 'tool' %}"))
+    assert {told.sections.details[name].answer for name in ("ids_ordinary", "ids_nine", "ids_none")} == {"yes"}
+    assert "TF029" not in {one.code for one in (*told.findings, *told.notes)}
+
+
+def test_content_that_only_some_roles_may_give_as_parts_names_the_role() -> None:
+    joined = "{{ m.content + '' if m.role == 'user' else m.content }}"
+    told = report(changed(CONTENT, joined.replace("else m.content", "else m.content or ''")))
+    (note,) = [one for one in told.notes if one.outcome == "content-parts-lost"]
+    assert note.message.startswith("Content of the role user given as a list of parts is refused")

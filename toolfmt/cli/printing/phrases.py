@@ -110,12 +110,16 @@ def _ids(details: Mapping[str, Answer]) -> list[str]:
 
 
 def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
-    lost = [name for name in definitions if name not in _FORMS and name not in _SPELLING and _is_not(definitions, name)]
+    parts = {name: answer for name, answer in definitions.items() if name not in _FORMS and name not in _SPELLING}
+    lost = [name for name, answer in parts.items() if answer.answer == "no"]
+    failing = [name.replace("_", " ") for name, answer in parts.items() if answer.answer == "error"]
     refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:
         names = [name.replace("_", " ") + " in part" * (definitions[name].outcome == "in-part") for name in lost]
         lines.append(f"lost of a schema: {listed_first(names, _MOST)}")
+    if failing:
+        lines.append(f"rejected, if only some: {listed_first(failing, _MOST)}")
     if refused:
         lines.append(f"not taken: tools {', '.join(refused)}")
     return lines

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt.inspect.checks.diagnostic import Diagnostic
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import filled
 
-SEVERITY: Severity = "warning"
+OUTCOMES = {"text-beside-call-dropped": FindingOutcome("warning", "render", summary="text beside call lost or moved")}
 WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
-FIXED_BY: FixedBy = "render"
 
 _FIX = "Render with toolfmt, which keeps both (the text as reasoning if there is no other way), or send no text."
 _WHAT = {

@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             outcome="nameless-result-lost",
         )
     several = facts.detail("results_several")
-    if several.outcome in ("threw", "dropped", "misplaced"):
+    if several.outcome in ("threw", "dropped", "misplaced", "name-lost"):
         refused = "are refused: " if several.outcome == "threw" else "do not come out right: "
         yield Diagnostic(
             f"The results of a turn with several calls {refused}{several.evidence}.",

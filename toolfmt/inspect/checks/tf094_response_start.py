@@ -16,13 +16,14 @@ Example: `{% if messages[-1].role == 'user' %}<think>{% endif %}` at the end of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.growing_prompts import Turn
+from toolfmt.inspect.report.growing_prompts import ResponseStart, Turn
 from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.sections.response_starts import line_that_decides
 
 OUTCOMES = {
     "varies-by-turn": FindingOutcome("warning", "render"),
@@ -39,33 +40,38 @@ _FIX = "Parse with `prompt.parser()` of `toolfmt.Model.render`, which is given t
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    by_variables: dict[tuple[tuple[str, bool], ...], dict[str, list[Turn]]] = {}
+    by_variables: dict[tuple[tuple[str, bool], ...], list[ResponseStart]] = {}
     for start in facts.sections.response_starts:
-        by_variables.setdefault(start.variables, {}).setdefault(start.prefix, []).append(start.turn)
-    usual = by_variables.pop((), {})
-    if len(usual) > 1:
-        yield Diagnostic(f"The generation prompt {_shown(usual)}.", _FIX, _line(facts), outcome="varies-by-turn")
+        by_variables.setdefault(start.variables, []).append(start)
+    for variables, starts in sorted(by_variables.items()):
+        other = next((start for start in starts if start.prefix != starts[0].prefix), None)
+        if other is None:
+            continue
+        given = " and ".join(f"{name}={str(value).lower()}" for name, value in variables)
+        what = f"With {given} the" if given else "The"
+        line = line_that_decides(facts, starts[0], other)
+        if line is None and facts.renders is not None:
+            line = facts.renders.template.line_of(r"\badd_generation_prompt\b")
+        yield Diagnostic(
+            f"{what} generation prompt {_shown(starts)}.",
+            _FIX,
+            line,
+            outcome="varies-with-switch" if given else "varies-by-turn",
+        )
         return
-    for variables, starts in by_variables.items():
-        if len(starts) > 1:
-            given = " and ".join(f"{name}={str(value).lower()}" for name, value in variables)
-            message = f"With {given} the generation prompt {_shown(starts)}."
-            yield Diagnostic(message, _FIX, _line(facts), outcome="varies-with-switch")
-            return
 
 
-def _shown(starts: dict[str, list[Turn]]) -> str:
+def _shown(starts: Sequence[ResponseStart]) -> str:
     """What the response starts with after each kind of turn."""
+    turns: dict[str, list[Turn]] = {}
+    for start in starts:
+        turns.setdefault(start.prefix, []).append(start.turn)
     each = (
-        f"with {_quoted(prefix)} after {listed([_AFTER[turn] for turn in turns], 'or')}"
-        for prefix, turns in starts.items()
+        f"with {_quoted(prefix)} after {listed([_AFTER[turn] for turn in after], 'or')}"
+        for prefix, after in turns.items()
     )
     return f"starts the response {', but '.join(each)}"
 
 
 def _quoted(prefix: str) -> str:
     return f"'{quote(prefix, 60)}'" if prefix else "nothing"
-
-
-def _line(facts: Facts) -> int | None:
-    return None if facts.renders is None else facts.renders.template.line_of(r"\badd_generation_prompt\b")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolfmt._util.text_lists import listed
+from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.renders import Renders
@@ -24,7 +24,7 @@ from toolfmt.inspect.sections.branches.conversations import SLOTS
 from toolfmt.inspect.sections.branches.text_conditions import untested
 from toolfmt.templates.analysis.conditions import Condition
 
-_MOST_LINES, _MOST_PROMPTS = 5, 400
+_MOST_LINES, _MOST_SHOWN, _MOST_PROMPTS = 5, 3, 400
 _OF_TEXT = ("text", "whole-text", "length")
 _OF_OTHERS = (PLACE, *(SLOTS[slot][1] for slot in ("question", "further", "result")))
 _PLAIN = re.compile(r"[\w ,.?!'-]{24,2000}")
@@ -53,7 +53,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
                 "no", _SENTENCE, printed.get(sentence), "in-some-conversations", (quote(sentence, 200),)
             )
         else:
-            answers["no_instructions"] = _limited(own, limit + _unprinted(facts.renders))
+            answers["no_instructions"] = _limited(own, limit + _unprinted(facts.renders) + _with_tools(facts.renders))
     if kept is not None and kept.answer == "yes":
         changing = [branch for branch in branches if branch.place.startswith(_OF_OTHERS)]
         changed = None if changing else _changed(facts.renders)
@@ -100,6 +100,18 @@ def _unprinted(renders: Renders) -> str:
     """Where the template has sentences that no tested prompt contains; empty if there are none."""
     lines = sorted(set(renders.template.own_texts.unprinted.values()))
     return f"; the text in {_listed_lines(lines)} was not tested" if lines else ""
+
+
+def _with_tools(renders: Renders) -> str:
+    """The template's own sentences that only prompts with tools contain, the first of them quoted."""
+    own = renders.template.own_texts
+    without = own.printed_without_tools
+    found = [
+        f"'{quote(text, 60)}' (line {line})"
+        for text, line in own.texts.items()
+        if text not in own.unprinted and text not in without
+    ]
+    return f"; with tools it writes {listed_first(found, _MOST_SHOWN)}" if found else ""
 
 
 def _listed_lines(lines: Sequence[int]) -> str:

@@ -22,6 +22,7 @@ from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import excerpt, quote
+from toolfmt.inspect.sections.definition_values import DEFAULTS, ENUM, ENUMS, LEAST, MOST
 from toolfmt.inspect.sections.escaping import NON_ASCII, QUOTED, how_quoted
 
 PARTS = (
@@ -58,11 +59,9 @@ PARTS = (
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 _NAME, _ABOUT, _KEY, _KEY_ABOUT = "find_zqthing", "Dz1about", "zqplace", "Pz2about"
-_ENUM = ("Ez3red", "Ez3green")
 _DEFAULT, _PATTERN, _FORMAT = "Fz4fallback", "Gz5pattern", "hz6format"
 _INNER, _INNER_ABOUT, _DEEP, _DEEP_ABOUT = "zqinner", "Iz7about", "zqdeep", "Jz8about"
 _ITEM, _REFERRED, _INSIDE = "zqitem", "Rz9thing", "zqinside"
-_LEAST, _MOST = 40423, 40427
 _SHOWN_TYPES = TYPES[:4]
 _NO_TEXT = "no description is in the prompt, so none can break it"
 _NULL = re.compile("null|none|optional", re.IGNORECASE)
@@ -142,33 +141,15 @@ def _of_type(name: str) -> dict[str, Any]:
 
 
 _WORDED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
-    "enum": (_text(enum=list(_ENUM)), _ENUM),
+    "enum": (_text(enum=list(ENUM)), ENUM),
     "default": (_text(default=_DEFAULT), (_DEFAULT,)),
     "nested_names": (_nested(), (_INNER, _DEEP)),
     "nested_descriptions": (_nested(), (_INNER_ABOUT, _DEEP_ABOUT)),
-    "limits": (_text(type="integer", minimum=_LEAST, maximum=_MOST), (str(_LEAST), str(_MOST))),
+    "limits": (_text(type="integer", minimum=LEAST, maximum=MOST), (str(LEAST), str(MOST))),
     "pattern": (_text(pattern=_PATTERN), (_PATTERN,)),
     "format": (_text(format=_FORMAT), (_FORMAT,)),
 }
 """For each part the schema of a parameter that has it, and the words of it that should be in the prompt."""
-_ENUMS: tuple[tuple[str, Any, list[Any]], ...] = (
-    ("integers", "integer", [_LEAST, _MOST]),
-    ("numbers", "number", [_LEAST + 0.5, _MOST + 0.5]),
-    ('parameters of the type ["string", "null"]', ["string", "null"], list(_ENUM)),
-)
-"""Allowed values of other types than string: what they are called, the type, the values."""
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "a number as `default`": {"type": "integer", "default": _LEAST},
-    "true as `default`": {"type": "boolean", "default": True},
-    "null as `default`": {"type": "string", "default": None},
-    "a number as `default` beside `enum`": {"type": "integer", "enum": [_LEAST, _MOST], "default": _LEAST},
-    "null as `default` beside `enum`": {"type": "string", "enum": list(_ENUM), "default": None},
-    "a number as `default` beside `oneOf`": {
-        "oneOf": [{"type": "string"}, {"type": "integer"}],
-        "default": _LEAST,
-    },
-}
-"""Defaults that are no strings, by what to call them."""
 
 
 def _worded(part: str) -> Callable[[_Template, str], Answer]:
@@ -190,12 +171,12 @@ def _enum(template: _Template, plain: str) -> Answer:
     if answer.answer != "yes":
         return answer
     lost = []
-    for what, type, values in _ENUMS:
-        prompt = template.parameter(type=type, description=_KEY_ABOUT, enum=values)
+    for what, schema, values in ENUMS:
+        prompt = template.parameter(description=_KEY_ABOUT, **schema)
         if isinstance(prompt, TemplateError):
-            if isinstance(type, list):
+            if not isinstance(schema.get("type"), str):
                 continue  # the part `nullable` reports a template that takes no list of types
-            return threw(prompt, f"`enum` of {what}")
+            return threw(prompt, f"allowed values of {what}")
         if not all(str(value) in prompt for value in values):
             lost.append(what)
     if not lost:
@@ -208,11 +189,11 @@ def _default(template: _Template, plain: str) -> Answer:
     answer = _worded("default")(template, plain)
     if answer.answer != "yes":
         return answer
-    prompts = {what: template.parameter(description=_KEY_ABOUT, **schema) for what, schema in _DEFAULTS.items()}
+    prompts = {what: template.parameter(description=_KEY_ABOUT, **schema) for what, schema in DEFAULTS.items()}
     failed = {
         what: prompt
         for what, prompt in prompts.items()
-        if isinstance(prompt, TemplateError) and _takes_without_default(template, _DEFAULTS[what])
+        if isinstance(prompt, TemplateError) and _takes_without_default(template, DEFAULTS[what])
     }
     # What fails alone fails beside anything.
     told = [what for what in failed if (alone := what.partition(" beside ")[0]) == what or alone not in failed]
@@ -222,6 +203,21 @@ def _default(template: _Template, plain: str) -> Answer:
 def _takes_without_default(template: _Template, schema: dict[str, Any]) -> bool:
     others = {key: value for key, value in schema.items() if key != "default"}
     return isinstance(template.parameter(description=_KEY_ABOUT, **others), str)
+
+
+def _nested_descriptions(template: _Template, plain: str) -> Answer:
+    """Descriptions of properties, and if these appear that of list items."""
+    answer = _worded("nested_descriptions")(template, plain)
+    if answer.answer != "yes":
+        return answer
+    prompt = template.parameter(
+        type="array", description=_KEY_ABOUT, items={"type": "string", "description": _INNER_ABOUT}
+    )
+    if isinstance(prompt, str) and _INNER_ABOUT not in prompt:
+        return replace(
+            answer, answer="no", words="those of list items are dropped, others appear: {}", outcome="in-part"
+        )
+    return answer
 
 
 def _present(prompt: str, words: Iterable[str]) -> Answer:
@@ -456,6 +452,7 @@ _ASKED: dict[str, Callable[[_Template, str], Answer]] = {
     "parameter_descriptions": _in_plain(_KEY_ABOUT),
     **{part: _worded(part) for part in _WORDED},
     "enum": _enum,
+    "nested_descriptions": _nested_descriptions,
     "default": _default,
     "types": _types,
     "required": _required,

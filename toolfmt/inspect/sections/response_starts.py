@@ -6,8 +6,9 @@ result; then one setting is wrong in some turns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 from toolfmt.errors import TemplateError
@@ -35,21 +36,42 @@ _MOST_SWITCHES = 3
 def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
     """Return the text that each prompt begins the response with: by turn and by the values of the template's switches.
 
-    Turns that the template rejects are left out.
+    Turns that the template rejects are left out, and so are switches with which it rejects others.
     """
     if facts.renders is None:
         return ()
     turns = dict(_turns(facts))
-    found: list[ResponseStart] = []
-    for variables in reasoning_switches(facts.renders):
-        renders = facts.renders.given(variables)
-        for turn, (messages, last) in turns.items():
-            tools = TOOLS if facts.shows_tools else None
-            prompt = renders.render(messages, tools, generation=True)
-            if not isinstance(prompt, TemplateError) and last in prompt:
-                prefix = response_prefix(prompt.rpartition(last)[2], facts.headers)
-                found.append(ResponseStart(turn, tuple(variables.items()), prefix))
-    return tuple(found)
+    starts = [list(_starts(facts, facts.renders, turns, variables)) for variables in reasoning_switches(facts.renders)]
+    return tuple(start for found in starts if len(found) == len(starts[0]) for start in found)
+
+
+def _starts(
+    facts: Facts, renders: Renders, turns: Mapping[Turn, tuple[list[Message], str]], variables: Mapping[str, bool]
+) -> Iterator[ResponseStart]:
+    """The start of the response at each turn that the template takes if its variables have these values."""
+    tools = TOOLS if facts.shows_tools else None
+    for turn, (messages, last) in turns.items():
+        prompt = renders.given(variables).render(messages, tools, generation=True)
+        if not isinstance(prompt, TemplateError) and last in prompt:
+            prefix = response_prefix(prompt.rpartition(last)[2], facts.headers)
+            yield ResponseStart(turn, tuple(variables.items()), prefix)
+
+
+def line_that_decides(facts: Facts, one: ResponseStart, other: ResponseStart) -> int | None:
+    """Return the line of the condition because of which the response starts differently before the other turn; None
+    if no single condition decides.
+    """
+    if facts.renders is None:
+        return None
+    turns, renders = dict(_turns(facts)), facts.renders.given(dict(one.variables))
+    tools = TOOLS if facts.shows_tools else None
+    first, second = (partial(renders.fresh, turns[start.turn][0], tools, generation=True) for start in (one, other))
+    last = turns[other.turn][1]
+
+    def starts_alike(prompt: str) -> bool:
+        return response_prefix(prompt.rpartition(last)[2], facts.headers) == one.prefix
+
+    return renders.deciding_line(first, second, starts_alike)
 
 
 def reasoning_switches(renders: Renders) -> Iterator[dict[str, bool]]:

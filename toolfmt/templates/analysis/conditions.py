@@ -50,6 +50,8 @@ class Condition:
     """How it comes out where what it is asked for is done: false behind a `not`."""
     refusal: int | None = None
     """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
+    whole: int | None = None
+    """The number of the test that it is a part of, if that has several parts or the template refuses if it holds."""
     exact: bool = False
     """Whether it asks for one number and no other, or for every so many-th."""
     loop: bool = False

@@ -55,6 +55,10 @@ class BranchCoverage:
         refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
         return self.came_out(condition) | ({condition.holds} if refused else frozenset())
 
+    def is_part_of_tested(self, condition: Condition) -> bool:
+        """Whether the test that the condition is a part of has come out both ways."""
+        return condition.whole is not None and {2 * condition.whole, 2 * condition.whole + 1} <= self.seen
+
     def always_true(self, condition: Condition) -> bool:
         """Whether no render made the condition false, those that do not count included."""
         return self.met(condition) == {True} and 2 * condition.number not in self.seen_apart
@@ -149,9 +153,11 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
             case nodes.If():
                 first = len(found)
                 node.test = _tests(node.test, watched)
-                if found[first:] and _refuses(node.body):
+                refuses = bool(found[first:]) and _refuses(node.body)
+                if refuses or len(found) > first + 1:
                     number = -1 - first  # no condition has such a number
-                    found[first:] = [replace(condition, refusal=number) for condition in found[first:]]
+                    refusal = number if refuses else None
+                    found[first:] = [replace(one, refusal=refusal, whole=number) for one in found[first:]]
                     node.test = _asked(node.test, 2 * number)
             case nodes.CondExpr():
                 node.test = _tests(node.test, watched)

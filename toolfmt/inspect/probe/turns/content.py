@@ -203,7 +203,7 @@ def content_parts(asking: TurnProbe) -> Answer:
     talk = _talk(role, text_part(text))
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
-        every = role == "user" and not only
+        every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
         answer = threw(prompt, "" if every else f"content of the role {role} given as a list of parts is refused{only}")
         # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
         written = asking.line_of(_talk(role, text), text)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, threw
-from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, VALUES, Message, conversation, reply
+from toolfmt.inspect.probe.conversations import ID, RESULT, SINGLE, TOOL, USER, VALUES, Message, conversation, reply
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, quote
@@ -112,7 +112,8 @@ def _taken(asking: TurnProbe, form: Form) -> Answer:
     line = asking.line_in_history(given, prompt.find(VALUES[0]))
     told = prompt if form is function else prompt.replace(id, "")
     spoken = asking.text(reply(asking.shape))
-    if told.count(TOOL) <= spoken.count(TOOL):
+    call = told[told.rfind(USER, 0, told.find(VALUES[0])) : told.find(VALUES[0])]
+    if told.count(TOOL) <= spoken.count(TOOL) and TOOL not in call:
         return no("the tool's name is gone from the call", "name-lost", line, around(prompt, VALUES[0], 60))
     what = f"a call with {f'the id {id}' if id else 'no id'} is rendered"
     if id and id in prompt:

@@ -42,10 +42,11 @@ def reasoning_earlier(asking: TurnProbe) -> Answer:
     by_answer = calls.outcome == "dropped" and _stays(asking, called)
     until = "once an answer without a call stands behind it"
     if REASONING not in asking.text(answered):  # Shown beside calls only: it is looked for there.
-        return no(f"reasoning beside a call is not in the prompt {until}", "lost-later") if by_answer else calls
+        what = f"reasoning beside a call is not in the prompt {until}"
+        return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
         what = "reasoning is not in the prompt once the user has spoken again; that beside a call,"
-        return no(f"{what} {until}", "lost-later")
+        return no(f"{what} {until}", "lost-later", calls.line)
     return answers
 
 

@@ -51,6 +51,9 @@ def results_several(asking: TurnProbe) -> Answer:
     if second < first:
         return no("two results appear in the wrong order", "misplaced", line)
     before, stretch = prompt[max(0, prompt.rfind(VALUES[1], 0, first)) : first], prompt[first + len(RESULT) : second]
+    under_one = _under_one_name(asking, bare=False)
+    if under_one is not None:
+        return under_one
     of_turns, closers, between_them = _turn_marks(asking), _closers(asking), set(MARK.findall(stretch))
     openers = (of_turns - closers) & set(MARK.findall(before))
     how = "each in a turn of its own" if of_turns & between_them else "in one turn"
@@ -135,36 +138,47 @@ def results_unmatched(asking: TurnProbe) -> Answer:
         return nothing
     bare = [_left_out(_left_out(one, "name"), "tool_call_id") for one in asking.history()]
     other = [one | {"tool_call_id": _NO_ID} if one["role"] == "tool" else one for one in bare]
-    for what, made in (("a result with neither name nor id", bare), ("a result whose id no call has", other)):
+    without = "a result with neither name nor id"
+    if (asking.answered or asking.shape).ids != "none":
+        without += ", whose call has an id,"
+    for what, made in ((without, bare), ("a result whose id no call has", other)):
         prompt = asking.ask(made)
         if isinstance(prompt, TemplateError):
             return threw(prompt, f"{what} is rejected")
         if RESULT not in prompt:
             return no(f"{what} is dropped", "dropped", asking.result_line)
-    return _under_one_name(asking) or yes("a result is rendered without the name of its tool and the id of its call")
+    return _under_one_name(asking, bare=True) or yes(
+        "a result is rendered without the name of its tool and the id of its call"
+    )
 
 
-def _under_one_name(asking: TurnProbe) -> Answer | None:
-    """The answer if the results of calls of two tools, without names and ids, are rendered as results of one tool; the
-    calls have no ids either.
+def _under_one_name(asking: TurnProbe, *, bare: bool) -> Answer | None:
+    """The answer if the results of calls of two tools are rendered as results of one tool; `bare` ones have no names,
+    and they and the calls no ids.
     """
     messages = conversation(asking.answered or asking.shape, _OF_TWO_TOOLS, results=True)
-    bare = [_left_out(_left_out(one, "name"), "tool_call_id") for one in asking.told(messages, [RESULT, SECOND_RESULT])]
-    for number, message in enumerate(bare):
-        calls = [{key: value for key, value in call.items() if key != "id"} for call in message.get("tool_calls", ())]
-        bare[number] = message | ({"tool_calls": calls} if calls else {})
-    prompt = asking.ask(bare)
+    messages = asking.told(messages, [RESULT, SECOND_RESULT])
+    if bare:
+        messages = [_without_ids(_left_out(message, "name")) for message in messages]
+    prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError) or not -1 < prompt.find(RESULT) < prompt.find(SECOND_RESULT):
         return None
     first = prompt[prompt.rfind(VALUES[1], 0, prompt.find(RESULT)) : prompt.find(RESULT)]
     second = prompt[prompt.find(RESULT) : prompt.find(SECOND_RESULT)]
     for name, other in ((TOOL, BARE_TOOL), (BARE_TOOL, TOOL)):
         if name in first and name in second and other not in first + second:
-            line = asking.line_in_history(bare, prompt.rfind(name, 0, prompt.find(RESULT)))
+            line = asking.line_in_history(messages, prompt.rfind(name, 0, prompt.find(RESULT)))
             called = "first" if name == TOOL else "last"
-            what = f"if calls and results have no ids, both results are rendered as those of the {called} call"
+            what = f"both results are rendered as those of the {called} call"
+            what = f"if calls and results have no ids, {what}" if bare else f"of calls of two tools {what}"
             return no(what, "name-lost", line, around(prompt, RESULT))
     return None
+
+
+def _without_ids(message: Message) -> Message:
+    """The message without ids: its own, and those of its calls."""
+    calls = [{key: value for key, value in call.items() if key != "id"} for call in message.get("tool_calls", ())]
+    return _left_out(message, "tool_call_id") | ({"tool_calls": calls} if calls else {})
 
 
 def results_alone(asking: TurnProbe) -> Answer:
@@ -214,9 +228,9 @@ def _with_content(asking: TurnProbe, content: list[Message], form: str) -> Answe
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if RESULT not in prompt:
-        line = asking.dropped_at(asking.history(), messages, RESULT) or asking.line_before(
-            asking.result_line, IS_STRING
-        )
+        parts = contents(asking.history(), [text_part(RESULT)])
+        usual = parts if RESULT in f"{asking.ask(parts)}" else asking.history()
+        line = asking.dropped_at(usual, messages, RESULT) or asking.line_before(asking.result_line, IS_STRING)
         return no(f"the text of a result given as a {form} is not in the prompt", "dropped", line)
     printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
     if printed == "python":

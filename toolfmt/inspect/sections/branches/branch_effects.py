@@ -16,7 +16,7 @@ from toolfmt.inspect.sections.branches.by_clock import by_clock
 from toolfmt.inspect.sections.branches.by_number import by_numbers
 from toolfmt.inspect.sections.branches.by_outcome import by_outcome
 from toolfmt.inspect.sections.branches.by_role import by_roles
-from toolfmt.inspect.sections.branches.by_text import by_name, by_texts
+from toolfmt.inspect.sections.branches.by_text import by_keyword, by_name, by_texts
 from toolfmt.inspect.sections.branches.conversations import Manner
 
 
@@ -29,6 +29,8 @@ def branches(facts: Facts) -> tuple[Branch, ...]:
     found = list(_found(taking))
     if not any(branch.by == "name" for branch in found):
         found += by_name(taking)
+    shown = {(branch.place, branch.text) for branch in found}
+    found += (branch for branch in by_keyword(taking) if (branch.place, branch.text) not in shown)
     kept = facts.sections.safety.get("content_kept")
     stated = [text for branch in found for text in branch.excerpts] + ([kept.to_dict()["evidence"]] if kept else [])
     found += by_outcome(taking, "\n".join(stated))

@@ -28,6 +28,7 @@ _MOST_PARTS, _LONGEST_PART = 8, 60
 """How many texts, and how long ones, are tried together in one message."""
 _NAMES = ("name", "parameter", "id")
 _ROUGH_NAME = "Qz.Seek-Zalf"
+_KEYWORDS = ("description", "type", "properties", "required", "nullable", "items", "enum")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
 _TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
@@ -166,6 +167,20 @@ def by_name(taking: Taking) -> Iterator[Branch]:
         effect = effects.of_rewriting(control.text, made.prompt, "name", (_ROUGH_NAME, _ROUGH_NAME), given.slots)
         if effect is not None:
             yield _branch("name", _ROUGH_NAME, effect, made.refused_at, whole=True)
+
+
+def by_keyword(taking: Taking) -> Iterator[Branch]:
+    """The names of parameters that the template takes for the keywords of a schema, each with what that changes."""
+    kind, control = next(iter(taking.usual.items()), ("", None))
+    slots = talk(taking.manner, kind).slots
+    for keyword in _KEYWORDS if control is not None and "parameter" in slots else ():
+        made = taking.make(talk(taking.manner, kind, {"parameter": keyword}))
+        if control is None or made.text == control.text.replace(SLOTS["parameter"][0], keyword):
+            continue
+        effect = effects.of_text(control.text, made.prompt, "parameter", keyword, slots)
+        deciding = taking.differing(control, made)
+        if effect is not None and effect.gone and deciding:
+            yield _branch("parameter", keyword, effect, made.refused_at or deciding[0].line, whole=True)
 
 
 def _cutting(taking: Taking) -> Iterator[Branch]:
