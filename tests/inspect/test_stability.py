@@ -396,3 +396,10 @@ def test_a_switch_with_which_the_template_rejects_a_turn_has_no_starts() -> None
     report = inspect_template(switch + turns + OPENS)
     assert {dict(start.variables).get("thinking_mode") for start in report.sections.response_starts} == {None, False}
     assert {start.turn for start in report.sections.response_starts} >= {"question", "result"}
+
+
+def test_a_prefix_that_breaks_with_tools_too_is_no_condition() -> None:
+    shown = "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
+    report = inspect_template(shown + REASONING.replace("message.content }}", "message.content or '' }}"))
+    assert report.sections.stability is not None
+    assert [one for one in report.sections.stability.conditions if not one.tools] == []

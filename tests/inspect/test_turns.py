@@ -786,3 +786,12 @@ def test_content_that_only_some_roles_may_give_as_parts_names_the_role() -> None
     told = report(changed(CONTENT, joined.replace("else m.content", "else m.content or ''")))
     (note,) = [one for one in told.notes if one.outcome == "content-parts-lost"]
     assert note.message.startswith("Content of the role user given as a list of parts is refused")
+
+
+def test_a_name_at_the_first_of_several_results_only_is_not_that_of_both() -> None:
+    first = (
+        "<|tool|>{% if loop.previtem.role != 'tool' %}{{ loop.previtem.tool_calls[0].function.name }}:{% endif %}"
+        "{{ m.content }}<|end|>{% continue %}"
+    )
+    told = report(when("m.role == 'tool' and loop.previtem is defined", first))
+    assert told.sections.details["results_several"].answer == "yes"

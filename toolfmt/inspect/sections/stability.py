@@ -269,7 +269,7 @@ def _cause(renders: Renders, before: _Moment, after: str, kept: int, tools: Sequ
         )
         # Reasoning would be the first text of such a block.
         return "block-dropped" if block and first in _SAID else _MOVED.get(first, "other")
-    return "copy-dropped" if first in after[:kept] else _DROPPED.get(first, "other")
+    return "copy-dropped" if first in after else _DROPPED.get(first, "other")
 
 
 def _in_generation_prompt(renders: Renders, before: _Moment, kept: int, tools: Sequence[Message] | None) -> bool:

@@ -179,7 +179,7 @@ def by_keyword(taking: Taking) -> Iterator[Branch]:
             continue
         effect = effects.of_text(control.text, made.prompt, "parameter", keyword, slots)
         deciding = taking.differing(control, made)
-        if effect is not None and effect.gone and deciding:
+        if effect is not None and deciding:
             yield _branch("parameter", keyword, effect, made.refused_at or deciding[0].line, whole=True)
 
 
