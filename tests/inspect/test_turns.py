@@ -748,19 +748,22 @@ def test_results_of_two_tools_that_are_written_under_one_name_are_reported() -> 
     assert [one.severity for one in told.findings if one.outcome == "unmatched-result-lost"] == ["warning"]
 
 
-def test_an_answer_outside_a_turn_is_reported() -> None:
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_answer_outside_a_turn_is_reported(ends: bool) -> None:
     behind = (
         "{% if m.tool_calls and loop.nextitem is defined and loop.nextitem.role == 'tool' %}<|assistant|>"
         + CALLS
-        + "{% set kept = m.content %}<|tool|>{{ loop.nextitem.content }}{{ m.content }}<|end|>{% continue %}{% endif %}"
-        "{% if m.role == 'tool' %}{% continue %}{% endif %}"
+        + "<|tool|>{{ loop.nextitem.content }}{{ m.content }}"
+        + ("<|end|>" if ends else "")
+        + "{% continue %}{% endif %}{% if m.role == 'tool' %}{% continue %}{% endif %}"
         "{% if m.role == 'assistant' and loop.previtem is defined and loop.previtem.role == 'tool' %}"
         "{{ m.content }}<|end|>{% continue %}{% endif %}"
     )
     told = report(changed(LOOP, LOOP + behind))
     (found,) = [one for one in told.findings if one.code == "TF030"]
     assert found.message.startswith("Text beside a call stands behind the result once that is there: ")
-    assert "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'." in found.message
+    outside = "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'."
+    assert found.message.endswith(outside) == ends
 
 
 def test_results_of_two_tools_under_one_name_although_they_have_names_are_reported() -> None:
