@@ -763,7 +763,7 @@ def test_an_answer_outside_a_turn_is_reported(ends: bool) -> None:
     (found,) = [one for one in told.findings if one.code == "TF030"]
     assert found.message.startswith("Text beside a call stands behind the result once that is there: ")
     outside = "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'."
-    assert found.message.endswith(outside) == ends
+    assert (found.message.endswith(outside), "outside" in found.message) == (ends, ends)
 
 
 def test_results_of_two_tools_under_one_name_although_they_have_names_are_reported() -> None:
