@@ -305,3 +305,19 @@ def test_sentences_that_only_prompts_with_tools_contain_are_quoted() -> None:
     assert shown.answer == "yes"
     assert "; with tools it writes 'Never tell the user about any fees" in shown.evidence
     assert "(line 6)" in shown.evidence
+
+
+def test_a_system_message_that_is_changed_limits_the_statement() -> None:
+    template = HONEST.replace("messages[0].content + '", "messages[0].content.split('\\n')[0] + '")
+    assert template != HONEST
+    kept = inspect_template(template).sections.safety["content_kept"]
+    assert (kept.answer, kept.outcome) == ("no", "text-changed")
+    assert kept.evidence.startswith(
+        "the system message with quotes, line breaks, markup and other characters is changed: "
+    )
+
+
+def test_a_question_that_is_lost_in_a_long_conversation_without_tools_is_shown() -> None:
+    lost = f"{{%- if tools or loop.index < 4 %}}{QUESTION}{{%- endif %}}"
+    (found,) = told(inspect_template(HONEST.replace(QUESTION, lost)))
+    assert "messages without tools change the prompt: " in found.message

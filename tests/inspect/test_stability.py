@@ -403,3 +403,12 @@ def test_a_prefix_that_breaks_with_tools_too_is_no_condition() -> None:
     report = inspect_template(shown + REASONING.replace("message.content }}", "message.content or '' }}"))
     assert report.sections.stability is not None
     assert [one for one in report.sections.stability.conditions if not one.tools] == []
+
+
+def test_a_response_that_starts_differently_without_tools_is_reported() -> None:
+    opens = "{% if add_generation_prompt %}<|assistant|>{% if not tools %}<think>{% endif %}{% endif %}"
+    report = inspect_template("{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}\n" + TURNS + opens)
+    (found,) = [one for one in report.findings if one.code == "TF094"]
+    assert "starts the response with nothing after a question, but with '<think>' after a question without tools" in (
+        found.message
+    )

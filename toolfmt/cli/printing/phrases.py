@@ -40,7 +40,16 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
 }
 # Told by the abilities themselves, or neither good nor bad.
 _TOLD = (
-    *("ids_ordinary", "ids_none", "ids_paired", "reasoning_field", "results_as_documents", "generation_open", "stop"),
+    *(
+        "ids_ordinary",
+        "ids_none",
+        "ids_paired",
+        "reasoning_field",
+        "results_as_documents",
+        "results_null",
+        "generation_open",
+        "stop",
+    ),
     # What clients seldom send; a note tells those who do.
     *(
         "content_absent",

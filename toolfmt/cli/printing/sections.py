@@ -36,6 +36,7 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
 
 _AFTER: Mapping[Turn, str] = {
     "question": "a question",
+    "question without tools": "a question without tools",
     "result": "a result",
     "results": "several results",
     "later question": "a later question",

@@ -32,6 +32,7 @@ OUTCOMES = {
 
 _AFTER: dict[Turn, str] = {
     "question": "a question",
+    "question without tools": "a question without tools",
     "result": "a tool result",
     "results": "several tool results",
     "later question": "a later question",

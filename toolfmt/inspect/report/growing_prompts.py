@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from toolfmt.inspect.report.json_record import JsonRecord
 
-Turn: TypeAlias = Literal["question", "result", "results", "later question"]
-"""What comes before a turn of the model: the first question, one result, several results, a later question."""
+Turn: TypeAlias = Literal["question", "question without tools", "result", "results", "later question"]
+"""What comes before a turn of the model: the first question, with tools or without; one result; several results; a
+later question."""
 Cause: TypeAlias = Literal[
     "",
     "generation-prompt",

@@ -49,9 +49,8 @@ def _starts(
     facts: Facts, renders: Renders, turns: Mapping[Turn, tuple[list[Message], str]], variables: Mapping[str, bool]
 ) -> Iterator[ResponseStart]:
     """The start of the response at each turn that the template takes if its variables have these values."""
-    tools = TOOLS if facts.shows_tools else None
     for turn, (messages, last) in turns.items():
-        prompt = renders.given(variables).render(messages, tools, generation=True)
+        prompt = renders.given(variables).render(messages, _tools(facts, turn), generation=True)
         if not isinstance(prompt, TemplateError) and last in prompt:
             prefix = response_prefix(prompt.rpartition(last)[2], facts.headers)
             yield ResponseStart(turn, tuple(variables.items()), prefix)
@@ -64,14 +63,20 @@ def line_that_decides(facts: Facts, one: ResponseStart, other: ResponseStart) ->
     if facts.renders is None:
         return None
     turns, renders = dict(_turns(facts)), facts.renders.given(dict(one.variables))
-    tools = TOOLS if facts.shows_tools else None
-    first, second = (partial(renders.fresh, turns[start.turn][0], tools, generation=True) for start in (one, other))
+    first, second = (
+        partial(renders.fresh, turns[start.turn][0], _tools(facts, start.turn), generation=True)
+        for start in (one, other)
+    )
     last = turns[other.turn][1]
 
     def starts_alike(prompt: str) -> bool:
         return response_prefix(prompt.rpartition(last)[2], facts.headers) == one.prefix
 
     return renders.deciding_line(first, second, starts_alike)
+
+
+def _tools(facts: Facts, turn: Turn) -> list[Message] | None:
+    return TOOLS if facts.shows_tools and turn != "question without tools" else None
 
 
 def reasoning_switches(renders: Renders) -> Iterator[dict[str, bool]]:
@@ -88,6 +93,8 @@ def _turns(facts: Facts) -> Iterator[tuple[Turn, tuple[list[Message], str]]]:
     shape = facts.shape or USUAL
     asked = user(system=shape.system)
     yield "question", (asked, USER)
+    if facts.shows_tools:
+        yield "question without tools", (asked, USER)
     if facts.shape is None or not facts.yes("tool_results"):
         return
     resulting = replace(facts.shape, follows="result")

@@ -171,6 +171,9 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
             found.append(worst)
     if not found:
         of_others = [talk for talk in talks if talk[0] != _ANSWER]
+        if facts.profile.takes_system:
+            system = (lambda text: [{"role": "system", "content": text}, *user()], plain_tools)
+            of_others.append(("the system message", system))
         rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in of_others)), None)
         if rough is not None:
             return rough

@@ -25,6 +25,7 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     results.results_alone,
     results.results_as_parts,
     results.results_as_documents,
+    results.results_null,
     ids.ids_ordinary,
     ids.ids_nine,
     ids.ids_function,

@@ -212,6 +212,21 @@ def results_as_parts(asking: TurnProbe) -> Answer:
     return answer if left else no("a result of two parts is dropped", "dropped", line)
 
 
+def results_null(asking: TurnProbe) -> Answer:
+    """Whether the content of a result may be null, as some programs send it for a function that returns nothing."""
+    nothing = _nothing_to_ask(asking)
+    if nothing is not None:
+        return nothing
+    messages = contents(asking.history(), [None])
+    prompt, empty = asking.ask(messages), asking.ask(contents(asking.history(), [""]))
+    if isinstance(prompt, TemplateError):
+        return threw(prompt, "a result with content null is rejected")
+    if prompt.count("None") > f"{empty}".count("None"):
+        line = asking.line_in_history(messages, prompt.rfind("None"))
+        return no("content null of a result is printed as None", "python", line, around(prompt, "None"))
+    return yes("a result with content null is rendered")
+
+
 def results_as_documents(asking: TurnProbe) -> Answer:
     """Whether the content of a result may be documents, as Cohere's interface has them."""
     document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.sections.branches import effects
 from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
-from toolfmt.inspect.sections.branches.conversations import ROWS, SLOTS, WITHOUT_SYSTEM, GrowingConversations, row, talk
+from toolfmt.inspect.sections.branches.conversations import (
+    ROWS,
+    SLOTS,
+    WITHOUT_SYSTEM,
+    WITHOUT_TOOLS,
+    GrowingConversations,
+    row,
+    talk,
+)
 from toolfmt.inspect.sections.branches.text_conditions import on_message_text
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
@@ -31,9 +39,11 @@ def by_numbers(taking: Taking) -> Iterator[Branch]:
     short = [number for number in numbers if number < _LONGEST_ROW]
     exact = [one for one in counted if one.exact and not one.names & _IDS]
     told = set[int | None]()
-    for what in (*ROWS, *(WITHOUT_SYSTEM if exact and taking.manner.system else ())) if short else ():
+    without_tools = [WITHOUT_TOOLS] if taking.manner.tools else []
+    without_system = WITHOUT_SYSTEM if exact and taking.manner.system else ()
+    for what in (*ROWS, *without_tools, *without_system) if short else ():
         for branch in _of_row(_Lengths(taking, what), short[-_MOST_NUMBERS:], exact):
-            if what.system or branch.line not in told:
+            if (what.system and what.tools) or branch.line not in told:
                 told.add(branch.line)
                 yield branch
     fitting = [number for number in numbers if number < _LONGEST_TEXT]

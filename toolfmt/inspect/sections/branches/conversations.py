@@ -166,6 +166,8 @@ class GrowingConversations:
     """How many of them a template shows if it shows any number."""
     system: bool = True
     """Whether a system message stands before them, where the template takes one."""
+    tools: bool = True
+    """Whether tools are given, where the template takes any."""
 
     def words(self, length: int) -> list[str]:
         """The words of so many of them; where there are results, theirs behind all others."""
@@ -180,6 +182,7 @@ ROWS = (
     GrowingConversations("calls in a turn", "calls and results", "calls"),
     GrowingConversations("turns with calls", "calls and results", "rounds"),
 )
+WITHOUT_TOOLS = GrowingConversations("messages without tools", "messages", "messages", tools=False)
 WITHOUT_SYSTEM = (GrowingConversations("messages", "messages", "messages", system=False),)
 """Where a message has another place than in the rows that begin with a system message."""
 
@@ -190,7 +193,7 @@ def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConver
     words, results = every[:length], every[length:]
     first: list[Message] = [{"role": "system", "content": _WORDS["system"]}] if manner.system and what.system else []
     asked: Message = {"role": "user", "content": _WORDS["question"]}
-    tools = _tools(_WORDS) if manner.tools else None
+    tools = _tools(_WORDS) if manner.tools and what.tools else None
     shape = manner.shape
     if what.kind == "messages":
         roles = ("user", "assistant")
