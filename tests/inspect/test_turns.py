@@ -803,3 +803,11 @@ def test_a_name_at_the_first_of_several_results_only_is_not_that_of_both() -> No
     )
     told = report(when("m.role == 'tool' and loop.previtem is defined", first))
     assert told.sections.details["results_several"].answer == "yes"
+
+
+def test_calls_that_the_template_sorts_are_reported() -> None:
+    sort = "m.tool_calls | sort(attribute='function.name')"
+    told = report(changed("m.tool_calls or []", f"({sort} if m.tool_calls else [])"))
+    answer = told.capabilities["parallel_tool_calls"]
+    assert (answer.answer, answer.words) == ("no", "two calls in one turn appear in the wrong order")
+    assert "TF019" in {one.code for one in told.findings}
