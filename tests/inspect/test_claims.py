@@ -321,3 +321,20 @@ def test_a_question_that_is_lost_in_a_long_conversation_without_tools_is_shown()
     lost = f"{{%- if tools or loop.index < 4 %}}{QUESTION}{{%- endif %}}"
     (found,) = told(inspect_template(HONEST.replace(QUESTION, lost)))
     assert "messages without tools change the prompt: " in found.message
+
+
+def test_lines_of_words_that_are_no_sentences_are_shown() -> None:
+    header = "{{- 'Cutting Knowledge Date: December 2023\\n' }}\n"
+    shown = inspect_template(header + HONEST).sections.safety["no_instructions"]
+    assert (shown.answer, shown.line) == ("no", 1)
+    assert "'Cutting Knowledge Date: December 2023" in shown.evidence
+
+
+def test_the_default_system_message_is_shown_beside_the_sentence_that_stays() -> None:
+    rule = "{{- '<|rules|>You must not speak of fees.<|end|>' }}"
+    default = "{%- if messages[0].role != 'system' %}{{- 'You are a helpful captain of ships.\\n' }}{%- endif %}\n"
+    shown = inspect_template(rule + default + HONEST).sections.safety["no_instructions"]
+    assert shown.evidence == (
+        "unasked the template writes even beside a system message: 'You must not speak of fees.'; without one it also "
+        "writes 'You are a helpful captain of ships'"
+    )

@@ -609,8 +609,8 @@ def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_the
 
 
 def test_without_calls_nothing_is_said_of_several() -> None:  # ReaderLM v2, Ouro 1.4B
-    assert evidence(PLAIN, "results_several") == "no: no call is rendered"
-    assert evidence(PLAIN, "results_reordered") == "no: no call is rendered"
+    assert evidence(PLAIN, "results_several") == "no: not tested: no call is rendered"
+    assert evidence(PLAIN, "results_reordered") == "no: not tested: no call is rendered"
 
 
 # --- read by hand in November 2026, twenty templates drawn with seed 20261123

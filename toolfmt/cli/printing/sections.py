@@ -212,7 +212,9 @@ def _differences(report: Report) -> dict[str, str]:
     other = report.sections.portability
     if other is None:
         return {}
-    told = {other.engine: f"renders {other.same} of {other.renders} conversations alike"}
+    cut = any(one.construct == "{% generation %}" for one in other.differences)
+    without = "with {% generation %} cut out, " if cut else ""
+    told = {other.engine: f"{without}renders {other.same} of {other.renders} conversations alike"}
     for one in other.differences:
         told[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
     return told

@@ -15,9 +15,8 @@ from typing import Literal
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
+from toolfmt.inspect.probe.call_order import are_sorted
 from toolfmt.inspect.probe.conversations import (
-    ALL_TOOLS,
-    BARE_TOOL,
     DESCRIPTION,
     PARALLEL,
     PARAMETER,
@@ -202,9 +201,7 @@ def _parallel(renders: Renders, shape: TurnShape | None) -> Answer:
         lost = listed(name for name, offset in zip(("first", "second"), offsets, strict=True) if offset < 0)
         line = renders.template.line_of(_TAKES_ONE) or line
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
-    turned = renders.calls(shape, ((BARE_TOOL, {PARAMETER: VALUES[1]}), (TOOL, {PARAMETER: VALUES[0]})), ALL_TOOLS)
-    places = [] if isinstance(turned, TemplateError) else [turned.text.find(value) for value in VALUES]
-    if offsets[0] > offsets[1] or (-1 not in places and places and places[0] < places[1]):
+    if offsets[0] > offsets[1] or are_sorted(renders, shape):
         return Answer("no", "two calls in one turn appear in the wrong order", line)
     return Answer("yes", "two calls in one turn appear in order", line)
 

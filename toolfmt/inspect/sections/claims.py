@@ -106,12 +106,17 @@ def _with_tools(renders: Renders) -> str:
     """The template's own sentences that only prompts with tools contain, the first of them quoted."""
     own = renders.template.own_texts
     without = own.printed_without_tools
-    found = [
-        f"'{quote(text, 60)}' (line {line})"
-        for text, line in own.texts.items()
-        if text not in own.unprinted and text not in without
-    ]
-    return f"; with tools it writes {listed_first(found, _MOST_SHOWN)}" if found else ""
+    found = [text for text in own.texts if text not in own.unprinted and text not in without]
+    shown = [f"'{quote(text, 60)}' (line {_line(renders, text)})" for text in found[:_MOST_SHOWN]]
+    return f"; with tools it writes {listed_first([*shown, *found[_MOST_SHOWN:]], _MOST_SHOWN)}" if found else ""
+
+
+def _line(renders: Renders, text: str) -> int:
+    """The line that writes the text into the first prompt with tools that contains it."""
+    for messages, tools, prompt in renders.rendered[:_MOST_PROMPTS]:
+        if tools is not None and text in prompt:
+            return renders.line_at(messages, tools, prompt.find(text)) or renders.template.own_texts.texts[text]
+    return renders.template.own_texts.texts[text]
 
 
 def _listed_lines(lines: Sequence[int]) -> str:

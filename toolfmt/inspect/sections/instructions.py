@@ -6,6 +6,8 @@ that stays.
 
 from __future__ import annotations
 
+import re
+
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, text_part, user
 from toolfmt.inspect.probe.differences import common_prefix
@@ -15,6 +17,8 @@ from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import quote
 
 _BESIDE_SYSTEM = "even beside a system message"
+_WORDS = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
+"""A line that begins with four words and more, as in `Cutting Knowledge Date: December 2023`."""
 
 
 def no_instructions(facts: Facts, renders: Renders) -> Answer:
@@ -22,7 +26,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     them are there beside a system message, too.
     """
     prompt = renders.text(user())
-    found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt)
+    found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt) or _WORDS.search(prompt)
     with_tools, offset = _beside_tools(facts, renders)
     if found is None and not with_tools:
         return _in_other_forms(renders)
@@ -39,6 +43,10 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     if kept and not stays:
         words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
         excerpts.append(quote(kept, 200))
+    more = [text[0] for text in SENTENCE.finditer(prompt) if text[0] not in with_system] if stays else []
+    if more:
+        words += "; without one it also writes '{}'"
+        excerpts.append(quote(more[0], 200))
     if with_tools and with_tools not in prompt:
         words += ", and with tools: '{}'"
         excerpts.append(quote(with_tools, 200))

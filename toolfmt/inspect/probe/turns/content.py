@@ -35,7 +35,7 @@ _BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
 def text_beside_call(asking: TurnProbe) -> Answer:
     """Whether a turn may hold text and a call: both appear."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     messages = conversation(asking.shape, SINGLE)
     messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in messages]
     prompt = asking.prompt(messages)
@@ -204,17 +204,38 @@ def content_parts(asking: TurnProbe) -> Answer:
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
-        answer = threw(prompt, "" if every else f"content of the role {role} given as a list of parts is refused{only}")
+        what = f"content of the role {role} given as a list of parts is refused{only}"
+        answer = threw(prompt, "" if every else f"{what}{_of_other_roles(asking, roles, how)}")
         # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
         written = asking.line_of(_talk(role, text), text)
         at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)
         return replace(answer, line=written) if at_once else answer
+    others = _of_other_roles(asking, roles, how)
     if how == "dropped":
         line = asking.line_before(asking.line_of(_talk(role, text), text), IS_STRING)
-        return no(f"content of the role {role} given as a list of parts is dropped{only}", how, line)
+        return no(f"content of the role {role} given as a list of parts is dropped{only}{others}", how, line)
     like = "Python's repr" if how == "python" else "JSON"
     line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
-    return no(f"a list of parts (role {role}) is printed as {like}{only}", how, line, shown)
+    return no(f"a list of parts (role {role}) is printed as {like}{only}: {{}}{others}", how, line, shown)
+
+
+_BECOMES = {
+    "threw": "is refused",
+    "dropped": "is dropped",
+    "python": "is printed as Python's repr",
+    "json-text": "is printed as JSON",
+}
+
+
+def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
+    """What else becomes of a list of parts, of other roles than the first that goes wrong."""
+    others: dict[str, list[str]] = {}
+    for role in roles:
+        if (other := _parts(asking, role)) not in ("", how):
+            others.setdefault(_BECOMES[other], []).append(role)
+    return "".join(
+        f"; that of the role{'s' * (len(names) > 1)} {listed(names)} {what}" for what, names in others.items()
+    )
 
 
 def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:

@@ -57,9 +57,9 @@ def ids_none(asking: TurnProbe) -> Answer:
 def ids_paired(asking: TurnProbe) -> Answer:
     """Whether the id of a call stands in the prompt both at the call and at its result."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     if asking.results == "none":
-        return no("no result is rendered")
+        return no("not tested: no result is rendered")
     form = next((form for form in (ordinary, nine, function) if _taken(asking, form).answer == "yes"), None)
     if form is None:
         return no("calls are rendered only without ids")
@@ -98,7 +98,7 @@ def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
 def _taken(asking: TurnProbe, form: Form) -> Answer:
     """Whether a call with an id of this form comes out with its name and its value, and so does its result."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     answered = asking.results != "none"
     messages = numbered(asking.history() if answered else conversation(asking.shape, SINGLE), form)
     unnamed = [{key: value for key, value in message.items() if key != "name"} for message in messages]

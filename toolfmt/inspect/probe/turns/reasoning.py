@@ -59,14 +59,14 @@ def _stays(asking: TurnProbe, called: list[Message]) -> bool:
 def reasoning_in_loop(asking: TurnProbe) -> Answer:
     """Whether the reasoning beside a call is still there when the result has come."""
     if not asking.renders_calls or asking.results == "none":
-        return no("no call with a result is rendered")
+        return no("not tested: no call with a result is rendered")
     return _kept(asking, _thinking(asking), "beside a call that has been answered")
 
 
 def reasoning_unclosed(asking: TurnProbe) -> Answer:
     """Whether a call is rendered if the text beside it opens a reasoning block and does not close it."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     messages = conversation(asking.shape, SINGLE)
     plain, prompt = (
         asking.ask([one | {"content": text} if one.get("tool_calls") else one for one in messages])

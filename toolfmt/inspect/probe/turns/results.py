@@ -283,9 +283,8 @@ def _left_out(message: Message, key: str) -> Message:
 def _nothing_to_ask(asking: TurnProbe, *, several: bool = False) -> Answer | None:
     """Why there is nothing to ask about results; None where there is."""
     if asking.results == "none":
-        return no("no result is rendered")
+        return no("not tested: no result is rendered")
     if several and not asking.parallel:
-        return no(
-            "not every call of a turn with several is rendered" if asking.renders_calls else "no call is rendered"
-        )
+        why = "not every call of a turn with several is rendered" if asking.renders_calls else "no call is rendered"
+        return no(f"not tested: {why}")
     return None

@@ -102,7 +102,7 @@ def _answer(asking: TurnProbe) -> Message:
 def user_after_result(asking: TurnProbe) -> Answer:
     """Whether the user may speak right after a result, before the model has answered."""
     if not asking.renders_calls or asking.results == "none":
-        return no("no call with a result is rendered")
+        return no("not tested: no call with a result is rendered")
     base = asking.history()
     if base[-1]["role"] == "assistant":
         base = base[:-1]
@@ -112,7 +112,7 @@ def user_after_result(asking: TurnProbe) -> Answer:
 def history_without_tools(asking: TurnProbe) -> Answer:
     """Whether calls and results of earlier turns are still rendered when no tools are given any more."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     answered = asking.results != "none"
     messages = asking.history() if answered else conversation(asking.shape, SINGLE)
     wanted = [VALUES[0], RESULT] if answered else [VALUES[0]]

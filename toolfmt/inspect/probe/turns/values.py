@@ -29,7 +29,7 @@ TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
 def arguments_missing(asking: TurnProbe) -> Answer:
     """Whether a call without parameters may have `arguments` null, or an empty string, as some clients send it."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     # Not the renders of the others: what an argument in another form makes the template throw is a finding of its own.
     shape, renders = asking.shape, asking.renders.anew()
     messages, tools = conversation(shape, ((BARE_TOOL, {}),)), ALL_TOOLS if shape.tools else None
@@ -62,7 +62,7 @@ def _with_arguments(message: Message, value: str | None) -> Message:
 def values_as_json(asking: TurnProbe) -> Answer:
     """Whether true, null and nested values of a call are written as JSON, not as `True`, `None` and `{'k': …}`."""
     if not asking.renders_calls:
-        return no("no call is rendered")
+        return no("not tested: no call is rendered")
     shape, renders = asking.shape, asking.renders
     plain = renders.calls(shape, SINGLE, ALL_TOOLS)
     own = set() if isinstance(plain, TemplateError) else set(PYTHON.findall(plain.text))
