@@ -228,7 +228,7 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     "HuggingFaceTB-SmolLM3-3B": ["TF086", "TF086"],
     # and a third: with `/system_override` in it no tools are shown
     "HuggingFaceTB-SmolLM3-3B@3e0e27": ["TF086", "TF086", "TF086"],
-    # a task in a question (`<chart2code>`) stands in its place, on a line for each, and another for `<image>` beside it
+    # a task in a question (`<chart2code>`) replaces it, on one line for each task; one more line tests for `<image>`
     "ibm-granite-granite-4.0-3b-vision": ["TF086"] * 7,
     "ibm-granite-granite-vision-4.1-4b": ["TF086"] * 7,
     # of several messages the last ones are judged

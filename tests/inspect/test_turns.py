@@ -360,8 +360,8 @@ BEHIND_RESULT = changed(
         ("text beside a call appears", "", "", BASE),
         ("text beside a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
         # Gemma 4
-        ("text beside a call stands behind the result once that is there", "misplaced",
-         "Text beside a call stands behind the result once that is there: ", BEHIND_RESULT),
+        ("text beside a call is moved after the result", "misplaced",
+         "Text beside a call is moved after the result: ", BEHIND_RESULT),
         # llm-jp-4.1-8b-thinking
         ("text beside a call is dropped once the result follows", "lost-later",
          "Text beside a call is dropped once the result follows.",
@@ -708,9 +708,9 @@ DECIDING = (
 
 
 def test_the_line_of_what_is_missing_is_that_of_the_condition_that_decides() -> None:
-    told = report(DECIDING)
+    inspected = report(DECIDING)
     found = {
-        name: (told.sections.details[name].outcome, told.sections.details[name].line)
+        name: (inspected.sections.details[name].outcome, inspected.sections.details[name].line)
         for name in ("results_as_documents", "reasoning_earlier", "results_unnumbered", "generation_prompt")
     }
     assert found == {
@@ -719,7 +719,7 @@ def test_the_line_of_what_is_missing_is_that_of_the_condition_that_decides() -> 
         "results_unnumbered": ("", 11),
         "generation_prompt": ("", 22),
     }
-    assert [note.line for note in told.notes if note.code == "TF033"] == [15]
+    assert [note.line for note in inspected.notes if note.code == "TF033"] == [15]
 
 
 def test_a_render_with_a_forced_condition_is_not_recorded() -> None:
@@ -746,11 +746,11 @@ def test_results_of_two_tools_that_are_written_under_one_name_are_reported() -> 
         "{% set ns.name = c.function.name %}{% endif %}{% endfor %}"
     )
     template = when("m.role == 'tool'", by_id + "<|tool|>{{ ns.name }}:{{ m.content }}<|end|>{% continue %}")
-    told = report(template)
-    answer = told.sections.details["results_unmatched"]
+    inspected = report(template)
+    answer = inspected.sections.details["results_unmatched"]
     assert (answer.answer, answer.outcome) == ("no", "name-lost")
     assert "both results are rendered as those of the last call" in answer.evidence
-    assert [one.severity for one in told.findings if one.outcome == "unmatched-result-lost"] == ["warning"]
+    assert [one.severity for one in inspected.findings if one.outcome == "unmatched-result-lost"] == ["warning"]
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -764,9 +764,9 @@ def test_an_answer_outside_a_turn_is_reported(ends: bool) -> None:
         "{% if m.role == 'assistant' and loop.previtem is defined and loop.previtem.role == 'tool' %}"
         "{{ m.content }}<|end|>{% continue %}{% endif %}"
     )
-    told = report(changed(LOOP, LOOP + behind))
-    (found,) = [one for one in told.findings if one.code == "TF030"]
-    assert found.message.startswith("Text beside a call stands behind the result once that is there: ")
+    inspected = report(changed(LOOP, LOOP + behind))
+    (found,) = [one for one in inspected.findings if one.code == "TF030"]
+    assert found.message.startswith("Text beside a call is moved after the result: ")
     outside = "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'."
     assert (found.message.endswith(outside), "outside" in found.message) == (ends, ends)
 
@@ -776,23 +776,23 @@ def test_results_of_two_tools_under_one_name_although_they_have_names_are_report
     template = changed(CALLS, CALLS.replace(CALL, CALL + last)).replace(
         LOOP, "{% set ns = namespace(name='') %}" + LOOP
     )
-    told = report(when("m.role == 'tool'", "<|tool|>{{ ns.name }}:{{ m.content }}<|end|>{% continue %}", template))
-    answer = told.sections.details["results_several"]
+    inspected = report(when("m.role == 'tool'", "<|tool|>{{ ns.name }}:{{ m.content }}<|end|>{% continue %}", template))
+    answer = inspected.sections.details["results_several"]
     assert (answer.answer, answer.outcome) == ("no", "name-lost")
     assert answer.evidence.startswith("of calls of two tools both results are rendered as those of the last call: ")
-    assert [one.severity for one in told.findings if one.outcome == "several-results-lost"] == ["warning"]
+    assert [one.severity for one in inspected.findings if one.outcome == "several-results-lost"] == ["warning"]
 
 
 def test_calls_keep_their_names_if_the_tools_go_after_a_result() -> None:
-    told = report(changed("{% if tools %}", "{% if tools and messages[-1].role != 'tool' %}"))
-    assert {told.sections.details[name].answer for name in ("ids_ordinary", "ids_nine", "ids_none")} == {"yes"}
-    assert "TF029" not in {one.code for one in (*told.findings, *told.notes)}
+    inspected = report(changed("{% if tools %}", "{% if tools and messages[-1].role != 'tool' %}"))
+    assert {inspected.sections.details[name].answer for name in ("ids_ordinary", "ids_nine", "ids_none")} == {"yes"}
+    assert "TF029" not in {one.code for one in (*inspected.findings, *inspected.notes)}
 
 
 def test_content_that_only_some_roles_may_give_as_parts_names_the_role() -> None:
     joined = "{{ m.content + '' if m.role == 'user' else m.content }}"
-    told = report(changed(CONTENT, joined.replace("else m.content", "else m.content or ''")))
-    (note,) = [one for one in told.notes if one.outcome == "content-parts-lost"]
+    inspected = report(changed(CONTENT, joined.replace("else m.content", "else m.content or ''")))
+    (note,) = [one for one in inspected.notes if one.outcome == "content-parts-lost"]
     assert note.message.startswith("Content of the role user given as a list of parts is refused")
 
 
@@ -801,13 +801,13 @@ def test_a_name_at_the_first_of_several_results_only_is_not_that_of_both() -> No
         "<|tool|>{% if loop.previtem.role != 'tool' %}{{ loop.previtem.tool_calls[0].function.name }}:{% endif %}"
         "{{ m.content }}<|end|>{% continue %}"
     )
-    told = report(when("m.role == 'tool' and loop.previtem is defined", first))
-    assert told.sections.details["results_several"].answer == "yes"
+    inspected = report(when("m.role == 'tool' and loop.previtem is defined", first))
+    assert inspected.sections.details["results_several"].answer == "yes"
 
 
 def test_calls_that_the_template_sorts_are_reported() -> None:
     sort = "m.tool_calls | sort(attribute='function.name')"
-    told = report(changed("m.tool_calls or []", f"({sort} if m.tool_calls else [])"))
-    answer = told.capabilities["parallel_tool_calls"]
+    inspected = report(changed("m.tool_calls or []", f"({sort} if m.tool_calls else [])"))
+    answer = inspected.capabilities["parallel_tool_calls"]
     assert (answer.answer, answer.words) == ("no", "two calls in one turn appear in the wrong order")
-    assert "TF019" in {one.code for one in told.findings}
+    assert "TF019" in {one.code for one in inspected.findings}

@@ -16,7 +16,7 @@ _MOST = 6
 
 _NO_TEXT = "no text beside a call"
 _BESIDE_LATER = {
-    "misplaced": "text beside a call moves behind the result",
+    "misplaced": "text beside a call is moved after the result",
     "lost-later": "text beside a call is lost later",
 }
 # What is said of a detail that is not yes, by the ability it belongs to.

@@ -91,7 +91,7 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         tools = TOOLS if (asking.answered or asking.shape).tools else None
         line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
         shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
-        what = "text beside a call stands behind the result once that is there"
+        what = "text beside a call is moved after the result"
         outside = _answer_outside(asking, history)
         what = f"{what}: '{{}}', and the answer that follows is outside a turn: '{{}}'" if outside else what
         return no(what, "misplaced", line, *filter(None, (shown, outside)))
