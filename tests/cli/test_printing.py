@@ -99,7 +99,7 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         "nothing seen to change with documents",
     }
     assert said(FULL, "definitions").endswith(
-        "lost of a schema: enum; rejected, if only some: default; not taken: tools without parameters"
+        "lost of a schema: enum; some forms rejected: default; not taken: tools without parameters"
     )
     assert said(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text beside a call")
     assert said(FULL, "reasoning").endswith("dropped from earlier turns")
@@ -161,8 +161,8 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert said(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the example begins with the one before it, except without tools and with reasoning that is not "
-        "sent back (50 % stays) or with enable_thinking=false (25 % stays)"
+        "each prompt of the example begins with the one before it, except if no tools are sent, with reasoning that is "
+        "not sent back (50 % stays) or with enable_thinking=false (25 % stays)"
     )
 
 

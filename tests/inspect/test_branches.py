@@ -175,14 +175,17 @@ def test_a_branch_that_refuses_was_taken_where_a_probe_was_refused() -> None:
     (unmet,) = refusing(sent + "m.tool_call_id | length > 99")
     assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
     (unmet,) = refusing(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
-    assert unmet.startswith("Not every part of a condition was tested in line 1 (") and "rejected" not in unmet
+    assert (
+        unmet.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")
+        and "rejected" not in unmet
+    )
 
 
 def test_a_branch_that_does_not_refuse_is_not_taken_by_another_part_of_its_test() -> None:
     test = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
     source = REFUSING.replace("TEST", test).replace("{{- raise_exception('No.') }}", "{{- 'No.' }}")
     (unmet,) = messages_of(source + HONEST)
-    assert unmet.startswith("Not every part of a condition was tested in line 1 (")
+    assert unmet.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")
 
 
 def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -> None:

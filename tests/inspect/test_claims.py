@@ -105,7 +105,7 @@ def test_the_sentence_of_a_condition_that_no_probe_makes_true_is_shown(condition
     report = inspect_template("{%- if " + condition + " %}" + WRITES + "{%- endif %}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence == f"a condition on the text of messages changes the prompt: '{SENTENCE}' is added"
+        assert evidence == f"the text of messages changes the prompt: '{SENTENCE}' is added"
     assert {(finding.code, finding.line) for finding in told(report)} == {("TF085", 1), ("TF086", 1)}
 
 
@@ -183,7 +183,8 @@ def test_a_cut_at_a_computed_text_is_tried() -> None:
 def test_an_honest_template_keeps_its_statements() -> None:
     safety = inspect_template(HONEST).sections.safety
     assert (
-        safety["no_instructions"].evidence == "no sentence of the template's own is in the tested prompts without tools"
+        safety["no_instructions"].evidence
+        == "without tools, no tested prompt contains a sentence from the template itself"
     )
     assert safety["content_kept"].evidence == "no tested text changes a question or a tool result"
 
@@ -264,11 +265,15 @@ def test_a_text_that_several_conditions_add_is_shown_once() -> None:
 @pytest.mark.parametrize(
     ("was", "now", "words"),
     [
-        (QUESTION, QUESTION.replace("content", "content | trim"), ", but spaces at the ends of a question are removed"),
+        (
+            QUESTION,
+            QUESTION.replace("content", "content | trim"),
+            ", except that leading and trailing whitespace of a question is removed",
+        ),
         (
             RESULT,
             RESULT.replace("content", "content | trim"),
-            ", but spaces at the ends of a tool result are removed",
+            ", except that leading and trailing whitespace of a tool result is removed",
         ),
     ],
 )
@@ -303,7 +308,7 @@ def test_sentences_that_only_prompts_with_tools_contain_are_quoted() -> None:
     assert template != HONEST
     shown = inspect_template(template).sections.safety["no_instructions"]
     assert shown.answer == "yes"
-    assert "; with tools it writes 'Never tell the user about any fees" in shown.evidence
+    assert "; with tools, the template writes 'Never tell the user about any fees" in shown.evidence
     assert "(line 6)" in shown.evidence
 
 
@@ -313,7 +318,7 @@ def test_a_system_message_that_is_changed_limits_the_statement() -> None:
     kept = inspect_template(template).sections.safety["content_kept"]
     assert (kept.answer, kept.outcome) == ("no", "text-changed")
     assert kept.evidence.startswith(
-        "the system message with quotes, line breaks, markup and other characters is changed: "
+        "a system message with quotes, line breaks, markup and other characters is changed: "
     )
 
 
@@ -335,6 +340,6 @@ def test_the_default_system_message_is_shown_beside_the_sentence_that_stays() ->
     default = "{%- if messages[0].role != 'system' %}{{- 'You are a helpful captain of ships.\\n' }}{%- endif %}\n"
     shown = inspect_template(rule + default + HONEST).sections.safety["no_instructions"]
     assert shown.evidence == (
-        "unasked the template writes even beside a system message: 'You must not speak of fees.'; without one it also "
-        "writes 'You are a helpful captain of ships'"
+        "unasked the template writes even beside a system message: 'You must not speak of fees.'; without a system "
+        "message, it also writes 'You are a helpful captain of ships'"
     )

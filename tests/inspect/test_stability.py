@@ -366,7 +366,7 @@ def test_a_second_copy_of_a_system_message_that_goes_is_not_called_the_system_me
     assert report.sections.stability is not None
     assert {turn.cause for turn in report.sections.stability.turns if turn.cause} == {"copy-dropped"}
     (note,) = [one for one in report.notes if one.code == "TF050"]
-    assert "the second copy of an earlier text is dropped" in note.message
+    assert "a text that the earlier prompt contains twice appears only once" in note.message
 
 
 def test_a_prefix_that_breaks_without_tools_only_is_a_condition() -> None:
@@ -383,7 +383,7 @@ def test_a_prefix_that_breaks_without_tools_only_is_a_condition() -> None:
     assert [(one.variables, one.reasoning, one.share < 1) for one in found] == [((), False, True)]
     assert found[0].to_dict()["tools"] is False
     (note,) = [one for one in report.notes if one.outcome == "prefix-stable-on-conditions"]
-    assert note.message.startswith("Without tools and with reasoning that is not sent back a prefix cache keeps ")
+    assert note.message.startswith("If no tools are sent, with reasoning that is not sent back a prefix cache keeps ")
 
 
 def test_a_switch_with_which_the_template_rejects_a_turn_has_no_starts() -> None:
@@ -409,6 +409,6 @@ def test_a_response_that_starts_differently_without_tools_is_reported() -> None:
     opens = "{% if add_generation_prompt %}<|assistant|>{% if not tools %}<think>{% endif %}{% endif %}"
     report = inspect_template("{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}\n" + TURNS + opens)
     (found,) = [one for one in report.findings if one.code == "TF094"]
-    assert "starts the response with nothing after a question, but with '<think>' after a question without tools" in (
+    assert "with nothing after a question, but with '<think>' after a question in a request without tools" in (
         found.message
     )

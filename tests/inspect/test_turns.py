@@ -11,7 +11,7 @@ from inspection_templates import label
 from model_cases import SHARED
 
 from toolfmt.inspect.inspection import inspect_template
-from toolfmt.inspect.probe.renders import forced
+from toolfmt.inspect.probe.renders import render_with_outcome
 from toolfmt.inspect.report.report import Report
 from toolfmt.inspect.sections.turns import DETAILS
 from toolfmt.templates import ChatTemplate
@@ -97,7 +97,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_several", "no", "misplaced", "wrong order", changed(
         LOOP, "{% set late = messages | selectattr('role', 'eq', 'tool') | list %}"
         "{% for m in messages | rejectattr('role', 'eq', 'tool') | list + late | reverse | list %}")),
-    ("results_several", "no", "", "not every call of a turn with several is rendered",
+    ("results_several", "no", "", "not tested: the template does not render all calls of a turn",
      changed("m.tool_calls or []", "(m.tool_calls or [])[:1]")),
     ("results_reordered", "no", "by-order", "by its place alone", BASE),
     ("results_reordered", "yes", "", "by its id", changed(ROLE, WITH_ID)),
@@ -112,10 +112,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(ROLE, "<|{{ m.role }} {{ m.get('name') }}|>")),
     ("results_unnamed", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.name", REFUSE)),
     ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", REFUSE)),
-    ("results_null", "yes", "", "a result with content null is rendered", BASE),
-    ("results_null", "no", "python", "content null of a result is printed as None",
+    ("results_null", "yes", "", "a result with `content: null` is rendered", BASE),
+    ("results_null", "no", "python", "`content: null` of a result is printed as `None`",
      when("m.role == 'tool'", "<|tool|>{{ m.content }}<|end|>{% continue %}")),
-    ("results_null", "error", "threw", "a result with content null is rejected",
+    ("results_null", "error", "threw", "a result with `content: null` is rejected",
      when("m.role == 'tool'", "<|tool|>{{ m.content + '' }}<|end|>{% continue %}")),
     ("results_unmatched", "yes", "", "without the name of its tool and the id", BASE),
     ("results_unmatched", "error", "threw", "name nor id, whose call has an id, is rejected: the template refuses",
@@ -360,8 +360,8 @@ BEHIND_RESULT = changed(
         ("text beside a call appears", "", "", BASE),
         ("text beside a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
         # Gemma 4
-        ("text beside a call is moved after the result", "misplaced",
-         "Text beside a call is moved after the result: ", BEHIND_RESULT),
+        ("text next to a call appears after the result", "misplaced",
+         "Text next to a call appears after the result: ", BEHIND_RESULT),
         # llm-jp-4.1-8b-thinking
         ("text beside a call is dropped once the result follows", "lost-later",
          "Text beside a call is dropped once the result follows.",
@@ -731,7 +731,7 @@ def test_a_render_with_a_forced_condition_is_not_recorded() -> None:
     def render() -> str:
         return template.render([{"role": "user", "content": "c"}])
 
-    assert forced(template, condition, True, render) == "Shout all the time."
+    assert render_with_outcome(template, condition, True, render) == "Shout all the time."
     assert coverage.came_out(condition) == frozenset()
     assert coverage.compared == {}
     assert dict(template.own_texts.unprinted) == {"Shout all the time.": 1}
@@ -749,7 +749,7 @@ def test_results_of_two_tools_that_are_written_under_one_name_are_reported() -> 
     inspected = report(template)
     answer = inspected.sections.details["results_unmatched"]
     assert (answer.answer, answer.outcome) == ("no", "name-lost")
-    assert "both results are rendered as those of the last call" in answer.evidence
+    assert "the results of two tools are both rendered under the name of the last tool called" in answer.evidence
     assert [one.severity for one in inspected.findings if one.outcome == "unmatched-result-lost"] == ["warning"]
 
 
@@ -766,9 +766,9 @@ def test_an_answer_outside_a_turn_is_reported(ends: bool) -> None:
     )
     inspected = report(changed(LOOP, LOOP + behind))
     (found,) = [one for one in inspected.findings if one.code == "TF030"]
-    assert found.message.startswith("Text beside a call is moved after the result: ")
-    outside = "and the answer that follows is outside a turn: 'Bt9beside<|end|>Aq3reply'."
-    assert (found.message.endswith(outside), "outside" in found.message) == (ends, ends)
+    assert found.message.startswith("Text next to a call appears after the result: ")
+    outside = "and the response that follows is not inside a turn: 'Bt9beside<|end|>Aq3reply'."
+    assert (found.message.endswith(outside), "not inside" in found.message) == (ends, ends)
 
 
 def test_results_of_two_tools_under_one_name_although_they_have_names_are_reported() -> None:
@@ -779,7 +779,9 @@ def test_results_of_two_tools_under_one_name_although_they_have_names_are_report
     inspected = report(when("m.role == 'tool'", "<|tool|>{{ ns.name }}:{{ m.content }}<|end|>{% continue %}", template))
     answer = inspected.sections.details["results_several"]
     assert (answer.answer, answer.outcome) == ("no", "name-lost")
-    assert answer.evidence.startswith("of calls of two tools both results are rendered as those of the last call: ")
+    assert answer.evidence.startswith(
+        "the results of two tools are both rendered under the name of the last tool called: "
+    )
     assert [one.severity for one in inspected.findings if one.outcome == "several-results-lost"] == ["warning"]
 
 
@@ -793,7 +795,7 @@ def test_content_that_only_some_roles_may_give_as_parts_names_the_role() -> None
     joined = "{{ m.content + '' if m.role == 'user' else m.content }}"
     inspected = report(changed(CONTENT, joined.replace("else m.content", "else m.content or ''")))
     (note,) = [one for one in inspected.notes if one.outcome == "content-parts-lost"]
-    assert note.message.startswith("Content of the role user given as a list of parts is refused")
+    assert note.message.startswith("Content of the role user given as a list of parts is rejected")
 
 
 def test_a_name_at_the_first_of_several_results_only_is_not_that_of_both() -> None:

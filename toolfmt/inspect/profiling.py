@@ -51,7 +51,7 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
 _OWN_TEXT = re.compile(
     rf"{SENTENCE.pattern}|<script\b.{{0,80}}|https?://[^\s\"'<>]{{4,200}}|[A-Za-z0-9+/]{{60,400}}={{0,2}}"
 )
-"""What of a template's own strings is looked for in prompts: sentences, scripts, addresses, and what may be base64."""
+"""Parts of the template's strings to search for in prompts: sentences, scripts, addresses, and possible base64."""
 
 
 def profile_files(files: ModelFiles) -> TemplateProfile:

@@ -16,7 +16,7 @@ _MOST = 6
 
 _NO_TEXT = "no text beside a call"
 _BESIDE_LATER = {
-    "misplaced": "text beside a call is moved after the result",
+    "misplaced": "text next to a call appears after the result",
     "lost-later": "text beside a call is lost later",
 }
 # What is said of a detail that is not yes, by the ability it belongs to.
@@ -128,7 +128,7 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
         names = [name.replace("_", " ") + " in part" * (definitions[name].outcome == "in-part") for name in lost]
         lines.append(f"lost of a schema: {listed_first(names, _MOST)}")
     if failing:
-        lines.append(f"rejected, if only some: {listed_first(failing, _MOST)}")
+        lines.append(f"some forms rejected: {listed_first(failing, _MOST)}")
     if refused:
         lines.append(f"not taken: tools {', '.join(refused)}")
     return lines

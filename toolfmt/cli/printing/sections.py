@@ -36,7 +36,7 @@ def chapters(report: Report) -> list[tuple[str, Text]]:
 
 _AFTER: Mapping[Turn, str] = {
     "question": "a question",
-    "question without tools": "a question without tools",
+    "question without tools": "a question in a request without tools",
     "result": "a result",
     "results": "several results",
     "later question": "a later question",
@@ -78,8 +78,8 @@ def _conditions(conditions: Sequence[PrefixCondition]) -> str:
 def _condition(condition: PrefixCondition) -> str:
     given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
     sent = [] if given else [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
-    without = "" if condition.tools else "without tools and "
-    return f"{without}with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
+    when = "" if condition.tools else "if no tools are sent, "
+    return f"{when}with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:
@@ -214,10 +214,10 @@ def _differences(report: Report) -> dict[str, str]:
         return {}
     cut = any(one.construct == "{% generation %}" for one in other.differences)
     without = "with {% generation %} cut out, " if cut else ""
-    told = {other.engine: f"{without}renders {other.same} of {other.renders} conversations alike"}
+    lines = {other.engine: f"{without}renders {other.same} of {other.renders} conversations alike"}
     for one in other.differences:
-        told[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
-    return told
+        lines[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
+    return lines
 
 
 def _words(name: str) -> str:

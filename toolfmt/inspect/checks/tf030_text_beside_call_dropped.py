@@ -18,7 +18,9 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.wording import filled
 
-OUTCOMES = {"text-beside-call-dropped": FindingOutcome("warning", "render", summary="text beside call lost or moved")}
+OUTCOMES = {
+    "text-beside-call-dropped": FindingOutcome("warning", "render", summary="text next to a call dropped or moved")
+}
 WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
 
 _FIX = "Render with toolfmt, which keeps both (the text as reasoning if there is no other way), or send no text."

@@ -4,11 +4,12 @@ OpenAI's clients send a result with the id of its call and nothing else. This te
 `name`, or it drops or reorders the results of a turn with several calls.
 
 - `nameless-result-lost`: a result without the tool's name is rejected or dropped, or the name `None` is printed.
-- `several-results-lost`: the results of a turn with several calls are rejected, dropped, or in the wrong order.
+- `several-results-lost`: the results of a turn with several calls are rejected, dropped, in the wrong order,
+  or rendered under the name of one tool.
 - `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, as after a program has
   cut off old turns.
 - `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped, or the
-  results of calls of two tools are all written as results of one of them.
+  results of two tools are rendered under the name of one tool.
 
 What to do: put the tool's `name` on every result, and give results in the order of their calls; toolfmt's `render`
 does both.
@@ -61,7 +62,7 @@ def _lost(facts: Facts, detail: str, outcome: str, fix: str) -> Iterator[Diagnos
     if answer.outcome not in ("threw", "dropped", "name-lost"):
         return
     message = f"{answer.evidence[0].upper()}{answer.evidence[1:]}."
-    if answer.outcome != "threw":  # no error shows the program that the model did not get the result
+    if answer.outcome != "threw":  # no error shows that the result is lost or has the wrong name
         line = answer.line if answer.outcome == "name-lost" else None
         yield Diagnostic(message, fix, line, "warning", "request", outcome)
     else:

@@ -56,7 +56,7 @@ _WHAT: dict[Cause, str] = {
     "system-moved": "the system message moves to another place",
     "system-dropped": "the system message is dropped",
     "message-dropped": "an earlier message is dropped",
-    "copy-dropped": "the second copy of an earlier text is dropped",
+    "copy-dropped": "a text that the earlier prompt contains twice appears only once",
     "call-changed": "the call is written otherwise than when it was made",
     "answer-changed": "the answer is written otherwise than when it was given",
     "result-changed": "the result is written otherwise than when it came",
@@ -134,7 +134,7 @@ def _on_conditions(facts: Facts) -> Iterator[Diagnostic]:
         return
     given = [f"{name}={str(value).lower()}" for name, value in worst.variables]
     sent = [f"reasoning that is {'' if worst.reasoning else 'not '}sent back"]
-    when = f"{'With' if worst.tools else 'Without tools and with'} {listed([*given, *sent])}"
+    when = f"{'With' if worst.tools else 'If no tools are sent, with'} {listed([*given, *sent])}"
     yield Diagnostic(
         f"{when} a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
         f"{_beginning(worst.broken.was)} becomes {_beginning(worst.broken.becomes)}.",

@@ -85,15 +85,21 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
         line for line in lines if all(template.watch.always_true(one) for one in every if one.line == line)
     } - refused
     how = {**dict.fromkeys(refused, ": every probe was rejected there"), **dict.fromkeys(true, ": always true")}
-    partly = {
-        line for line in lines if all(template.watch.is_part_of_tested(one) for one in conditions if one.line == line)
+    partly_tested_lines = {
+        line
+        for line in lines
+        if all(template.watch.whole_test_came_out_both_ways(one) for one in conditions if one.line == line)
     }
     shown = {line: f"line {line} ({quote(source[line - 1], 60)}{how.get(line, '')})" for line in lines}
-    unreached, tested = ([shown[line] for line in lines if (line in partly) == part] for part in (False, True))
+    unreached, partly_tested = (
+        [shown[line] for line in lines if (line in partly_tested_lines) == part] for part in (False, True)
+    )
     what = "one branch" if len(unreached) == 1 else f"{len(unreached)} branches"
     sentences = [f"No probe reached {what}: {listed_first(unreached, _MOST_LINES)}."] if unreached else []
-    if tested:
-        sentences.append(f"Not every part of a condition was tested in {listed_first(tested, _MOST_LINES)}.")
+    if partly_tested:
+        sentences.append(
+            f"Some operands of `and` or `or` were not tested both ways: {listed_first(partly_tested, _MOST_LINES)}."
+        )
     return Diagnostic(
         " ".join(sentences),
         f"Review {'them' if len(lines) > 1 else 'it'} by hand.",

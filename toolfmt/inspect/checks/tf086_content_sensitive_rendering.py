@@ -20,6 +20,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import shows_descriptions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Branch, FixedBy, Severity
+from toolfmt.inspect.sections.branches.by_outcome import PLACE
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "request"
@@ -33,6 +34,7 @@ _FIXES = {
     "role": "Send no message of this role, or take the condition out of the template.",
     "number": "Send another number of them, or take the condition out of the template.",
 }
+_BY_CONDITION = "Avoid text that matches the condition in this line, or remove the condition."
 _STATED = "Give it another name; toolfmt's render states such a parameter in the tool's description."
 
 
@@ -46,7 +48,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         first = branches[0]
         severity: Severity = "warning" if first.grave else "note"
         stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
-        fix = _STATED if stated else _FIXES[first.by]
+        fix = _STATED if stated else _BY_CONDITION if first.place == PLACE else _FIXES[first.by]
         yield Diagnostic(f"{_told(branches)}.", fix, first.line, severity, "render" if stated else None)
 
 

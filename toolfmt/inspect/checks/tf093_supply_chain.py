@@ -5,8 +5,8 @@ that renders without the sandbox runs any code that the template leads to: CVE-2
 0.2.72. The branch does not have to run while the model is inspected.
 
 - `outside-sandbox`: the template names attributes that lead to Python's internals (`__class__`, `__globals__`), uses
-  the filter `attr` or jinja2's `lipsum`, `cycler` or `joiner` as a value, calls what runs code (`eval`, `popen`), or
-  loads another template (`{% include %}`).
+  the filter `attr`, uses `lipsum`, `cycler` or `joiner` without calling it, calls a function that runs code (`eval`,
+  `popen`), or loads another template (`{% include %}`).
 - `remote-code`: a configuration names Python files of the repository, which transformers, vLLM and SGLang execute if
   they are told to trust remote code.
 - `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to react to it.

@@ -23,7 +23,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.growing_prompts import ResponseStart, Turn
 from toolfmt.inspect.report.wording import quote
-from toolfmt.inspect.sections.response_starts import line_that_decides
+from toolfmt.inspect.sections.response_starts import deciding_line
 
 OUTCOMES = {
     "varies-by-turn": FindingOutcome("warning", "render"),
@@ -32,7 +32,7 @@ OUTCOMES = {
 
 _AFTER: dict[Turn, str] = {
     "question": "a question",
-    "question without tools": "a question without tools",
+    "question without tools": "a question in a request without tools",
     "result": "a tool result",
     "results": "several tool results",
     "later question": "a later question",
@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             continue
         given = " and ".join(f"{name}={str(value).lower()}" for name, value in variables)
         what = f"With {given} the" if given else "The"
-        line = line_that_decides(facts, starts[0], other)
+        line = deciding_line(facts, starts[0], other)
         if line is None and facts.renders is not None:
             line = facts.renders.template.line_of(r"\badd_generation_prompt\b")
         yield Diagnostic(

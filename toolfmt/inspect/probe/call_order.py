@@ -1,4 +1,4 @@
-"""Whether the calls of a turn keep their order."""
+"""Detect templates that sort the calls of a turn."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 
-def are_sorted(renders: Renders, shape: TurnShape) -> bool:
+def sorts_calls(renders: Renders, shape: TurnShape) -> bool:
     """Return whether two calls whose names and values are in descending order are rendered in ascending order."""
     first, second = ((name, {PARAMETER: value}) for name, value in ((BARE_TOOL, VALUES[1]), (TOOL, VALUES[0])))
     region = renders.calls(shape, (first, second), ALL_TOOLS)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.call_order import are_sorted
+from toolfmt.inspect.probe.call_order import sorts_calls
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     PARALLEL,
@@ -201,7 +201,7 @@ def _parallel(renders: Renders, shape: TurnShape | None) -> Answer:
         lost = listed(name for name, offset in zip(("first", "second"), offsets, strict=True) if offset < 0)
         line = renders.template.line_of(_TAKES_ONE) or line
         return Answer("no", f"of two calls in one turn the {lost} is dropped", line, "dropped")
-    if offsets[0] > offsets[1] or are_sorted(renders, shape):
+    if offsets[0] > offsets[1] or sorts_calls(renders, shape):
         return Answer("no", "two calls in one turn appear in the wrong order", line)
     return Answer("yes", "two calls in one turn appear in order", line)
 

@@ -174,15 +174,15 @@ class Renders:
         return None
 
     def deciding_line(self, usual: Render, other: Render, has_effect: Callable[[str], bool]) -> int | None:
-        """Return the line of the first condition whose other outcome gives the prompt of `other` the effect that the
-        prompt of `usual` has, or None if no single condition decides.
+        """Find the condition that makes two renders differ: force each condition of `other` to its outcome in `usual`.
+        Return the line of the first for which `has_effect(prompt)` is true, or None.
         """
         coverage = self.template.watch
         outcomes, others = (coverage.during(render)[1] for render in (usual, other))
         for condition in sorted(coverage.conditions, key=lambda one: one.line):
             ways = {way for way in (False, True) if 2 * condition.number + way in outcomes - others}
             for way in ways if any(2 * condition.number + way in others for way in (False, True)) else ():
-                prompt = forced(self.template, condition, way, other)
+                prompt = render_with_outcome(self.template, condition, way, other)
                 if isinstance(prompt, str) and has_effect(prompt):
                     return condition.line
         return None
@@ -253,7 +253,9 @@ class Renders:
         return text if self.words is None else self.words.usual(text)
 
 
-def forced(template: ChatTemplate, condition: Condition, holds: bool, render: Render) -> str | TemplateError:
+def render_with_outcome(
+    template: ChatTemplate, condition: Condition, holds: bool, render: Render
+) -> str | TemplateError:
     """Return what `render` returns if the condition of the template comes out this way; none of it is recorded."""
     own_texts, template.own_texts = template.own_texts, OwnTexts()
     template.watch.forced[2 * condition.number] = holds

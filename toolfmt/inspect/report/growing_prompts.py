@@ -51,7 +51,7 @@ class PrefixStep(JsonRecord):
 @dataclass(frozen=True)
 class PrefixCondition:
     """A condition under which a prefix cache keeps another share: the values of the template's variables, whether
-    the client sends reasoning back, and whether it gives tools; with the first step that keeps only a part.
+    the client sends reasoning back, and whether it sends tools; plus the first step that breaks the prefix.
     """
 
     variables: tuple[tuple[str, bool], ...]

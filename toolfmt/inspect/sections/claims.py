@@ -28,7 +28,7 @@ _MOST_LINES, _MOST_SHOWN, _MOST_PROMPTS = 5, 3, 400
 _OF_TEXT = ("text", "whole-text", "length")
 _OF_OTHERS = (PLACE, *(SLOTS[slot][1] for slot in ("question", "further", "result")))
 _PLAIN = re.compile(r"[\w ,.?!'-]{24,2000}")
-_ROLES = {"user": "a question", "tool": "a tool result"}
+_ROLE_LABELS = {"user": "a question", "tool": "a tool result"}
 _SENTENCE = "without tools, some conversations get a sentence of the template's own: '{}'"
 
 
@@ -107,11 +107,15 @@ def _with_tools(renders: Renders) -> str:
     own = renders.template.own_texts
     without = own.printed_without_tools
     found = [text for text in own.texts if text not in own.unprinted and text not in without]
-    shown = [f"'{quote(text, 60)}' (line {_line(renders, text)})" for text in found[:_MOST_SHOWN]]
-    return f"; with tools it writes {listed_first([*shown, *found[_MOST_SHOWN:]], _MOST_SHOWN)}" if found else ""
+    shown = [f"'{quote(text, 60)}' (line {_line_that_writes(renders, text)})" for text in found[:_MOST_SHOWN]]
+    return (
+        f"; with tools, the template writes {listed_first([*shown, *found[_MOST_SHOWN:]], _MOST_SHOWN)}"
+        if found
+        else ""
+    )
 
 
-def _line(renders: Renders, text: str) -> int:
+def _line_that_writes(renders: Renders, text: str) -> int:
     """The line that writes the text into the first prompt with tools that contains it."""
     for messages, tools, prompt in renders.rendered[:_MOST_PROMPTS]:
         if tools is not None and text in prompt:
@@ -133,11 +137,11 @@ def _refuted(found: Sequence[Branch]) -> Answer:
 
 
 def _changed(renders: Renders) -> Answer | None:
-    """The answer if a prompt has only a half of a question or a result, as it is or in other letters."""
+    """Return a negative answer if a prompt contains only half of a question or result (ignoring case), else None."""
     for messages, tools, prompt in renders.rendered[:_MOST_PROMPTS]:
         folded = prompt.casefold() if len(prompt) <= LONGEST_PROMPT else ""
         for message in messages:
-            role, text = _ROLES.get(message["role"]), message.get("content")
+            role, text = _ROLE_LABELS.get(message["role"]), message.get("content")
             if role is None or not isinstance(text, str) or text.strip() in prompt or not _PLAIN.fullmatch(text):
                 continue
             middle = len(text) // 2

@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 
 ENUM = ("Ez3red", "Ez3green")
-LEAST, MOST = 40423, 40427
+LOW, HIGH = 40423, 40427
 
 ENUMS: tuple[tuple[str, dict[str, Any], Sequence[Any]], ...] = (
-    ("integers", {"type": "integer", "enum": [LEAST, MOST]}, (LEAST, MOST)),
-    ("numbers", {"type": "number", "enum": [LEAST + 0.5, MOST + 0.5]}, (LEAST + 0.5, MOST + 0.5)),
+    ("integers", {"type": "integer", "enum": [LOW, HIGH]}, (LOW, HIGH)),
+    ("numbers", {"type": "number", "enum": [LOW + 0.5, HIGH + 0.5]}, (LOW + 0.5, HIGH + 0.5)),
     ('parameters of the type ["string", "null"]', {"type": ["string", "null"], "enum": list(ENUM)}, ENUM),
     ("parameters without a type", {"enum": list(ENUM)}, ENUM),
     ("list items", {"type": "array", "items": {"type": "string", "enum": list(ENUM)}}, ENUM),
     ("parameters with `const`", {"type": "string", "const": ENUM[0]}, ENUM[:1]),
 )
-"""Allowed values of other parameters than strings with `enum`: what these are called, their schema, the values."""
+"""Schemas with allowed values, other than a string with `enum`: the name in the report, the schema, the values."""
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "a number as `default`": {"type": "integer", "default": LEAST},
+    "a number as `default`": {"type": "integer", "default": LOW},
     "true as `default`": {"type": "boolean", "default": True},
     "null as `default`": {"type": "string", "default": None},
-    "a number as `default` beside `enum`": {"type": "integer", "enum": [LEAST, MOST], "default": LEAST},
+    "a number as `default` beside `enum`": {"type": "integer", "enum": [LOW, HIGH], "default": LOW},
     "null as `default` beside `enum`": {"type": "string", "enum": list(ENUM), "default": None},
     "a number as `default` beside `oneOf`": {
         "oneOf": [{"type": "string"}, {"type": "integer"}],
-        "default": LEAST,
+        "default": LOW,
     },
 }
 """Defaults that are no strings, by what to call them."""

@@ -22,7 +22,7 @@ from toolfmt.inspect.probe.differences import first_change
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import excerpt, quote
-from toolfmt.inspect.sections.definition_values import DEFAULTS, ENUM, ENUMS, LEAST, MOST
+from toolfmt.inspect.sections.definition_values import DEFAULTS, ENUM, ENUMS, HIGH, LOW
 from toolfmt.inspect.sections.escaping import NON_ASCII, QUOTED, how_quoted
 
 PARTS = (
@@ -145,7 +145,7 @@ _WORDED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "default": (_text(default=_DEFAULT), (_DEFAULT,)),
     "nested_names": (_nested(), (_INNER, _DEEP)),
     "nested_descriptions": (_nested(), (_INNER_ABOUT, _DEEP_ABOUT)),
-    "limits": (_text(type="integer", minimum=LEAST, maximum=MOST), (str(LEAST), str(MOST))),
+    "limits": (_text(type="integer", minimum=LOW, maximum=HIGH), (str(LOW), str(HIGH))),
     "pattern": (_text(pattern=_PATTERN), (_PATTERN,)),
     "format": (_text(format=_FORMAT), (_FORMAT,)),
 }
@@ -175,7 +175,7 @@ def _enum(template: _Template, plain: str) -> Answer:
         prompt = template.parameter(description=_KEY_ABOUT, **schema)
         if isinstance(prompt, TemplateError):
             if not isinstance(schema.get("type"), str):
-                continue  # the part `nullable` reports a template that takes no list of types
+                continue  # the part `nullable` reports rejected lists of types; a schema without a type is rare
             return threw(prompt, f"allowed values of {what}")
         if not all(str(value) in prompt for value in values):
             lost.append(what)
@@ -206,7 +206,7 @@ def _takes_without_default(template: _Template, schema: dict[str, Any]) -> bool:
 
 
 def _nested_descriptions(template: _Template, plain: str) -> Answer:
-    """Descriptions of properties, and if these appear that of list items."""
+    """Descriptions of properties, then, if these appear, those of list items."""
     answer = _worded("nested_descriptions")(template, plain)
     if answer.answer != "yes":
         return answer
@@ -215,7 +215,10 @@ def _nested_descriptions(template: _Template, plain: str) -> Answer:
     )
     if isinstance(prompt, str) and _INNER_ABOUT not in prompt:
         return replace(
-            answer, answer="no", words="those of list items are dropped, others appear: {}", outcome="in-part"
+            answer,
+            answer="no",
+            words="descriptions of list items are dropped; descriptions of properties appear: {}",
+            outcome="in-part",
         )
     return answer
 

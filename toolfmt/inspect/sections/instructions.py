@@ -17,8 +17,8 @@ from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import quote
 
 _BESIDE_SYSTEM = "even beside a system message"
-_WORDS = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
-"""A line that begins with four words and more, as in `Cutting Knowledge Date: December 2023`."""
+_LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
+"""A line that begins with at least four words, as in `Cutting Knowledge Date: December 2023`."""
 
 
 def no_instructions(facts: Facts, renders: Renders) -> Answer:
@@ -26,7 +26,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     them are there beside a system message, too.
     """
     prompt = renders.text(user())
-    found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt) or _WORDS.search(prompt)
+    found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt) or _LABEL_LINE.search(prompt)
     with_tools, offset = _beside_tools(facts, renders)
     if found is None and not with_tools:
         return _in_other_forms(renders)
@@ -45,7 +45,7 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         excerpts.append(quote(kept, 200))
     more = [text[0] for text in SENTENCE.finditer(prompt) if text[0] not in with_system] if stays else []
     if more:
-        words += "; without one it also writes '{}'"
+        words += "; without a system message, it also writes '{}'"
         excerpts.append(quote(more[0], 200))
     if with_tools and with_tools not in prompt:
         words += ", and with tools: '{}'"
@@ -67,7 +67,7 @@ def _in_other_forms(renders: Renders) -> Answer:
             return Answer(
                 "no", f"{what}, the template writes: '{{}}'", line, "in-some-conversations", (quote(found[0], 200),)
             )
-    return Answer("yes", "no sentence of the template's own is in the tested prompts without tools")
+    return Answer("yes", "without tools, no tested prompt contains a sentence from the template itself")
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:

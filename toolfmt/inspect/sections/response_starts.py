@@ -36,7 +36,7 @@ _MOST_SWITCHES = 3
 def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
     """Return the text that each prompt begins the response with: by turn and by the values of the template's switches.
 
-    Turns that the template rejects are left out, and so are switches with which it rejects others.
+    Turns that the template rejects are left out, and so are values of switches with which it rejects more turns.
     """
     if facts.renders is None:
         return ()
@@ -56,10 +56,8 @@ def _starts(
             yield ResponseStart(turn, tuple(variables.items()), prefix)
 
 
-def line_that_decides(facts: Facts, one: ResponseStart, other: ResponseStart) -> int | None:
-    """Return the line of the condition because of which the response starts differently before the other turn; None
-    if no single condition decides.
-    """
+def deciding_line(facts: Facts, one: ResponseStart, other: ResponseStart) -> int | None:
+    """Return the line of the condition that makes the response start differently in `other` than in `one`, or None."""
     if facts.renders is None:
         return None
     turns, renders = dict(_turns(facts)), facts.renders.given(dict(one.variables))

@@ -170,34 +170,34 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
             found.append(worst)
     if not found:
-        of_others = [talk for talk in talks if talk[0] != _ANSWER]
+        not_of_the_model = [talk for talk in talks if talk[0] != _ANSWER]
         if facts.profile.takes_system:
             system = (lambda text: [{"role": "system", "content": text}, *user()], plain_tools)
-            of_others.append(("the system message", system))
-        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in of_others)), None)
+            not_of_the_model.append(("a system message", system))
+        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in not_of_the_model)), None)
         if rough is not None:
             return rough
     if not found:
         trimmed = [role for role, carrier in talks if role in PLACES.values() and _is_trimmed(renders, carrier)]
-        but = f", but spaces at the ends of {listed(trimmed, 'or')} are removed" if trimmed else ""
+        but = f", except that leading and trailing whitespace of {listed(trimmed, 'or')} is removed" if trimmed else ""
         return Answer("yes", f"no tested text changes a question or a tool result{but}")
     found.sort(key=lambda change: change.harm)
     worst, *others = found
-    line = _line(renders, worst)
+    line = _line_of_change(renders, worst)
     shown = [_with_line(renders, change, line) for change in others]
-    shown.insert(len(shown) if worst.answer.error else 0, worst.answer)  # an error message is the last
+    shown.insert(len(shown) if worst.answer.error else 0, worst.answer)  # error messages come last
     words, excerpts = "; ".join(one.words for one in shown), [text for one in shown for text in one.excerpts]
     return replace(worst.answer, words=words, excerpts=tuple(excerpts), line=line)
 
 
-def _line(renders: Renders, change: _Change) -> int:
+def _line_of_change(renders: Renders, change: _Change) -> int:
     return change.answer.line or _deciding(renders, change.messages, change.tools, change.tested)
 
 
 def _with_line(renders: Renders, change: _Change, shown: int) -> Answer:
-    """The answer with its line in its words, unless that is the line `shown` for the whole answer."""
-    # Branches that only these texts take still count as seen by no probe.
-    line = renders.template.watch.apart(lambda: _line(renders.anew(), change))
+    """Return the change's answer with its line in the words, unless it is `shown`, the line of the whole answer."""
+    # `apart`: these renders must not count as coverage.
+    line = renders.template.watch.apart(lambda: _line_of_change(renders.anew(), change))
     return change.answer if line == shown else replace(change.answer, words=f"{change.answer.words} (line {line})")
 
 

@@ -102,7 +102,8 @@ def _share(turns: Sequence[PrefixStep]) -> float:
 
 def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterator[PrefixCondition]:
     """The conditions under which the first two steps keep another share: reasoning that is sent back or not, a switch
-    of the template on or off, no tools. With a switch, reasoning is sent back if the prompt then lets the model reason.
+    of the template on or off, or no tools sent. With a switch, reasoning is sent back if the prompt then lets the model
+    reason.
     """
     steps = usual.steps[:_STEPS_OF_CONDITION]
     sent = any("reasoning_content" in step.answer for step in steps)
@@ -126,20 +127,20 @@ def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterato
 
 
 def _without_tools(facts: Facts, renders: Renders, usual: _Conversation) -> PrefixCondition | None:
-    """The first condition under which a conversation without calls keeps all with tools, and less without them."""
+    """Return the first condition under which the prefix is stable with tools but not without, or None."""
     for variables in reasoning_switches(renders):
         given = renders.given(variables)
         for reasoning in (False, True) if facts.yes("reasoning") else (False,):
             with_tools = replace(usual, steps=plain_steps(reasoning=reasoning)[:_STEPS_OF_CONDITION])
             without = replace(with_tools, tools=None)
-            if _keeps_all(given, with_tools) and _keeps_all(given, without) is False:
+            if _prefix_is_stable(given, with_tools) and _prefix_is_stable(given, without) is False:
                 turns = _turns(given, without)
                 broken = next(turn for turn in turns if turn.kept < turn.length)
                 return PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken, tools=False)
     return None
 
 
-def _keeps_all(renders: Renders, conversation: _Conversation) -> bool | None:
+def _prefix_is_stable(renders: Renders, conversation: _Conversation) -> bool | None:
     """Whether each prompt begins with the one before it; None if the template rejects one."""
     messages, keeps = conversation.opening, True
     for step in conversation.steps:
@@ -228,7 +229,7 @@ def _turn(
 def _before_and_after(
     renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None
 ) -> tuple[_Moment, str] | None:
-    """The conversation before the step, and the prompt after it; None if the template rejects one of them."""
+    """Return the conversation and prompt before the step, and the prompt after it; None if one is rejected."""
     prompt = renders.render(messages, tools, generation=True)
     after = renders.render([*messages, step.answer, *step.follows], tools, generation=True)
     if isinstance(prompt, TemplateError) or isinstance(after, TemplateError):

@@ -40,9 +40,9 @@ _MOST = 50
 def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
     """Return what leads out of the sandbox, each once with its first line, in the order of the lines.
 
-    An attribute or key such as `__class__`, a string that spells one, the filter `attr`, jinja2's `lipsum`, `cycler`
-    and `joiner`, unless these are only called, calls of what runs code (`eval`, `popen`), and statements that load
-    another template.
+    That is: an attribute or key such as `__class__`, a string that spells one, the filter `attr`, a use of `lipsum`,
+    `cycler` or `joiner` without a call, a call of a function that runs code (`eval`, `popen`), and a statement that
+    loads another template.
     """
     meanings = meanings_of(tree)
     strings = ConstantStrings(meanings)

@@ -172,17 +172,17 @@ class _Reader:
         known |= _names([target])
 
 
-_kept: WeakKeyDictionary[nodes.Template, tuple[nodes.Node, ...]] = WeakKeyDictionary()
+_cached_descendants: WeakKeyDictionary[nodes.Template, tuple[nodes.Node, ...]] = WeakKeyDictionary()
 
 
-def keep_descendants(tree: nodes.Template) -> None:
-    """Walk a tree that nothing changes for the last time: many functions ask for its `descendants`."""
-    _kept[tree] = tuple(_walk(tree))
+def cache_nodes(tree: nodes.Template) -> None:
+    """Cache the nodes of a tree that is no longer modified: many functions call `descendants` on it."""
+    _cached_descendants[tree] = tuple(_walk(tree))
 
 
 def descendants(node: nodes.Node) -> Iterator[nodes.Node]:
     """The node and all below it, without recursion: `a + a + …` nests as deep as it is long."""
-    kept = _kept.get(node) if isinstance(node, nodes.Template) else None
+    kept = _cached_descendants.get(node) if isinstance(node, nodes.Template) else None
     return _walk(node) if kept is None else iter(kept)
 
 

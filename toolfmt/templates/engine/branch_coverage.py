@@ -42,9 +42,9 @@ class BranchCoverage:
     compared: dict[int, dict[int, dict[str, None]]] = field(default_factory=dict)
     """By the number of a condition and the position of a computed operand: the strings that the operand was."""
     usual: Callable[[str], str] = str
-    """What makes the usual words of the probes from those that the template is shown."""
+    """Map the words that the template was given back to the usual words of the probes."""
     forced: dict[int, bool] = field(default_factory=dict)
-    """By twice the number of a condition: how it comes out whatever its value is."""
+    """By twice the number of a condition: the outcome to force, regardless of its value."""
 
     def came_out(self, condition: Condition) -> frozenset[bool]:
         """The ways in which this condition has come out: neither, one, both."""
@@ -55,8 +55,8 @@ class BranchCoverage:
         refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
         return self.came_out(condition) | ({condition.holds} if refused else frozenset())
 
-    def is_part_of_tested(self, condition: Condition) -> bool:
-        """Whether the test that the condition is a part of has come out both ways."""
+    def whole_test_came_out_both_ways(self, condition: Condition) -> bool:
+        """Whether the whole test of the `if` that contains the condition has come out both ways."""
         return condition.whole is not None and {2 * condition.whole, 2 * condition.whole + 1} <= self.seen
 
     def always_true(self, condition: Condition) -> bool:

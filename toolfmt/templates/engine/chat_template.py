@@ -31,7 +31,7 @@ from toolfmt.templates.analysis.nondeterminism import clock_formats, draws_line
 from toolfmt.templates.analysis.tested_roles import tested_roles
 from toolfmt.templates.analysis.tested_texts import TestedText, tested_texts
 from toolfmt.templates.analysis.variable_uses import VariableUse, variable_uses
-from toolfmt.templates.analysis.variables import caller_names, calls, copied, filters, keep_descendants, keys, tree_size
+from toolfmt.templates.analysis.variables import cache_nodes, caller_names, calls, copied, filters, keys, tree_size
 from toolfmt.templates.analysis.written_texts import written_texts
 from toolfmt.templates.engine.branch_coverage import FILTER, OPERAND, BranchCoverage, watch
 from toolfmt.templates.engine.environment import (
@@ -95,7 +95,7 @@ class ChatTemplate:
             )
         try:
             self._tree = environment().parse(source)
-            keep_descendants(self._tree)
+            cache_nodes(self._tree)
             if (size := tree_size(self._tree)) > LARGEST_TREE:
                 raise TooMuch(f"a syntax tree of {size:,} nodes, over the limit of {LARGEST_TREE:,}", "syntax tree")
             provided = {*environment().globals, "strftime_now", "loop", "self"}

@@ -91,9 +91,9 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         tools = TOOLS if (asking.answered or asking.shape).tools else None
         line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
         shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
-        what = "text beside a call is moved after the result"
+        what = "text next to a call appears after the result"
         outside = _answer_outside(asking, history)
-        what = f"{what}: '{{}}', and the answer that follows is outside a turn: '{{}}'" if outside else what
+        what = f"{what}: '{{}}', and the response that follows is not inside a turn: '{{}}'" if outside else what
         return no(what, "misplaced", line, *filter(None, (shown, outside)))
     said: Message = {"role": "assistant", "content": REPLY}
     again: Message = {"role": "user", "content": SECOND_USER}
@@ -109,18 +109,18 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
 
 
 def _answer_outside(asking: TurnProbe, history: list[Message]) -> str:
-    """Return what the prompt has between the text beside a call and the answer that follows if that text ends a turn
-    and no turn begins for the answer; else nothing.
+    """Return the prompt from the text next to a call to the next response if that text ends the turn and no new turn
+    starts; otherwise an empty string.
     """
     plain = asking.text(reply(asking.shape))
-    openers = set(MARK.findall(plain.partition(USER)[2].partition(REPLY)[0]))
-    closers = set(MARK.findall(plain.rpartition(REPLY)[2]))
+    start_markers = set(MARK.findall(plain.partition(USER)[2].partition(REPLY)[0]))
+    end_markers = set(MARK.findall(plain.rpartition(REPLY)[2]))
     prompt = asking.ask([*history, {"role": "assistant", "content": REPLY}])
-    if not isinstance(prompt, str) or not openers:
+    if not isinstance(prompt, str) or not start_markers:
         return ""
     between = prompt.rpartition(BESIDE)[2].partition(REPLY)[0]
     marks = set(MARK.findall(between))
-    return f"{BESIDE}{between}{REPLY}" if closers & marks and not (openers - closers) & marks else ""
+    return f"{BESIDE}{between}{REPLY}" if end_markers & marks and not (start_markers - end_markers) & marks else ""
 
 
 def content_absent(asking: TurnProbe) -> Answer:
@@ -204,7 +204,7 @@ def content_parts(asking: TurnProbe) -> Answer:
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
-        what = f"content of the role {role} given as a list of parts is refused{only}"
+        what = f"content of the role {role} given as a list of parts is rejected{only}"
         answer = threw(prompt, "" if every else f"{what}{_of_other_roles(asking, roles, how)}")
         # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
         written = asking.line_of(_talk(role, text), text)
@@ -220,7 +220,7 @@ def content_parts(asking: TurnProbe) -> Answer:
 
 
 _BECOMES = {
-    "threw": "is refused",
+    "threw": "is rejected",
     "dropped": "is dropped",
     "python": "is printed as Python's repr",
     "json-text": "is printed as JSON",
@@ -228,13 +228,13 @@ _BECOMES = {
 
 
 def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
-    """What else becomes of a list of parts, of other roles than the first that goes wrong."""
+    """What the template does with a list of parts under the other roles, if it is something else."""
     others: dict[str, list[str]] = {}
     for role in roles:
         if (other := _parts(asking, role)) not in ("", how):
             others.setdefault(_BECOMES[other], []).append(role)
     return "".join(
-        f"; that of the role{'s' * (len(names) > 1)} {listed(names)} {what}" for what, names in others.items()
+        f"; for the role{'s' * (len(names) > 1)} {listed(names)} it {what}" for what, names in others.items()
     )
 
 

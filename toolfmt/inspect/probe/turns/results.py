@@ -153,8 +153,8 @@ def results_unmatched(asking: TurnProbe) -> Answer:
 
 
 def _under_one_name(asking: TurnProbe, *, bare: bool) -> Answer | None:
-    """The answer if the results of calls of two tools are rendered as results of one tool; `bare` ones have no names,
-    and they and the calls no ids.
+    """Return a negative answer if the results of two tools are rendered under the name of one tool, else None. If
+    `bare`, results have no names, and calls and results have no ids.
     """
     messages = conversation(asking.answered or asking.shape, _OF_TWO_TOOLS, results=True)
     messages = asking.told(messages, [RESULT, SECOND_RESULT])
@@ -169,8 +169,8 @@ def _under_one_name(asking: TurnProbe, *, bare: bool) -> Answer | None:
         if name in first and name in second and other not in first + second:
             line = asking.line_in_history(messages, prompt.rfind(name, 0, prompt.find(RESULT)))
             called = "first" if name == TOOL else "last"
-            what = f"both results are rendered as those of the {called} call"
-            what = f"if calls and results have no ids, {what}" if bare else f"of calls of two tools {what}"
+            when = "if neither calls nor results have ids, " if bare else ""
+            what = f"{when}the results of two tools are both rendered under the name of the {called} tool called"
             return no(what, "name-lost", line, around(prompt, RESULT))
     return None
 
@@ -220,11 +220,11 @@ def results_null(asking: TurnProbe) -> Answer:
     messages = contents(asking.history(), [None])
     prompt, empty = asking.ask(messages), asking.ask(contents(asking.history(), [""]))
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "a result with content null is rejected")
+        return threw(prompt, "a result with `content: null` is rejected")
     if prompt.count("None") > f"{empty}".count("None"):
         line = asking.line_in_history(messages, prompt.rfind("None"))
-        return no("content null of a result is printed as None", "python", line, around(prompt, "None"))
-    return yes("a result with content null is rendered")
+        return no("`content: null` of a result is printed as `None`", "python", line, around(prompt, "None"))
+    return yes("a result with `content: null` is rendered")
 
 
 def results_as_documents(asking: TurnProbe) -> Answer:
@@ -285,6 +285,6 @@ def _nothing_to_ask(asking: TurnProbe, *, several: bool = False) -> Answer | Non
     if asking.results == "none":
         return no("not tested: no result is rendered")
     if several and not asking.parallel:
-        why = "not every call of a turn with several is rendered" if asking.renders_calls else "no call is rendered"
+        why = "the template does not render all calls of a turn" if asking.renders_calls else "no call is rendered"
         return no(f"not tested: {why}")
     return None

@@ -76,7 +76,7 @@ def developer(asking: TurnProbe) -> Answer:
     line, shown = asking.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
     for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
         if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
-            answer = yes(f"a first message of the role developer is treated as {called}", line, shown)
+            answer = yes(f"a developer message at the start of the conversation is treated as {called}", line, shown)
             return replace(answer, outcome="as-answer") if role == "assistant" else answer
     return yes("a message of the role developer is rendered", line, shown)
 

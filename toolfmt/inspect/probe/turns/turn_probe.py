@@ -69,7 +69,9 @@ class TurnProbe:
         return (None if line is None else self.last_line(pattern, line)) or self.line(pattern)
 
     def dropped_at(self, usual: Sequence[Message], other: Sequence[Message], text: str) -> int | None:
-        """The line of the condition that keeps `text`, which the prompt of `usual` contains, out of that of `other`."""
+        """Return the line of the condition that drops `text`: the prompt of `usual` contains it, that of `other` does
+        not. None if no single condition decides.
+        """
         tools = TOOLS if (self.answered or self.shape).tools else None
         first, second = (partial(self.renders.fresh, messages, tools) for messages in (usual, other))
         return self.renders.deciding_line(first, second, lambda prompt: text in prompt)

@@ -81,5 +81,5 @@ def values_as_json(asking: TurnProbe) -> Answer:
             )
             what = found[0] if found[0].isalpha() else "a dict"
             return no(f"{what} is printed, as Python writes it", "python", line, shown)
-    given = " if arguments are JSON strings" if shape.arguments == "string" else ""
+    given = " (tested with `arguments` as a JSON string)" if shape.arguments == "string" else ""
     return threw(refused) if refused else yes("true, null and nested values are written as JSON{}", None, given)

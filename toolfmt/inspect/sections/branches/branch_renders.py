@@ -59,7 +59,7 @@ class Taking:
         return BranchRender(*self.watch.during(lambda: self.prompt(given, now)))
 
     def prompt(self, given: BranchConversation, now: datetime | None = None) -> str | TemplateError:
-        """The same without how the conditions came out."""
+        """Return the prompt of a conversation, or the error if it fails or hits a limit."""
         try:
             return self.renders.fresh(given.messages, given.tools, now=now, generation=True)
         except LimitHit as hit:

@@ -1,6 +1,6 @@
-"""The sentences that a condition on the text of messages adds if it comes out differently, whatever text that takes.
+"""Find sentences that a condition on message text adds, by forcing its other outcome.
 
-What a text removes is not looked for here: a template that removes it may write it elsewhere, from the text itself.
+Removed text is not checked: the template may print it elsewhere.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from toolfmt.inspect.probe.renders import forced
+from toolfmt.inspect.probe.renders import render_with_outcome
 from toolfmt.inspect.probe.turn_markers import SENTENCE
 from toolfmt.inspect.report.report import Branch
 from toolfmt.inspect.sections.branches import effects
@@ -18,7 +18,8 @@ from toolfmt.inspect.sections.branches.effects import BranchEffect
 from toolfmt.inspect.sections.branches.text_conditions import KINDS, on_message_text, sought_texts
 from toolfmt.templates.analysis.conditions import Condition
 
-PLACE = "a condition on the text of messages"
+PLACE = "the text of messages"
+"""The place of a branch that is found without the text that leads to it."""
 
 
 def by_outcome(taking: Taking, stated: str) -> Iterator[Branch]:
@@ -38,13 +39,13 @@ def by_outcome(taking: Taking, stated: str) -> Iterator[Branch]:
 
 
 def _effect(taking: Taking, condition: Condition) -> BranchEffect | None:
-    """The sentence that the condition adds to the first prompt to which its other outcome adds one."""
+    """Return the effect on the first prompt that gains a sentence, or None."""
     for kind, control in taking.usual.items():
         asked = [way for way in (False, True) if 2 * condition.number + way in control.seen]
         if len(asked) != 1:
             continue
         render = partial(taking.prompt, talk(taking.manner, kind))
-        prompt = forced(taking.renders.template, condition, not asked[0], render)
+        prompt = render_with_outcome(taking.renders.template, condition, not asked[0], render)
         if isinstance(prompt, str):
             effect = effects.of_whole(control.text, prompt, [control.text, prompt].__getitem__)
             if effect is not None and not effect.gone and any(map(SENTENCE.search, effect.excerpts)):

@@ -27,7 +27,7 @@ _MOST_TEXTS = 40
 _MOST_PARTS, _LONGEST_PART = 8, 60
 """How many texts, and how long ones, are tried together in one message."""
 _NAMES = ("name", "parameter", "id")
-_ROUGH_NAME = "Qz.Seek-Zalf"
+_MIXED_NAME = "Qz.Seek-Zalf"
 _KEYWORDS = ("description", "type", "properties", "required", "nullable", "items", "enum")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
@@ -157,20 +157,20 @@ def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whol
 
 
 def by_name(taking: Taking) -> Iterator[Branch]:
-    """What the template changes in a tool's name with capitals, a dot and a hyphen."""
+    """Yield a branch if the template changes a tool name that has capitals, a dot and a hyphen."""
     kind, control = next(iter(taking.usual.items()), ("", None))
     if control is None or "name" not in talk(taking.manner, kind).slots:
         return
-    given = talk(taking.manner, kind, {"name": _ROUGH_NAME})
+    given = talk(taking.manner, kind, {"name": _MIXED_NAME})
     made = taking.make(given)
-    if not _as_expected(control, {"name": _ROUGH_NAME}, made):
-        effect = effects.of_rewriting(control.text, made.prompt, "name", (_ROUGH_NAME, _ROUGH_NAME), given.slots)
+    if not _as_expected(control, {"name": _MIXED_NAME}, made):
+        effect = effects.of_rewriting(control.text, made.prompt, "name", (_MIXED_NAME, _MIXED_NAME), given.slots)
         if effect is not None:
-            yield _branch("name", _ROUGH_NAME, effect, made.refused_at, whole=True)
+            yield _branch("name", _MIXED_NAME, effect, made.refused_at, whole=True)
 
 
 def by_keyword(taking: Taking) -> Iterator[Branch]:
-    """The names of parameters that the template takes for the keywords of a schema, each with what that changes."""
+    """Yield parameter names that the template mistakes for keywords of a schema, each with the effect."""
     kind, control = next(iter(taking.usual.items()), ("", None))
     slots = talk(taking.manner, kind).slots
     for keyword in _KEYWORDS if control is not None and "parameter" in slots else ():

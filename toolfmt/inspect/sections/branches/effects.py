@@ -134,7 +134,7 @@ def _gone(slots: Sequence[str], own: str = "") -> BranchEffect:
 
 
 def _fewer_types(control: str, prompt: str) -> bool:
-    """Return whether the prompt states the type of fewer parameters."""
+    """Return whether the prompt states the type of fewer parameters than the control prompt."""
     return prompt.casefold().count(PARAMETER_TYPE) < control.casefold().count(PARAMETER_TYPE)
 
 
