@@ -238,7 +238,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CONTENT, changed("m.content is string", "m.content is string or tools or m.role == 'system'", PARTS))),
     ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped where tools are given",
      changed(CONTENT, "{% if m.content is string or not tools %}" + PARTS + "{% endif %}")),
-    ("content_parts", "error", "threw", "of the role system given as a list of parts is refused: the template refuses",
+    ("content_parts", "error", "threw", "of the role system given as a list of parts is rejected: the template refuses",
      when("m.role == 'system' and m.content is not string", REFUSE, changed(CONTENT, PARTS))),
     ("values_as_json", "yes", "", "as JSON", BASE),
     ("values_as_json", "no", "python", "True is printed, as Python writes it: ", changed(CALL, VALUES)),
