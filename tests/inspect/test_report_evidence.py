@@ -264,9 +264,9 @@ def test_a_variable_that_keeps_reasoning_next_to_calls_only() -> None:
     report = inspect_template(THINKING.replace("KEEP", "or (keep and m.tool_calls)"))
     (effect,) = report.sections.variables[0].effects
     assert effect.reasoning == "kept-with-calls"
-    assert effect.words.endswith(", and keeps earlier reasoning in conversations with calls")
+    assert effect.words.endswith(", and keeps earlier reasoning next to calls")
     (note,) = [one for one in report.notes if one.code == "TF033"]
-    assert note.fix.endswith("; keep=true keeps it in conversations with calls.")
+    assert note.fix.endswith("; keep=true keeps it next to calls.")
 
 
 def test_the_effects_of_a_variable_are_told_apart() -> None:

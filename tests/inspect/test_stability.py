@@ -412,3 +412,15 @@ def test_a_response_that_starts_differently_without_tools_is_reported() -> None:
     assert "with nothing after a question, but with '<think>' after a question in a request without tools" in (
         found.message
     )
+
+
+def test_a_share_that_hardly_differs_is_no_condition() -> None:
+    def conditions(added: int) -> list[dict[str, bool]]:
+        switch = "{% if thinking_mode %}" + "x" * added + "{% endif %}"
+        report = inspect_template(switch + REASONING.replace("message.content }}", "message.content or '' }}"))
+        assert report.sections.stability is not None
+        assert report.sections.stability.share < 1
+        return [dict(one.variables) for one in report.sections.stability.conditions if one.variables]
+
+    assert conditions(added=8) == []
+    assert conditions(added=80) == [{"thinking_mode": True}]

@@ -173,7 +173,9 @@ def _turns(report: Report) -> dict[str, str]:
         changed = f": {turn.was} becomes {turn.becomes}{where}" if turn.kept < turn.length else ""
         told[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
     for condition in () if stability is None else stability.conditions:
-        told[_condition(condition).partition(" (")[0]] = f"{int(condition.share * 100)} % of the prompt stays"
+        told[_condition(condition).partition(" (")[0]] = (
+            f"{int(condition.share * 100)} % of the prompt stays in two steps"
+        )
     return told
 
 

@@ -31,7 +31,7 @@ def _how(facts: Facts) -> str:
     for one in facts.sections.variables:
         for effect in one.effects:
             if effect.reasoning in ("kept", "kept-with-calls"):
-                where = " in conversations with calls" if effect.reasoning == "kept-with-calls" else ""
+                where = " next to calls" if effect.reasoning == "kept-with-calls" else ""
                 return f"; {one.name}{f'={effect.typed}' if effect.typed else ''} keeps it{where}."
     return "."
 

@@ -37,7 +37,8 @@ from toolfmt.inspect.sections.stability_turns import (
 
 _LONGEST_STRETCH = 100
 _STEPS_OF_CONDITION = 2
-_SAME_SHARE = 0.001
+_SAME_SHARE, _SAME_PART = 0.001, 0.01
+"""How much two shares may differ and count as the same: if one of them is everything, and if none is."""
 _BEFORE = 40
 _BORDER = re.compile(r"(?<=[\n>\]])|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
 
@@ -113,13 +114,14 @@ def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterato
         for reasoning in ((sent, not sent) if able else (sent,))
     }
     usual_share = _share(_turns(renders, ways[sent]))
+    same = _SAME_SHARE if usual_share == 1 else _SAME_PART
     for variables in reasoning_switches(renders):
         given = renders.given(variables)
         prompt = given.render(usual.opening, usual.tools, generation=True)
         thinks = able and not (isinstance(prompt, str) and _closed(prompt[-_LONGEST_STRETCH:]))
         for reasoning in (thinks,) if variables and thinks in ways else ways:
             turns = _turns(given, ways[reasoning])
-            if len(turns) == len(steps) and abs(_share(turns) - usual_share) > _SAME_SHARE:
+            if len(turns) == len(steps) and abs(_share(turns) - usual_share) > same:
                 broken = next((turn for turn in turns if turn.kept < turn.length), None)
                 yield PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken)
     if usual.tools is not None and (found := _without_tools(facts, renders, usual)) is not None:

@@ -34,7 +34,7 @@ _MOST_TRIED = 24
 _MOST_LITERALS = 6
 _REASONING: dict[ReasoningEffect, str] = {
     "kept": "keeps earlier reasoning",
-    "kept-with-calls": "keeps earlier reasoning in conversations with calls",
+    "kept-with-calls": "keeps earlier reasoning next to calls",
     "dropped": "drops earlier reasoning",
 }
 _SWITCHES = ("enable_thinking", "thinking")
