@@ -813,3 +813,9 @@ def test_calls_that_the_template_sorts_are_reported() -> None:
     answer = inspected.capabilities["parallel_tool_calls"]
     assert (answer.answer, answer.words) == ("no", "two calls in one turn appear in the wrong order")
     assert "TF019" in {one.code for one in inspected.findings}
+
+
+def test_a_call_that_is_missing_is_not_called_sorted() -> None:
+    same = "m.tool_calls | selectattr('function.name', 'equalto', m.tool_calls[0].function.name)"
+    inspected = report(changed("m.tool_calls or []", f"({same} if m.tool_calls else [])"))
+    assert inspected.capabilities["parallel_tool_calls"].answer == "yes"
