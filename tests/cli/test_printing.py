@@ -307,7 +307,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
             assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
     for words in (
         "enable_thinking default true; the answer begins with an empty block (line 3)",
-        "documents no default; nothing seen to change",
+        "documents nothing seen to change",
         "a result follows 50 of 100 characters stay: <think> becomes <call> (line 30)",
         "an answer 9 of 9 characters stay",
         "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",

@@ -287,6 +287,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("developer", "yes", "", "treated as a system message",
      changed(ROLE, "<|{{ 'system' if m.role == 'developer' else m.role }}|>")),
     ("developer", "no", "dropped", "is dropped", when("m.role == 'developer'", SKIP)),
+    ("developer", "no", "dropped", "is dropped if tools are given", when("m.role == 'developer' and tools", SKIP)),
+    ("developer", "no", "dropped", "is dropped at the start of the conversation",
+     when("loop.first and m.role == 'developer'", SKIP)),
     ("developer", "error", "threw", "no, thank you", when("m.role == 'developer'", REFUSE)),
     ("users_in_a_row", "yes", "", "between them stands <|end|><|user|>", BASE),
     ("users_in_a_row", "error", "threw", "no, thank you",
@@ -472,6 +475,31 @@ def test_every_detail_is_told_in_order_and_has_a_case() -> None:
 def test_an_error_points_to_its_line() -> None:
     told = report("\n\n" + when("m.role == 'developer'", REFUSE)).sections.details["developer"]
     assert told.line == 3
+
+
+def test_a_dropped_developer_message_points_to_the_condition_that_drops_it() -> None:
+    # lekoOwO's Qwen 3.5: with tools only the first branch writes the first message, and only for the role system
+    template = (
+        "{% if tools %}\n{{ tools | tojson }}\n{% if messages[0].role == 'system' %}\n{{ messages[0].content }}"
+        "{% endif %}\n{% elif messages[0].role in ['system', 'developer'] %}\n{{ messages[0].content }}{% endif %}"
+        + when("m.role in ['system', 'developer']", SKIP).removeprefix(TOOLS)
+    )
+    told = report(template)
+    assert told.sections.details["developer"].line == 3
+    (note,) = [one for one in told.notes if label(one) == "developer-role-dropped"]
+    assert note.message == "A message of the role developer is dropped if tools are given."
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_word_that_two_macros_pass_on_counts_where_the_first_is_called(calls: int) -> None:
+    # aldehir's Gemma 4: a macro cleans the text with another one, which nothing else calls
+    macros = (
+        "{% macro inner(text) %}\n{% set parts = text.split('@') %}\n{{- parts[0] }}{% endmacro %}"
+        "{% macro clean(text) %}\n{{- inner(text) }}{% endmacro %}\n"
+    )
+    source = macros + "{% for m in messages %}\n\n" + "{{ clean(m.content) }}" * calls + "{% endfor %}"
+    pieces = ChatTemplate(source).pieces([{"role": "user", "content": "word"}])
+    assert [line for text, line in pieces if text == "word"] == ([3] if calls == 1 else [7, 7])
 
 
 LINES = """{% set kinds = 'tool_calls' %}{% set first = 'tool' %}{% set second = 'system' %}

@@ -104,6 +104,23 @@ def test_a_long_chain_is_read_quickly(joined: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "default"),
+    [
+        # froggeric's Qwen 3.6
+        ("{% set f = namespace(x=true) %}{% if x is defined %}{% set f.x = x %}{% endif %}"
+         "{% if f.x is false %}No.{% endif %}", "true"),
+        ("{% if x %}Yes.{% endif %}", "false"),
+        ("{% if x is true %}Yes.{% elif x is false %}No.{% endif %}", None),
+        ("{% if x == 'high' %}Yes.{% endif %}", None),
+        ("{% if x is true %}{% endif %}", None),
+    ],
+)  # fmt: skip
+def test_the_default_is_the_boolean_that_changes_nothing(source: str, default: str | None) -> None:
+    (variable,) = inspect_template(source + TURNS).sections.variables
+    assert variable.default == default
+
+
+@pytest.mark.parametrize(
     ("source", "effect"),
     [
         (TURNS + "{% if x is defined and x is false %}<think>\n\n</think>\n\n{% endif %}",

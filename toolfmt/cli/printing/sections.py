@@ -159,9 +159,9 @@ def _facts(facts: Mapping[str, str]) -> Table:
 
 
 def _variable_in_full(variable: Variable) -> str:
-    default = "no default" if variable.default is None else f"default {variable.default}"
+    default = "" if variable.default is None else f"default {variable.default}; "
     where = "" if variable.line is None else f" (line {variable.line})"
-    return f"{default}; {variable.effect or 'nothing seen to change'}{where}"
+    return f"{default}{variable.effect or 'nothing seen to change'}{where}"
 
 
 def _turns(report: Report) -> dict[str, str]:

@@ -75,7 +75,7 @@ FIX = TemplateFix(only("developer"), _developer_as_system, _CLAUSE, impossible=_
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("developer")
     if answer.outcome in ("threw", "dropped"):
-        what = "refused" if answer.outcome == "threw" else "dropped without a word"
+        what = "a message of the role developer is rejected" if answer.outcome == "threw" else answer.words
         # Not where a message of the role system is lost as well.
         instead = (
             "Send it under the role system; toolfmt's render does it for you."
@@ -83,7 +83,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             else give_instructions(facts)
         )
         outcome = "developer-role-rejected" if answer.outcome == "threw" else "developer-role-dropped"
-        yield Diagnostic(f"A message of the role developer is {what}.", instead, answer.line, outcome=outcome)
+        yield Diagnostic(f"{what[0].upper()}{what[1:]}.", instead, answer.line, outcome=outcome)
     if answer.outcome == "as-answer":
         instead = (
             "under the role system" if facts.profile.takes_system else "at the beginning of the first user message"

@@ -396,13 +396,16 @@ def written_at(
 
 
 def _line_in_call(renders: Renders, shape: TurnShape, word: str) -> int | None:
-    """The line that writes this word of a single call; where the word is not there, the first that mentions calls."""
+    """The line that writes this word of a single call, for a value also if it is inside a macro; if the word is not
+    there, the first line that mentions calls.
+    """
     region = renders.calls(shape, SINGLE, TOOLS)
     offset = region.text.find(word) if isinstance(region, Region) else -1
     line = None
     if isinstance(region, Region) and offset >= 0:
         tools = TOOLS if shape.tools else None
-        line = renders.line_at(conversation(shape, SINGLE), tools, len(region.before) + offset)
+        offset += len(region.before)
+        line = renders.line_at(conversation(shape, SINGLE), tools, offset, innermost=word != TOOL)
     return line or renders.template.line_of(*CALLS_AT)
 
 

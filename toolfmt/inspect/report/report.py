@@ -341,8 +341,9 @@ class Effect(JsonRecord):
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the template beyond the usual ones: `default` is the source of what it takes where nobody gives
-    one (None where the source does not say), `effects` what giving it another value was seen to change.
+    """A variable of the template beyond the usual ones. `default` is what it takes where it is not given: as the source
+    says it, else the boolean that changed nothing where the other one did (None for neither). `effects` is what giving
+    another value was seen to change.
 
     `takes_tools` is the form in which it takes the tools ("" for one that does not); `formats` the format that calls
     are written in for each value that changes it, the default's first; `beside` the variables that had to be true.

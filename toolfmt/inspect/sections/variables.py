@@ -135,7 +135,8 @@ class _Seeing:
         values = list(_values(use))
         found = Variable(use.name, use.default, self._effects(use, base, values), use.line)
         if found.effects:
-            return replace(found, formats=self._formats(use, base, values))
+            default = use.default or _acts_as(found.effects, values)
+            return replace(found, default=default, formats=self._formats(use, base, values))
         others = [name for name in self._switches if name != use.name]
         effects = self._thinking(use, base, values, others)
         if effects:
@@ -237,6 +238,13 @@ class _Seeing:
         decided = decide(told[1], varied, probe(varied), derive=False)
         certain = decided.decision.confidence in ("verified", "signature")
         return decided.decision.name if certain else None
+
+
+def _acts_as(effects: Sequence[Effect], tried: Sequence[_Value]) -> str | None:
+    """The boolean that changes nothing where the other one does: a variable that is not given acts as it."""
+    changing = {label for effect in effects for label in effect.values}
+    same = [value.label for value in tried if value.label not in changing]
+    return same[0] if tuple(tried) == _BOOLEANS and len(same) == 1 else None
 
 
 def _lacking(error: TemplateFailure, where: str) -> Effect:

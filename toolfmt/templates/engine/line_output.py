@@ -55,12 +55,15 @@ def _passed_on(node: nodes.Node, helpers: frozenset[str]) -> frozenset[str]:
 
 
 def _helpers(tree: nodes.Template) -> frozenset[str]:
-    """The macros that are called from several places outside of themselves."""
-    called = Counter(_called(tree))
-    for macro in descendants(tree):
-        if isinstance(macro, nodes.Macro):
-            called[macro.name] -= sum(name == macro.name for name in _called(macro))
-    return frozenset(name for name, times in called.items() if times > 1)
+    """The macros that are called from several places outside of themselves, and those that only such a macro calls."""
+    calls = Counter(_called(tree))
+    inside = {node.name: Counter(_called(node)) for node in descendants(tree) if isinstance(node, nodes.Macro)}
+    found = {name for name in inside if calls[name] - inside[name][name] > 1}
+    for name in inside:
+        callers = {caller for caller, called in inside.items() if called[name] and caller != name}
+        if len(callers) == 1 and callers <= found and calls[name] == inside[name][name] + inside[min(callers)][name]:
+            found.add(name)
+    return frozenset(found)
 
 
 def _called(node: nodes.Node) -> Iterator[str]:

@@ -70,15 +70,27 @@ def developer(asking: TurnProbe) -> Answer:
     plain = asking.prompt(user())
     if isinstance(prompt, TemplateError):
         return threw(prompt) if isinstance(plain, str) else no("no user message is rendered")
-    line = asking.line(r"""['"]developer['"]""")
     if _DEVELOPER not in prompt:
-        return no("a message of the role developer is dropped", "dropped", line)
+        return _developer_dropped(asking, messages)
     line, shown = asking.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
     for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
         if asking.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
             answer = yes(f"a developer message at the start of the conversation is treated as {called}", line, shown)
             return replace(answer, outcome="as-answer") if role == "assistant" else answer
     return yes("a message of the role developer is rendered", line, shown)
+
+
+def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer:
+    """Where a developer message is dropped: everywhere, with tools only, or at the start of the conversation only."""
+    known = asking.line(r"""['"]developer['"]""")
+    line = asking.dropped_at([messages[0] | {"role": "system"}, *user()], messages, _DEVELOPER) or known
+    later = [*user(), _answer(asking), messages[0], _AGAIN]
+    where = ""
+    if _DEVELOPER in asking.without_tools(messages):
+        where = " if tools are given"
+    elif known and _DEVELOPER in asking.text(later):
+        where = " at the start of the conversation"
+    return no(f"a message of the role developer is dropped{where}", "dropped", line)
 
 
 def users_in_a_row(asking: TurnProbe) -> Answer:
