@@ -373,6 +373,11 @@ def test_what_is_imported_late_is_imported_before(worker: Worker) -> None:
     assert missing == "[]"
 
 
+@pytest.mark.parametrize("codec", ["utf-7", "utf-16", "utf-32-be", "latin-1", "cp1252", "punycode"])
+def test_a_template_can_encode_text(codec: str, worker: Worker) -> None:
+    assert worker.run(TEXT, f"'a'.encode('{codec}').decode('{codec}')") == "a"
+
+
 NOT_THERE = {  # reached by no template that is rendered here
     # of jinja2
     "asyncio",  # rendering in an event loop

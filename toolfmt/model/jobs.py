@@ -42,9 +42,14 @@ from toolfmt.templates.engine.environment import plain
 _T = TypeVar("_T")
 _MOST_HELD = 8
 """Models, and tokenizers, that a process keeps."""
+_CODECS = (
+    *("utf_7", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be"),
+    *("ascii", "latin_1", "cp437", "cp1252", "punycode", "raw_unicode_escape", "unicode_escape"),
+)
+"""What a template may encode text in."""
 _LATER = (
     "_strptime",
-    "encodings.unicode_escape",
+    *(f"encodings.{name}" for name in _CODECS),
     "jinja2.constants",
     "jinja2.debug",
     "logging",
