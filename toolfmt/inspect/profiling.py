@@ -19,6 +19,7 @@ from toolfmt.inspect.format.decision import FormatResolution, decide, declaratio
 from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
 from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, conversation, reply, user
+from toolfmt.inspect.probe.generation_effects import generation_effects
 from toolfmt.inspect.probe.markers import asked_with, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
@@ -93,6 +94,7 @@ def facts_of(
     renders, broken, lacking = (None, hit, _Lacking()) if hit else _renders(template, files, options)
     if renders is not None:
         renders.content_as_parts = needs_parts(renders)
+        renders.always_generation = next(generation_effects(renders), None) is not None
     probed = None if renders is None else probe(renders)
     if renders is not None and probed is not None:
         renders.reasoning_name = probed.reasoning_name

@@ -55,7 +55,7 @@ _MODULES = (
     "tf034_alternation_required",
     "tf036_developer_role",
     "tf037_content_parts",
-    "tf038_generation_prompt_ignored",
+    "tf038_generation_prompt",
     "tf039_template_mutates_input",
     "tf040_schema_parts_dropped",
     "tf041_definition_refused",

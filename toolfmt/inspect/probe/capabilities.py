@@ -396,16 +396,13 @@ def written_at(
 
 
 def _line_in_call(renders: Renders, shape: TurnShape, word: str) -> int | None:
-    """The line that writes this word of a single call, for a value also if it is inside a macro; if the word is not
-    there, the first line that mentions calls.
-    """
+    """The line that writes this word of a single call (a value's may be in a macro); else the first about calls."""
     region = renders.calls(shape, SINGLE, TOOLS)
     offset = region.text.find(word) if isinstance(region, Region) else -1
     line = None
     if isinstance(region, Region) and offset >= 0:
-        tools = TOOLS if shape.tools else None
-        offset += len(region.before)
-        line = renders.line_at(conversation(shape, SINGLE), tools, offset, innermost=word != TOOL)
+        talk, tools = conversation(shape, SINGLE), TOOLS if shape.tools else None
+        line = renders.line_at(talk, tools, len(region.before) + offset, innermost=word != TOOL)
     return line or renders.template.line_of(*CALLS_AT)
 
 

@@ -56,6 +56,8 @@ class Renders:
         """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
         self.content_as_parts = False
         """Whether the template is given each content, except that of results, as a list of text parts."""
+        self.always_generation = False
+        """Whether every prompt is made with the generation prompt: with it this template renders other content."""
         self._made: dict[bytes, str | TemplateError] = {}
         self.rendered: list[tuple[Sequence[Message], Sequence[Message] | None, str]] = []
         """The conversations that were rendered, each with its tools and its prompt."""
@@ -77,6 +79,7 @@ class Renders:
     ) -> str | TemplateError:
         """The prompt, or the error the template threw."""
         messages = self.named(messages)
+        generation = generation or self.always_generation
         key = _key(messages, tools, generation, str(now))
         made = self._made.get(key)
         if made is None:
@@ -121,6 +124,14 @@ class Renders:
         new.content_as_parts = False
         return new
 
+    def as_requested(self) -> Renders:
+        """Return renders of the same template with the generation prompt only where it is requested."""
+        if not self.always_generation:
+            return self
+        new = self.anew()
+        new.always_generation = False
+        return new
+
     def of(self, template: ChatTemplate) -> Renders:
         """Renders of another template, which is asked in the same way."""
         return self._alike(self._tokens, template)
@@ -128,6 +139,7 @@ class Renders:
     def _alike(self, tokens: Mapping[str, Any] | None, template: ChatTemplate | None = None) -> Renders:
         new = Renders(template or self.template, tokens, self.words)
         new.reasoning_name, new.content_as_parts = self.reasoning_name, self.content_as_parts
+        new.always_generation = self.always_generation
         return new
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
@@ -144,7 +156,7 @@ class Renders:
         generation: bool = False,
     ) -> str | TemplateError:
         """The prompt rendered once more, whatever was rendered before."""
-        return self._render(self.named(messages), tools, generation, now)
+        return self._render(self.named(messages), tools, generation or self.always_generation, now)
 
     def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
         """The line of the template that asks the clock first while it renders this; None where none does."""
@@ -167,6 +179,7 @@ class Renders:
 
         `innermost`: of a macro that prints what it was given, the line in it and not that of its call.
         """
+        generation = generation or self.always_generation
         for text, line in self._pieces(self.named(messages), tools, generation, innermost):
             offset -= len(text)
             if offset < 0:

@@ -76,6 +76,7 @@ def portability(facts: Facts) -> Portability | None:
     tried, seen = 0, list[Difference]()
     for asked in _conversations(facts.shape):
         messages, tools, generation = asked
+        generation = generation or renders.always_generation
         asked = renders.named(messages), tools, generation
         prompt = renders.render(messages, tools, generation=generation)
         if not isinstance(prompt, str):

@@ -42,6 +42,7 @@ class RendersElsewhere(Renders):
     ) -> None:
         super().__init__(renders.template, renders.tokens, renders.words)
         self.reasoning_name, self.content_as_parts = renders.reasoning_name, renders.content_as_parts
+        self.always_generation = renders.always_generation
         self._time, self._later = now, later
         self._called: list[Message] = []
         if called:

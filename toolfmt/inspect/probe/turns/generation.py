@@ -25,13 +25,13 @@ def generation_prompt(asking: TurnProbe) -> Answer:
     """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there, `in-place`
     where the template writes an answer right behind the question.
     """
-    without, added = asking.prompt(user()), asking.prompt(user(), generation=True)
-    for prompt in (added, without):
-        if isinstance(prompt, TemplateError):
-            return threw(prompt)
-    assert isinstance(without, str)
-    assert isinstance(added, str)
+    without = asking.prompt_as_requested(user())
+    added = asking.prompt(user(), generation=True)
     line = asking.line(r"\badd_generation_prompt\b")
+    if isinstance(added, TemplateError):
+        return threw(added)
+    if isinstance(without, TemplateError):
+        return yes("the prompt ends with {}", line, quote(added.rpartition(USER)[2], 80))
     if added != without:
         what = added[token_begin(added, common_prefix(without, added)) :]
         begin = len(added) - len(what.lstrip())

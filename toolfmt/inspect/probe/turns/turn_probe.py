@@ -46,6 +46,10 @@ class TurnProbe:
         """The prompt of a conversation without calls."""
         return self.renders.render(messages, self._tools, generation=generation)
 
+    def prompt_as_requested(self, messages: Sequence[Message]) -> str | TemplateError:
+        """The prompt without the generation prompt, also for a template that every other probe asks for it."""
+        return self.renders.as_requested().render(messages, self._tools)
+
     def text(self, messages: Sequence[Message]) -> str:
         """The prompt of a conversation without calls; empty where the template throws."""
         made = self.prompt(messages)

@@ -1,0 +1,127 @@
+"""`add_generation_prompt` changes nothing, or it changes more than the end of the prompt.
+
+- `generation-prompt-ignored`: the template writes the assistant's header after every conversation, also after one that
+  is not to be answered (for training, or to be continued). Or it never writes one: then the program has to, unless the
+  model does; this is a warning if the template writes a header before every answer.
+- `generation-prompt-changes-content`: the template renders a message, or the tools, only with it or only without it.
+
+What to do: compare the end of the prompt with the model's page. Add the header yourself if it is missing, cut it off if
+it is too much. What ends the question, as `[/INST]` does, is not too much.
+
+Example: a template that never reads `add_generation_prompt`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+
+from toolfmt._util.text_lists import listed
+from toolfmt.errors import TemplateError
+from toolfmt.formats.prefix import answer_prefix
+from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
+from toolfmt.inspect.facts import Facts
+from toolfmt.inspect.probe.capabilities import written_at
+from toolfmt.inspect.probe.conversations import FURTHER, REPLY, USER, reply, user
+from toolfmt.inspect.probe.generation_effects import GenerationEffect, generation_effects
+from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.report.error_messages import thrown
+from toolfmt.inspect.report.wording import quote
+
+OUTCOMES = {
+    "generation-prompt-ignored": FindingOutcome("note", "template"),
+    "generation-prompt-changes-content": FindingOutcome("warning"),
+}
+_CLOSED = re.compile(r"(?:\[/\w+\]|</[\w|]+>)\Z")
+
+
+def check(facts: Facts) -> Iterator[Diagnostic]:
+    if facts.renders is not None and facts.renders.always_generation:
+        yield from _changed(facts.renders)
+    yield from _ignored(facts)
+
+
+def _changed(renders: Renders) -> Iterator[Diagnostic]:
+    """What only one of the prompts has: the one with the generation prompt, or the one without."""
+    effects = list(generation_effects(renders))
+    for holds in (False, True):
+        mine = [effect for effect in effects if effect.holds == holds]
+        if not mine:
+            continue
+        which = "without" if holds else "with"
+        lost = list(dict.fromkeys(content for effect in mine for content in effect.called))
+        error = next((effect.error for effect in mine if effect.error), None)
+        told = [f"{listed(lost)} {'is' if lost == lost[:1] else 'are'} missing"] if lost else []
+        told += [f"the template rejects a conversation: {thrown(error).sentence}"] if error else []
+        yield Diagnostic(
+            f"In a prompt {which} add_generation_prompt {', and '.join(told)}.",
+            "Set add_generation_prompt only for a prompt that the model is to answer; this report is about prompts "
+            "with it.",
+            error.line if error else _deciding_line(renders.as_requested(), mine[0]),
+            "note" if holds else None,
+            outcome="generation-prompt-changes-content",
+        )
+
+
+def _deciding_line(renders: Renders, effect: GenerationEffect) -> int | None:
+    """The line of the condition that drops the first of the contents."""
+
+    def render(generation: bool) -> str | TemplateError:
+        return renders.fresh(effect.messages, effect.tools, generation=generation)
+
+    better, worse = (partial(render, generation) for generation in (effect.holds, not effect.holds))
+    return renders.deciding_line(better, worse, lambda prompt: effect.contents[0] in prompt)
+
+
+def _ignored(facts: Facts) -> Iterator[Diagnostic]:
+    answer, renders = facts.detail("generation_prompt"), facts.renders
+    # Where answers follow questions without a header, there is none to add.
+    if renders is None or answer.answer != "no" or answer.outcome == "in-place":
+        return
+    message = f"add_generation_prompt is ignored: {answer.evidence}"
+    if answer.outcome == "misplaced":
+        fix = "Nothing to do for an answer; where none is to be generated, cut off what begins one."
+        if _ends_the_question(renders):
+            fix = "Nothing to do: it stands behind every question, whether an answer follows or not."
+        yield Diagnostic(f"{message}.", fix, answer.line, outcome="generation-prompt-ignored")
+        return
+    header = _missing(renders)
+    if not header.strip():
+        fix = "See the model's page for what an answer begins with, and add it where the model does not."
+        yield Diagnostic(f"{message}.", fix, answer.line, outcome="generation-prompt-ignored")
+        return
+    yield Diagnostic(
+        f"{message}, though in the history an answer begins with '{quote(header)}'.",
+        f"End the template with `{{% if add_generation_prompt %}}{_escaped(header)}{{% endif %}}`.",
+        written_at(renders, reply(), None, REPLY) or answer.line,
+        "warning",
+        outcome="generation-prompt-ignored",
+    )
+
+
+def _ends_the_question(renders: Renders) -> bool:
+    """Whether what stands behind a question belongs to it: a closing mark, or what stands behind an earlier one too and
+    is no header of an answer.
+    """
+    tail = renders.text(user()).rpartition(USER)[2].strip()
+    if _CLOSED.search(tail):
+        return True
+    if len(answer_prefix(tail)) < len(tail):
+        return False
+    between = renders.text([*user(), {"role": "user", "content": FURTHER}]).rpartition(FURTHER)[0].rpartition(USER)[2]
+    return bool(tail) and between.lstrip().startswith(tail)
+
+
+def _missing(renders: Renders) -> str:
+    """What the template writes between a question and an answer, and not behind a question to be answered."""
+    asked = renders.render(user(), generation=True)
+    before = renders.text(reply()).rpartition(USER)[2].partition(REPLY)[0]
+    behind = asked.rpartition(USER)[2] if isinstance(asked, str) else before
+    return before[len(behind) :] if before.startswith(behind) else ""
+
+
+def _escaped(header: str) -> str:
+    """The header as a template writes it."""
+    return "{{- " + json.dumps(header, ensure_ascii=False) + " }}"
