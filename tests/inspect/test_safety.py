@@ -39,6 +39,21 @@ def test_markers_pass_from_every_place_that_the_template_shows() -> None:
     }
 
 
+def test_results_are_tested_in_a_template_that_renders_no_calls() -> None:
+    neutral = "(message.content | replace('<|', '< |') if message.role == 'tool' else message.content)"
+    assert answers(PLAIN)["tool_result"] == "no"
+    assert answers(PLAIN.replace("message.content", neutral)) == {
+        "user_text": "no",
+        "tool_result": "yes",
+        "content_kept": "no",  # `<|` is changed
+        "no_instructions": "yes",
+    }
+    split = "{{ message.content.split('</thought>')[-1] if message.role == 'tool' else message.content }}"
+    finding = found(inspect_template(PLAIN.replace("{{ message.content }}", split)), "TF056")
+    assert finding is not None
+    assert "a tool result that contains '</thought>' loses the text before it" in finding.message
+
+
 def test_a_template_that_takes_no_question_without_tools_is_asked_with_them() -> None:
     needs_tools = CALLS.replace("tools or []", "tools")
     expected = dict.fromkeys(("user_text", "tool_result", "argument", "tool_description"), "no")

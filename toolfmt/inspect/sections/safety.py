@@ -9,7 +9,7 @@ was seen to write around turns, calls and results, not a list of known ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -98,16 +98,27 @@ def _carriers(
     forged = f"{_BEGIN} {' '.join(found)} {_END}"
     plain = f"{_BEGIN} {_NEUTRAL} {_END}"
     yield "user_text", ([question(plain)], [question(forged)], plain_tools, plain_tools)
+    if (answered := _answered(facts)) is not None:
+        made, tools = answered
+        yield "tool_result", (made(plain), made(forged), tools, tools)
     if shape is not None:
         tools = TOOLS if shape.tools else None
         begun = user(system=shape.system)
-        if facts.yes("tool_results"):
-            one, other = ([*begun, *exchange(shape, VALUES[0], text), *spoken()] for text in (plain, forged))
-            yield "tool_result", (one, other, tools, tools)
         one, other = ([*begun, *exchange(shape, text, RESULT), *spoken()] for text in (plain, forged))
         yield "argument", (one, other, tools, tools)
     if facts.shows_tools:
         yield "tool_description", (user(), user(), _described(plain), _described(forged))
+
+
+def _answered(facts: Facts) -> tuple[Callable[[str], list[Message]], list[Message] | None] | None:
+    """Conversations with a tool result, made from its text, and their tools; None if no result is rendered."""
+    shape = facts.shape
+    if shape is None and facts.asking is not None:
+        shape = facts.asking.answered
+    if shape is None or not facts.yes("tool_results"):
+        return None
+    given, begun = shape, user(system=shape.system)
+    return lambda text: [*begun, *exchange(given, VALUES[0], text), *spoken()], TOOLS if shape.tools else None
 
 
 def _passing(
@@ -156,7 +167,7 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
     """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
     tested = renders.template.tested_texts[:_MOST_TESTED]
     found: list[_Change] = []
-    talks = list(_talks(facts, shape, plain_tools))
+    talks = list(_talks(facts, plain_tools))
     for role, carrier in talks:
         # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
         if role == _ANSWER:
@@ -256,15 +267,13 @@ def _of_answer(change: _Change) -> _Change | None:
     return replace(change, answer=replace(change.answer, outcome=outcome))
 
 
-def _talks(facts: Facts, shape: TurnShape | None, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
+def _talks(facts: Facts, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:
     thought: Message = {"role": "assistant", "content": REPLY}
     if facts.yes("reasoning"):
         thought["reasoning_content"] = REASONING
     yield "a question", (lambda text: [*user(), thought, question(text)], plain_tools)
-    if shape is not None and facts.yes("tool_results"):
-        tools = TOOLS if shape.tools else None
-        begun = user(system=shape.system)
-        yield "a tool result", (lambda text: [*begun, *exchange(shape, VALUES[0], text), *spoken()], tools)
+    if (answered := _answered(facts)) is not None:
+        yield "a tool result", answered
     yield _ALONE, (lambda text: [question(text)], plain_tools)
     yield _ANSWER, (lambda text: [*user(), {"role": "assistant", "content": text}, question(FURTHER)], plain_tools)
 
