@@ -65,6 +65,30 @@ def test_what_matters_of_the_parts_that_are_dropped_is_one_finding() -> None:
     )
 
 
+KEYS_AS_PARAMETERS = (
+    "{% macro shown(properties) %}{% for name, p in properties.items() %}{% if name not in ['type', 'description'] %}"
+    "{{ name }}:{{ p.type }} {{ p.description }}"
+    "{% if p.properties %}{{ '{' }}{{ shown(p.properties) }}}{% elif p.type == 'object' %}{{ '{' }}{{ shown(p) }}}"
+    "{% endif %}{% endif %}{% endfor %}{% endmacro %}"
+    + EACH
+    + "{{ f.name }}: {{ f.description }}\n{{ shown(f.parameters.properties) }}\n{% endfor %}"
+    + PLAIN
+)
+
+
+def test_additional_properties_shown_as_a_parameter_are_named() -> None:
+    # Gemma 4: `"additionalProperties": {"type": "string"}` of an object without `properties`
+    report = inspect_template(KEYS_AS_PARAMETERS)
+    answer = report.sections.definitions["additional_properties"]
+    assert (answer.answer, answer.outcome) == ("no", "as-parameter")
+    (told,) = (finding for finding in report.findings if finding.code == "TF040")
+    assert told.message.endswith("what an object's `additionalProperties` are: it shows a parameter of that name.")
+    typed = {"type": "object", "description": "Sizes.", "additionalProperties": {"type": "integer"}}
+    prompt = model_of(KEYS_AS_PARAMETERS).render([{"role": "user", "content": "Hello"}], [tool({"sizes": typed})])
+    assert prompt.adaptations == ("parameters-in-description",)
+    assert '- sizes (object, additionalProperties {"type":"integer"}): Sizes.' in prompt.text
+
+
 NAMES_ONLY = EACH + "{{ f.name }} {{ f.parameters.properties | join(' ') }}\n{% endfor %}" + PLAIN
 NO_QUESTIONS = "tools"
 """What a template loops over that takes no request without tools."""

@@ -44,6 +44,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
     if _MATTERS["enum"] in lost and answers["enum"].excerpts:
         lost[lost.index(_MATTERS["enum"])] = f"{_MATTERS['enum']} of {answers['enum'].excerpts[0]}"
+    if "additional_properties" in answers and answers["additional_properties"].outcome == "as-parameter":
+        lost.append("what an object's `additionalProperties` are: it shows a parameter of that name")
     if lost:
         fix, fixed_by = _fix(facts)
         yield Diagnostic(

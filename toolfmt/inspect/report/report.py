@@ -42,6 +42,7 @@ Outcome: TypeAlias = Literal[
     "beside-system",
     "as-parts",
     "as-answer",
+    "as-parameter",
     "answer-refused",
     "assistant-text-cut",
     "text-changed",

@@ -349,9 +349,13 @@ def _additional(template: _Template, plain: str) -> Answer:
     texts, numbers = (
         template.parameter(type="object", additionalProperties={"type": kind}) for kind in ("string", "integer")
     )
-    written = isinstance(texts, str) and isinstance(numbers, str) and texts != numbers
-    said = "the type of further properties is written, and not that there are none"
-    return Answer("yes", said) if written else closed
+    if not isinstance(texts, str) or texts == numbers:
+        return closed
+    # Gemma 4
+    if texts == template.parameter(type="object", properties={"additionalProperties": {"type": "string"}}):
+        what = "the `additionalProperties` of an object without `properties` is shown as a parameter of that name"
+        return Answer("no", what, outcome="as-parameter")
+    return Answer("yes", "the type of further properties is written, and not that there are none")
 
 
 def _strict(template: _Template, plain: str) -> Answer:

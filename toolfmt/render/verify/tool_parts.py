@@ -317,12 +317,30 @@ def _kind_of_part(function: Mapping[str, Any], part: ToolPart) -> object:
 
 
 def _changes(render: Render, tool: Message, prompt: str, part: ToolPart) -> bool:
-    """Return whether the rendering changes with this part."""
+    """Return whether the rendering changes with this part, and does not show it as a parameter that is not there."""
+    if part.path[-2:] == ("additionalProperties", "type") and _is_written_as_parameter(render, tool, prompt, part):
+        return False
     for other in _others(part):
         changed = _tried(render, {**tool, "function": _changed(tool["function"], {part.path: other}, {})})
         if changed is not None:
             return changed != prompt
     return False
+
+
+def _is_written_as_parameter(render: Render, tool: Message, prompt: str, part: ToolPart) -> bool:
+    """Return whether an object without `properties` is rendered as if it had one named `additionalProperties`.
+
+    Gemma 4's template does that: it takes every key of such a schema that it does not know for a property.
+    """
+    path = part.path[:-2]
+    schema: Any = tool["function"]
+    for step in path:
+        schema = schema[step]
+    if "properties" in schema:
+        return False
+    moved = {"additionalProperties": schema["additionalProperties"]}
+    other = {key: value for key, value in schema.items() if key not in moved} | {"properties": moved}
+    return _tried(render, {**tool, "function": _changed(tool["function"], {path: other}, {})}) == prompt
 
 
 def _others(part: ToolPart) -> tuple[Any, ...]:
