@@ -33,13 +33,14 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.markers import asked_with, exchange, markers, question, spoken
-from toolfmt.inspect.probe.renders import Renders
+from toolfmt.inspect.probe.renders import Renders, render_with_outcome
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
 from toolfmt.inspect.report.report import Answer, Outcome
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import excerpt, quote
 from toolfmt.inspect.sections.instructions import no_instructions
 from toolfmt.templates import ChatTemplate
+from toolfmt.templates.analysis.conditions import Condition
 from toolfmt.templates.analysis.tested_texts import TestedText
 
 PLACES = {
@@ -338,9 +339,25 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
 
 
 def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
-    """Of the lines that look for the text, the first that decides here: looking for another, it changes the prompt."""
+    """Of the lines that look for the text, the first that decides here: another outcome of its condition, or another
+    text in its place, changes the prompt.
+    """
     prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
+    asking: dict[int, list[Condition]] = {}
+    for condition in renders.template.watch.conditions:
+        if tested.text in condition.texts:
+            asking.setdefault(condition.line, []).append(condition)
     for number in tested.lines[:_MOST_LINES] if len(tested.lines) > 1 else ():
+        if number in asking:
+            render = partial(renders.fresh, messages, tools)
+            forced = (
+                render_with_outcome(renders.template, condition, holds, render)
+                for condition in asking[number]
+                for holds in (False, True)
+            )
+            if any(isinstance(made, str) and made != prompt for made in forced):
+                return number
+            continue
         other = lines[number - 1].replace(tested.text, _NEUTRAL)
         source = "\n".join([*lines[: number - 1], other, *lines[number:]])
         try:
