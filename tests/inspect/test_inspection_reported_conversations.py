@@ -33,7 +33,7 @@ FAULTS = {
     "23": ("TF017", "content-null-rejected", 64, "'NoneType' object is not iterable"),
     "26": ("TF029", "id-form-required", 92, "cost the tool's name"),
     "29": ("TF031", "orphaned-result-lost", 135, "no previous assistant message with a tool call"),
-    "33": ("TF036", "developer-role-rejected", 144, "developer is refused"),
+    "33": ("TF036", "developer-role-rejected", 144, "developer is rejected"),
     "38": ("TF049", "python-repr-in-definitions", None, "Python"),
     "43": ("TF056", "content-changes-the-template", 79, "'</think>' loses the text before it (line 94)"),
     "45": ("TF033", "reasoning-dropped", 149, "before the last user message"),

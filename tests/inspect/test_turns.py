@@ -183,6 +183,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("ids_none", "yes", "", "with no id is rendered", BASE),
     ("ids_paired", "no", "", "not in the prompt", BASE),
     ("ids_paired", "no", "", "only at the result", changed(ROLE, WITH_ID)),
+    ("text_beside_call", "no", "lost-later", "text beside two calls is dropped, beside one call it is rendered",
+     changed(CONTENT, "{% if not (m.tool_calls and m.tool_calls | length > 1) %}" + CONTENT + "{% endif %}")),
+    ("text_beside_call", "no", "lost-later", "text beside two calls is rejected: the template refuses: no, thank you",
+     when("m.tool_calls and m.tool_calls | length > 1 and m.content", REFUSE)),
     ("text_beside_call", "yes", "", "appears: ", BASE),
     ("text_beside_call", "no", "dropped", "is dropped: ", changed(CONTENT, BARE)),
     ("text_beside_call", "no", "call-dropped", "a call is dropped",
@@ -540,8 +544,8 @@ def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_
 
 def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none() -> None:
     codes = {label(finding) for finding in report("{% for m in messages %}{{ m.content }}\n{% endfor %}").notes}
-    assert "TF038" not in codes
-    assert "TF038" in {label(finding) for finding in report(changed(GENERATION, "")).findings}
+    assert "generation-prompt-ignored" not in codes
+    assert "generation-prompt-ignored" in {label(finding) for finding in report(changed(GENERATION, "")).findings}
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from toolfmt.inspect.report.wording import quote
 
 OUTCOMES = {
     "generation-prompt-ignored": FindingOutcome("note", "template"),
-    "generation-prompt-changes-content": FindingOutcome("warning"),
+    "generation-prompt-changes-content": FindingOutcome("warning", "template"),
 }
 _CLOSED = re.compile(r"(?:\[/\w+\]|</[\w|]+>)\Z")
 

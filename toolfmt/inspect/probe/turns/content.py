@@ -10,6 +10,7 @@ from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
 from toolfmt.inspect.probe.conversations import (
+    PARALLEL,
     REASONING,
     REPLY,
     RESULT,
@@ -26,6 +27,7 @@ from toolfmt.inspect.probe.conversations import (
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, TurnProbe, no, printed_as, yes
+from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, excerpt
 
@@ -47,7 +49,7 @@ def text_beside_call(asking: TurnProbe) -> Answer:
         line = asking.line_of(messages, VALUES[0])
         return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
-    later, refused = _once_answered(asking), _with_reasoning(asking, messages)
+    later, refused = _beside_two_calls(asking) or _once_answered(asking), _with_reasoning(asking, messages)
     if refused is not None and later is not None and later.outcome == "lost-later":
         at = "" if refused.line is None else f" (line {refused.line})"
         return replace(later, words=f"{later.words}, and refused with reasoning as well{at}", excerpts=())
@@ -68,6 +70,22 @@ def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateE
         for talk in (messages, conversation(asking.shape, SINGLE))
     )
     return both if isinstance(both, TemplateError) and isinstance(alone, str) else None
+
+
+def _beside_two_calls(asking: TurnProbe) -> Answer | None:
+    """What goes wrong with text beside two calls where text beside one call is rendered; None for nothing."""
+    if not asking.parallel:
+        return None
+    alone = conversation(asking.shape, PARALLEL)
+    messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in alone]
+    prompt = asking.prompt(messages)
+    if isinstance(prompt, TemplateError):
+        return no("text beside two calls is rejected: {}", "lost-later", prompt.line, thrown(prompt).sentence)
+    if BESIDE not in prompt:
+        one_call = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]
+        line = asking.dropped_at(one_call, messages, BESIDE) or asking.line_of(messages, VALUES[0])
+        return no("text beside two calls is dropped, beside one call it is rendered", "lost-later", line)
+    return None
 
 
 def _once_answered(asking: TurnProbe) -> Answer | None:
