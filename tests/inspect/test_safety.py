@@ -341,6 +341,13 @@ def test_a_text_of_unusual_characters_that_is_rejected_is_a_finding() -> None:
     assert answer.words.startswith("a question with quotes, line breaks, markup and other characters is rejected")
 
 
+def test_an_answer_that_is_cut_at_a_line_break_is_a_finding() -> None:
+    first_line = "(message.content.split('\\n')[0] if message.role == 'assistant' else message.content)"
+    answer = inspect_template(PLAIN.replace("message.content", first_line)).sections.safety["content_kept"]
+    assert (answer.answer, answer.outcome, answer.line) == ("no", "text-changed", 2)
+    assert answer.words.startswith("an assistant message before the last question with quotes, line breaks")
+
+
 def test_a_tool_result_that_is_changed_is_a_finding() -> None:
     of_results = "(message.content | replace('\\n', ' ') if message.role == 'tool' else message.content or '')"
     answer = inspect_template(CALLS.replace("message.content or ''", of_results)).sections.safety["content_kept"]

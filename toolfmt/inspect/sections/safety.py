@@ -182,11 +182,11 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
             found.append(worst)
     if not found:
-        not_of_the_model = [talk for talk in talks if talk[0] != _ANSWER]
+        carriers = list(talks)
         if facts.profile.takes_system:
             system = (lambda text: [{"role": "system", "content": text}, *user()], plain_tools)
-            not_of_the_model.append(("a system message", system))
-        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in not_of_the_model)), None)
+            carriers.append(("a system message", system))
+        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in carriers)), None)
         if rough is not None:
             return rough
     if not found:
