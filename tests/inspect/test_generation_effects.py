@@ -17,6 +17,8 @@ TEMPLATE = (
     + "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 
+CALL = "[[run {{ c.function.name }} with {{ c.function.arguments | tojson }}]]"
+
 
 def at_each_message(condition: str) -> str:
     return TEMPLATE.replace(LOOP, LOOP + "\n{% if " + condition + " %}{% continue %}{% endif %}")
@@ -33,6 +35,8 @@ def found(source: str) -> tuple[Report, list[Finding]]:
     [
         (at_each_message("m.role == 'system' and add_generation_prompt"),
          "In a prompt with add_generation_prompt the system message is missing.", 3, "warning", "system", "no"),
+        (at_each_message("m.role == 'user' and not tools and add_generation_prompt"),
+         "In a prompt with add_generation_prompt the question is missing.", 3, "warning", "tools", "yes"),
         (at_each_message("m.role == 'tool' and add_generation_prompt"),
          "In a prompt with add_generation_prompt the tool result is missing.", 3, "warning", "tool_results", "no"),
         (at_each_message("m.role == 'system' and not add_generation_prompt"),
@@ -56,9 +60,23 @@ def test_the_report_is_about_prompts_with_the_generation_prompt(
     assert (finding.message, finding.line, finding.severity) == (message, line, severity)
     assert report.capabilities[capability].answer == answer
     assert report.sections.details["generation_prompt"].answer == "yes"
-    assert {one.code for one in (*report.findings, *report.notes)}.isdisjoint({"TF003", "TF011"})
+    codes = {one.code for one in (*report.findings, *report.notes)}
+    assert "TF011" not in codes
+    assert ("TF003" in codes) == ("the question" in message)
     assert report.sections.portability is not None
     assert "<|assistant|>" not in str(report.sections.portability.differences)
+
+
+REFUSES = "{% if not add_generation_prompt %}{{ raise_exception('never') }}{% endif %}\n"
+
+
+def test_every_probe_asks_for_the_generation_prompt() -> None:
+    report = inspect_template(REFUSES + TEMPLATE)
+    assert report.sections.details["arguments_missing"].answer == "yes"
+    assert report.capabilities["tool_calls"].line == 3  # from pieces of a prompt
+    own = TEMPLATE.replace("<tool_call>{{ c.function | tojson }}</tool_call>", CALL)
+    assert inspect_template(REFUSES + own).format.confidence == "derived"
+    assert inspect_template(REFUSES + own.replace("<|end|>", "{{ strftime_now('%d') }}")).format.confidence != "none"
 
 
 def test_a_generation_prompt_that_only_ends_the_prompt_differently_is_no_finding() -> None:

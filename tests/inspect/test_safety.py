@@ -341,6 +341,19 @@ def test_a_text_of_unusual_characters_that_is_rejected_is_a_finding() -> None:
     assert answer.words.startswith("a question with quotes, line breaks, markup and other characters is rejected")
 
 
+def test_the_line_is_that_of_the_condition_on_the_text_and_not_of_another_one_beside_it() -> None:
+    asks = "{% if message.role == 'user' %}<|u|>{% endif %}{% if '</x>' in message.content %}{% endif %}\n"
+    split = "{{ message.content.split('</x>')[-1] }}"
+    source = PLAIN.replace("\n<|", "\n" + asks + "<|").replace("{{ message.content }}", split)
+    answer = inspect_template(source).sections.safety["content_kept"]
+    assert (answer.outcome, answer.line) == ("", 3)
+
+
+def test_results_that_are_not_rendered_have_no_row() -> None:
+    dropped = CALLS.replace("message in messages", "message in messages if message.role != 'tool'")
+    assert "tool_result" not in answers(dropped)
+
+
 def test_an_answer_that_is_cut_at_a_line_break_is_a_finding() -> None:
     first_line = "(message.content.split('\\n')[0] if message.role == 'assistant' else message.content)"
     answer = inspect_template(PLAIN.replace("message.content", first_line)).sections.safety["content_kept"]

@@ -494,6 +494,24 @@ def test_a_dropped_developer_message_points_to_the_condition_that_drops_it() -> 
     assert note.message == "A message of the role developer is dropped if tools are given."
 
 
+def test_a_developer_message_that_is_dropped_everywhere_is_not_dropped_at_the_start_only() -> None:
+    told = report(when("m.role == 'developer'", SKIP)).sections.details["developer"]
+    assert told.words == "a message of the role developer is dropped"
+
+
+def test_text_that_several_calls_drop_points_to_the_condition() -> None:
+    few = "\n{% if not (m.tool_calls and m.tool_calls | length > 1) %}\n" + CONTENT + "{% endif %}\n"
+    assert report(changed(CONTENT, few)).sections.details["text_beside_call"].line == 2
+
+
+def test_an_argument_is_written_where_a_macro_formats_it_and_a_call_where_it_is_begun() -> None:
+    value = "{% macro value(v) %}\n{{- v | tojson }}{% endmacro %}\n"
+    calls = '{% for c in m.tool_calls or [] %}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
+    calls += "{{ value(c.function.arguments) }}}\n</tool_call>{% endfor %}{{ value('') if false }}"
+    told = report(value + changed(CALLS, calls)).capabilities
+    assert (told["tool_calls"].line, told["arguments_object"].line) == (4, 2)
+
+
 @pytest.mark.parametrize("calls", [1, 2])
 def test_a_word_that_two_macros_pass_on_counts_where_the_first_is_called(calls: int) -> None:
     # aldehir's Gemma 4: a macro cleans the text with another one, which nothing else calls

@@ -111,7 +111,7 @@ def test_a_long_chain_is_read_quickly(joined: str) -> None:
          "{% if f.x is false %}No.{% endif %}", "true"),
         ("{% if x %}Yes.{% endif %}", "false"),
         ("{% if x is true %}Yes.{% elif x is false %}No.{% endif %}", None),
-        ("{% if x == 'high' %}Yes.{% endif %}", None),
+        ("{% if x == 'high' %}Yes.{% elif x == 'low' %}{% endif %}", None),
         ("{% if x is true %}{% endif %}", None),
     ],
 )  # fmt: skip

@@ -244,7 +244,7 @@ def _acts_as(effects: Sequence[Effect], tried: Sequence[_Value]) -> str | None:
     """The boolean that changes nothing where the other one does: a variable that is not given acts as it."""
     changing = {label for effect in effects for label in effect.values}
     same = [value.label for value in tried if value.label not in changing]
-    return same[0] if tuple(tried) == _BOOLEANS and len(same) == 1 else None
+    return same[0] if same and tuple(tried) == _BOOLEANS else None
 
 
 def _lacking(error: TemplateFailure, where: str) -> Effect:

@@ -336,8 +336,6 @@ def _is_written_as_parameter(render: Render, tool: Message, prompt: str, part: T
     schema: Any = tool["function"]
     for step in path:
         schema = schema[step]
-    if "properties" in schema:
-        return False
     moved = {"additionalProperties": schema["additionalProperties"]}
     other = {key: value for key, value in schema.items() if key not in moved} | {"properties": moved}
     return _tried(render, {**tool, "function": _changed(tool["function"], {path: other}, {})}) == prompt

@@ -61,7 +61,7 @@ def _helpers(tree: nodes.Template) -> frozenset[str]:
     found = {name for name in inside if calls[name] - inside[name][name] > 1}
     for name in inside:
         callers = {caller for caller, called in inside.items() if called[name] and caller != name}
-        if len(callers) == 1 and callers <= found and calls[name] == inside[name][name] + inside[min(callers)][name]:
+        if callers and callers <= found:
             found.add(name)
     return frozenset(found)
 
