@@ -90,7 +90,8 @@ def test_additional_properties_shown_as_a_parameter_are_named() -> None:
 
 
 def test_additional_properties_may_be_shown_by_their_type_alone() -> None:
-    each = "{% for name, p in f.parameters.properties.items() %}{{ name }} {{ (p.additionalProperties or {}).type }}{% endfor %}"
+    each = "{% for name, p in f.parameters.properties.items() %}{{ name }} "
+    each += "{{ (p.additionalProperties or {}).type }}{% endfor %}"
     answer = after(each).sections.definitions["additional_properties"]
     assert (answer.answer, answer.outcome) == ("yes", "")
     assert answer.words == "the type of further properties is written, and not that there are none"

@@ -73,10 +73,17 @@ REFUSES = "{% if not add_generation_prompt %}{{ raise_exception('never') }}{% en
 def test_every_probe_asks_for_the_generation_prompt() -> None:
     report = inspect_template(REFUSES + TEMPLATE)
     assert report.sections.details["arguments_missing"].answer == "yes"
-    assert report.capabilities["tool_calls"].line == 3  # from pieces of a prompt
+    # lines come from the pieces of a prompt, and from conditions that are forced while it is rendered
+    assert (report.capabilities["tool_results"].line, report.capabilities["system"].line) == (3, 3)
+    single = "\n{% if not m.tool_calls or m.tool_calls | length == 1 %}\n{{ m.content }}{% endif %}"
+    beside = inspect_template(REFUSES + TEMPLATE.replace("{{ m.content }}", single)).sections.details[
+        "text_beside_call"
+    ]
+    assert (beside.outcome, beside.line) == ("lost-later", 4)
     own = TEMPLATE.replace("<tool_call>{{ c.function | tojson }}</tool_call>", CALL)
-    assert inspect_template(REFUSES + own).format.confidence == "derived"
-    assert inspect_template(REFUSES + own.replace("<|end|>", "{{ strftime_now('%d') }}")).format.confidence != "none"
+    derived = inspect_template(REFUSES + own).format.derived
+    assert derived is not None
+    assert not any("throws" in limit for limit in derived.limits)
 
 
 def test_a_generation_prompt_that_only_ends_the_prompt_differently_is_no_finding() -> None:
