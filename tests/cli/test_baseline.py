@@ -57,7 +57,7 @@ def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
     same = saved(tmp_path, REPORTS["bad"].to_dict())
     status, shown = told("bad", "--baseline", same)
     assert (status, [one["new"] for one in (*shown["findings"], *shown["notes"])]) == (0, [False] * 3)
-    assert "1 error, 1 warning, 1 note, 0 of them new" in run("bad", "--baseline", same).stdout
+    assert "1 error, 1 warning, 1 note, 0 new" in run("bad", "--baseline", same).stdout
     assert run("bad", "--baseline", same, "--fail-on", "note", "--require", "tools").exit_code == 0
     other = saved(tmp_path, REPORTS["fair"].to_dict() | {"path": "bad"})
     status, shown = told("bad", "--baseline", other)

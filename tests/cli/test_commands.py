@@ -85,7 +85,7 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
     text = output("inspect", str(MODELS / "null-content-refused"))
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
     assert text.splitlines()[0] == "null-content-refused   qwen3   chat_template.jinja"
-    abilities = ["definitions", "calls", "results", "system", "not"]
+    abilities = ["definitions", "calls", "results", "system", "missing"]
     assert list(dict.fromkeys(labels)) == ["verdict", "next", "warning", *abilities, "prefix", "hidden", "more"]
     told = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
     assert {
@@ -100,12 +100,12 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         "show with --full more "
     )
     for said in (
-        "one a turn; arguments as objects; content empty",
-        "the format json, which is proven",
+        "one per turn; arguments as objects; content empty",
+        "Tool calling works if messages are normalized first",
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert said in text
-    assert "the prompt    ends with <think>\\n: the answer goes on behind that" in text
+    assert "prompt        ends with <think>\\n; the output continues from there" in text
 
 
 @cache

@@ -400,12 +400,12 @@ def test_those_who_ask_for_tokens_are_told_that_none_are_counted(more: tuple[str
 
 @pytest.mark.usefixtures("invented")
 def test_what_was_left_out_is_counted_on_top() -> None:
-    clean = "nothing was found that will go wrong"
+    clean = "no problems found"
     for given, said in (
         (("clean",), clean),
         (("clean", "--ignore", "TF0"), clean),
         (("bad",), "1 error, 1 warning, 1 note"),
-        (("bad", "--select", "TF013"), "1 error, 2 left out by --select or --ignore"),
+        (("bad", "--select", "TF013"), "1 error, 2 excluded by --select or --ignore"),
     ):
         assert f"\n{' ' * 15}{said}\n" in run(*given).stdout
 
@@ -426,7 +426,7 @@ def test_a_template_that_does_not_compile_is_a_report_with_the_verdict_broken(tm
     ]
     alone = run("--trusted", str(tmp_path / "b.jinja"))
     assert (alone.exit_code, alone.stderr) == (1, "")
-    assert "verdict      broken: Nothing turns messages and tools into a prompt" in alone.stdout
+    assert "verdict      broken: No prompt can be rendered" in alone.stdout
     logged = json.loads(run("--trusted", str(tmp_path / "b.jinja"), "--output-format", "sarif").stdout)["runs"][0]
     places = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in logged["results"]]
     assert (logged["invocations"], places) == ([{"executionSuccessful": True}], [2])

@@ -100,7 +100,7 @@ def test_what_else_to_know_of_each_runtime_stands_below_its_line() -> None:
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
-    told = "or Result of (where tools are described in words)"
+    told = "or Result of (if the system prompt describes the tools)"
     assert FULL.profile.stop
     assert told in report_page(replace(FULL, strategy="prompt"))
     assert told not in report_page(replace(FULL, strategy="template"))
@@ -128,9 +128,9 @@ def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> 
             inspect_template("{% for m in messages %}{{ m.content }}{% endfor %}"),
             "care",
             "prompt-only",
-            "shows the model no",
+            "does not render tools",
         ),
-        (inspect_template("{% for %}"), "bad", "broken", "Nothing turns messages and tools into a prompt"),
+        (inspect_template("{% for %}"), "bad", "broken", "No prompt can be rendered"),
     ],
 )
 def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: str) -> None:

@@ -91,17 +91,15 @@ def said(made: Report, chapter: str) -> str:
 
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "61 % of the prompt stays from turn to turn, the rest is computed again, "
-        "first when a result follows (line 30)",
-        "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for having tools at all; the dearest is dear "
-        "with 200 leave out dear to stay within 1,024",
-        "variables": "enable_thinking (default true): the answer begins with an empty block "
-        "nothing seen to change with documents",
+        "prefix": "61 % of the prompt is reused from turn to turn; it first changes when a result follows (line 30)",
+        "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
+        "the longest is dear with 200 leave out dear to stay within 1,024",
+        "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",
     }
     assert said(FULL, "definitions").endswith(
-        "lost of a schema: enum; some forms rejected: default; not taken: tools without parameters"
+        "not rendered from schemas: enum; some forms rejected: default; not supported: tools without parameters"
     )
-    assert said(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text beside a call")
+    assert said(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
     assert said(FULL, "reasoning").endswith("dropped from earlier turns")
     assert said(FULL, "details") == "not unheard of; see --full"
 
@@ -136,17 +134,17 @@ def test_what_is_fine_is_not_told_twice() -> None:
     fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
     assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
     keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
-    assert said(keeps, "prefix") == "each prompt of the example conversation begins with the one before it"
+    assert said(keeps, "prefix") == "each prompt of the example conversation starts with the previous one"
 
 
-TIME = "the prompt holds the time and is another one a second later"
+TIME = "the prompt contains the time and changes every second"
 
 
 @pytest.mark.parametrize(
     ("share", "told"),
     [
-        (1.0, f"{TIME}; at one time each prompt of the example begins with the one before it"),
-        (0.5, f"50 % of the prompt stays from turn to turn, the rest is computed again; {TIME}"),
+        (1.0, f"{TIME}; otherwise each prompt of the example starts with the previous one"),
+        (0.5, f"50 % of the prompt is reused from turn to turn; {TIME}"),
     ],
 )
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
@@ -161,8 +159,8 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert said(replace(FULL, sections=stable), "prefix") == (
-        "each prompt of the example begins with the one before it, except if no tools are sent, with reasoning that is "
-        "not sent back (50 % stays) or with enable_thinking=false (25 % stays)"
+        "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning that is "
+        "not sent back (50 % reused) or with enable_thinking=false (25 % reused)"
     )
 
 
@@ -204,7 +202,7 @@ def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
     notes = (replace(finding("TF038", "note"), new=True), replace(finding("TF033", "note"), new=False))
     made = replace(FULL, findings=(new, known), notes=notes)
     text = " ".join(" ".join(shown(made)).split())
-    assert "2 warnings, 2 notes, 2 of them new" in text
+    assert "2 warnings, 2 notes, 2 new" in text
     assert "warning TF014 new: What TF014 says. (line 6)" in text
     assert "warning TF019 What TF019 says." in text
     assert "TF038 TF033, 1 of them new; show with --full" in text
@@ -238,21 +236,21 @@ def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
     assert lines[begin : begin + 7] == [
-        "  next  first        TF013: Do this.",
-        "        vLLM         --parser x",
-        "        TGI, Ollama  no parser",
-        "        stop at      <end> or </s>",
-        "        the prompt   ends with <think>\\n: the answer goes on behind that",
-        "        decode       with skip_special_tokens=False: <call> is a special token",
+        "  next  first         TF013: Do this.",
+        "        vLLM          --parser x",
+        "        TGI, Ollama   no parser",
+        "        stop strings  <end> </s>",
+        "        prompt        ends with <think>\\n; the output continues from there",
+        "        decode        with skip_special_tokens=False: <call> is a special token",
         "",
     ]
-    assert said(FULL, "more") == "toolfmt explain TF013; --full: every answer with its evidence"
+    assert said(FULL, "more") == "toolfmt explain TF013; --full shows every result with its evidence"
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
-    (line,) = [line for line in lines if "stop at" in line]
-    assert line.strip() == f"stop at      <end> or </s> or {RESULT_HEADING} (where tools are described in words)"
+    (line,) = [line for line in lines if "stop strings" in line]
+    assert line.strip() == f"stop strings  <end> </s>; {RESULT_HEADING} (if the system prompt describes the tools)"
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
@@ -261,7 +259,7 @@ def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
     made = replace(FULL, findings=errors, verdict=Verdict("broken", "Not to be relied on."))
     lines = shown(made)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
-    assert lines[begin : begin + 2] == ["  next  first        TF026: Do this.", "        vLLM         --parser x"]
+    assert lines[begin : begin + 2] == ["  next  first         TF026: Do this.", "        vLLM          --parser x"]
     assert "First TF026: Do this." in report_page(made)
     for other in (
         replace(made, findings=errors[:1]),
@@ -275,7 +273,7 @@ def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
 
 def test_where_no_prompt_can_be_made_no_stop_is_told() -> None:
     failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED))
-    for text in ("stop at", "the prompt", "decode"):
+    for text in ("stop strings", "prompt", "decode"):
         assert any(line[8:].startswith(text) for line in shown(FULL))
         assert not any(line[8:].startswith(text) for line in shown(failing))
 
@@ -283,21 +281,21 @@ def test_where_no_prompt_can_be_made_no_stop_is_told() -> None:
 @pytest.mark.parametrize(
     ("stop", "of_calls", "told"),
     [
-        (("<end>", "</s>"), (), "<end> or </s>"),
-        (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> or </s> behind an answer, <call/> behind a call"),
-        (("<a>", "<b>"), ("<a>", "<b>"), "<a> or <b> behind a call; what ends an answer is not known"),
+        (("<end>", "</s>"), (), "<end> </s>"),
+        (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> </s> after a response; <call/> after a call"),
+        (("<a>", "<b>"), ("<a>", "<b>"), "<a> <b> after a call; what ends a response is unknown"),
     ],
 )
 def test_where_an_answer_stops_and_where_a_call_does_stand_in_one_line(
     stop: tuple[str, ...], of_calls: tuple[str, ...], told: str
 ) -> None:
     made = replace(FULL, profile=replace(FULL.profile, stop=stop, stop_of_calls=of_calls))
-    (line,) = [line for line in shown(made, 140) if "stop at" in line]
-    assert line.strip() == f"stop at      {told}"
+    (line,) = [line for line in shown(made, 140) if "stop strings" in line]
+    assert line.strip() == f"stop strings  {told}"
     page = report_page(made)
     listed = re.sub(r"<[^>]+>", " ", page.partition("<dt>Stop at</dt>")[2].partition("</dd>")[0])
     plain = " ".join(unescape(listed).split())
-    assert plain == told.replace(" or ", " ")
+    assert plain == told.replace("a response; <call/>", "a response, <call/>")
 
 
 def test_in_full_every_answer_of_every_chapter_is_there() -> None:
@@ -307,7 +305,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
             assert f"{name} {answer.answer} {answer.to_dict()['evidence']}" in text
     for words in (
         "enable_thinking default true; the answer begins with an empty block (line 3)",
-        "documents nothing seen to change",
+        "documents no effect found",
         "a result follows 50 of 100 characters stay: <think> becomes <call> (line 30)",
         "an answer 9 of 9 characters stay",
         "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
@@ -403,7 +401,7 @@ def test_of_what_changes_the_prompt_the_first_and_every_line_are_told() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
     told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert told.endswith("computed again, first when a result follows (line 30 and 7)")
+    assert told.endswith("it first changes when a result follows (line 30 and 7)")
 
 
 def test_variables_are_told_whole_and_the_many_counted() -> None:
@@ -412,7 +410,7 @@ def test_variables_are_told_whole_and_the_many_counted() -> None:
     idle = [Variable(f"i{number}", None) for number in range(10)]
     text = said(replace(FULL, sections=Sections(variables=(*told, *idle))), "variables")
     assert text.count("word end") == 3
-    assert text.endswith("also v3, v4 nothing seen to change with i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
+    assert text.endswith("also v3, v4 no effect found: i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
 
 
 def test_of_a_template_that_fails_on_everything_only_that_is_told() -> None:
@@ -435,7 +433,7 @@ def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
 @pytest.mark.parametrize("width", [60, 100])
 def test_a_command_within_a_sentence_stands_in_one_line(place: str, width: int) -> None:
     command = f"toolfmt render {place} --request FILE"
-    remark = f"reads the answer to the prompt of {command}, decoded with skip_special_tokens=False"
+    remark = f"reads the answer to the prompt of {command}, decode with skip_special_tokens=False"
     made = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", "x", remark=remark),)))
     lines = shown(made, width)
     assert sum(command in line for line in lines) == 1
@@ -471,7 +469,7 @@ def test_hidden_notes_are_in_a_row_and_not_counted() -> None:
     assert not any("What TF055 says." in line for line in lines)
     full = shown(made, full=True)
     assert any("What TF055 says." in line for line in full)
-    assert any("1 error, 1 warning, 1 note, 1 usually hidden" in line for line in full)
+    assert any("1 error, 1 warning, 1 note, 1 hidden without --full" in line for line in full)
     assert not any(line.startswith("  hidden") for line in full)
     tables = [models_text([InspectionOutcome("a", one)], 160, False) for one in (made, FULL)]
     assert tables[0] == tables[1]

@@ -80,5 +80,5 @@ def test_render_is_named_if_it_states_the_parameter_that_a_name_takes_out(
     tools = "{%- for tool in tools %}{% set f = tool.function %}{{ '\\n' ~ f.name }}: " + shown + "{% endfor %}"
     template = HONEST.replace(ONE_TOOL, tools).replace(ARGUMENTS, arguments)
     (finding,) = [one for one in told(inspect_template(template)) if label(one) == "TF086"]
-    fix = "Give it another name; toolfmt's render states such a parameter in the tool's description."
+    fix = "Give it another name; `toolfmt render` states such a parameter in the tool's description."
     assert (finding.fix == fix, finding.fixed_by) == (stated, "render" if stated else "request")

@@ -105,15 +105,15 @@ NO_QUESTIONS = "tools"
 @pytest.mark.parametrize(
     ("template", "fix", "fixed_by", "strategy"),
     [
-        (SIGNATURE, "State it in the tool's description; toolfmt's render does this.", "render", "template"),
+        (SIGNATURE, "State it in the tool's description; `toolfmt render` does this.", "render", "template"),
         # Command R+, tool_use
         (
             SIGNATURE.replace("tools or []", NO_QUESTIONS),
-            "State it in the tool's description; toolfmt's render does this.",
+            "State it in the tool's description; `toolfmt render` does this.",
             "render",
             "template",
         ),
-        (NAMES_ONLY, "Describe the tools in a system message; toolfmt's render does it for you.", "render", "prompt"),
+        (NAMES_ONLY, "Describe the tools in a system message; `toolfmt render` does this.", "render", "prompt"),
         (
             NAMES_ONLY.replace("tools or []", NO_QUESTIONS),
             "State it in a message: the template shows no descriptions of tools, and it takes no question without "
@@ -258,7 +258,7 @@ def test_what_to_do_is_to_give_what_was_left_out(each: str, left_out: str, fix: 
         for found in report.findings
         if found.code == "TF041" and found.message.startswith(f"The template fails on {left_out}: ")
     )
-    assert told.fix == f"{fix}toolfmt's render adapts the definition or describes the tools in the system prompt."
+    assert told.fix == f"{fix}`toolfmt render` adapts the definition or describes the tools in the system prompt."
 
 
 def test_several_tools_have_to_be_there_in_order_and_as_often_as_one() -> None:

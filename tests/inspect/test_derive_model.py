@@ -80,8 +80,8 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert "no-known-format" not in {label(finding) for finding in report.findings}
     assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
     printed = " ".join(report_text(report, 200, False, full=False, notes=False, whole=True).split())
-    proof = f"proven on {decided.derived.call_sets} call sets and {decided.derived.answers} kinds of answer"
-    assert f"format derived (tags), {proof}; read from the template's history, not from a model's output" in printed
+    proof = f"verified on {decided.derived.call_sets} call sets and {decided.derived.answers} kinds of output"
+    assert f"format derived (tags), {proof}; from the template's history, not from a model's output" in printed
 
 
 def test_the_report_as_json_holds_the_format_itself() -> None:
@@ -122,7 +122,7 @@ def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
     file.write_text(result.stdout, "utf-8")
     format = toolfmt.format_from_file(file)
     assert called(toolfmt.parse(SAID, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
-    assert result.stderr.startswith("toolfmt: derived (tags), proven on ")
+    assert result.stderr.startswith("toolfmt: derived (tags), verified on ")
     answer = tmp_path / "answer.txt"
     answer.write_text(SAID, "utf-8")
     parsed = run("parse", str(answer), "--format", str(file), "--output", "message")
@@ -416,7 +416,9 @@ def test_the_advice_names_derive_where_nothing_was_tried(tmp_path: Path) -> None
 def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tmp_path: Path) -> None:
     begin, end = TEMPLATE.index("{%- if tools %}"), TEMPLATE.index("{%- for message in messages %}")
     model = made(tmp_path, TEMPLATE[:begin] + TEMPLATE[end:])
-    assert model.inspect().verdict.sentence.endswith("in the format that was derived from those that it renders.")
+    assert model.inspect().verdict.sentence.endswith(
+        "Format of the calls: derived from the calls that the template renders."
+    )
     prompt = model.render(ASKED, tools=TOOLS)
     assert (prompt.strategy, prompt.format) == ("prompt", DERIVED)
     assert "【use get_weather】\n【with place】" in prompt.text

@@ -42,7 +42,7 @@ def test_a_good_template_has_no_findings_and_every_capability_but_ids() -> None:
     expected = dict.fromkeys(CAPABILITIES, "yes") | {"tool_call_ids": "no"}
     assert (answers(report), codes(report)) == (expected, [])
     assert (report.format.name, report.format.confidence, report.strategy) == ("json", "verified", "template")
-    assert report.format.evidence[0].detail == "6 of 6 kinds of call read back exactly"
+    assert report.format.evidence[0].detail == "6/6 round trips"
 
 
 def test_the_report_holds_what_the_renderer_needs() -> None:
@@ -206,7 +206,7 @@ def test_servers_that_read_arguments_are_named_where_objects_are_wanted_alone() 
     for wanted, printed in only.items():
         text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
         (finding,) = [one for one in inspect_template(text).findings if one.code == "TF014"]
-        assert finding.fix.startswith(f"Pass arguments as {wanted}; toolfmt's render does it for you")
+        assert finding.fix.startswith(f"Pass arguments as {wanted}; `toolfmt render` does this")
         assert ("and so do vLLM's and SGLang's chat endpoints" in finding.fix) is (wanted == "objects")
 
 

@@ -87,17 +87,17 @@ def evidence(template: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("code", "template", "fix"),
     [
-        ("tools-dropped", PLAIN, "Describe the tools in a system message; toolfmt's render does it for you."),
+        ("tools-dropped", PLAIN, "Describe the tools in a system message; `toolfmt render` does this."),
         # microsoft/Phi-3-medium-128k-instruct, TheBloke/Mistral-7B-Instruct-v0.1-GPTQ
         (
             "tools-dropped",
             NO_SYSTEM,
-            "Describe the tools at the beginning of the first user message; toolfmt's render does it for you.",
+            "Describe the tools at the beginning of the first user message; `toolfmt render` does this.",
         ),
         (
             "developer-role-dropped",
             NO_SYSTEM,
-            "Put the instructions at the beginning of the first user message; toolfmt's render does it for you.",
+            "Put the instructions at the beginning of the first user message; `toolfmt render` does this.",
         ),
         # Qwen/Qwen2-VL-2B
         (
@@ -257,7 +257,7 @@ def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> No
 
 
 def test_a_variable_for_reasoning_under_the_name_thought() -> None:
-    # Apriel 1.5: "nothing seen to change with add_thoughts"
+    # Apriel 1.5: "no effect found: add_thoughts"
     thought = "{% if add_thoughts and m.thought %}<thinking>{{ m.thought }}</thinking>{% endif %}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + thought + "{% endfor %}"
     assert variable(template, "add_thoughts").startswith('true adds "<thinking>Tq5thought</thinking>" with reasoning')
@@ -412,7 +412,7 @@ def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
     unknown = "no: unknown: no eos_token is named, and the template writes no other mark behind an answer"
     assert evidence(template, "stop") == f"{unknown}; where the conversation goes on, <|user|> follows"
-    said = "what ends an answer is not known, but <|user|> follows one"
+    said = "what ends a response is unknown, but <|user|> follows it"
     assert said in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
@@ -572,7 +572,7 @@ def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogM
         told = report(template)
         assert (told.runtimes["vLLM"], told.runtimes["SGLang"]) == ("qwen3_coder", sglang)
         swift = next(one for one in told.sections.advice if one.runtime == "mlx-swift-lm")
-        assert swift.remark.endswith("it may wait for the opening marker, which these calls lack") is (template == bare)
+        assert swift.remark.endswith("it may wait for the start marker, which these calls lack") is (template == bare)
 
 
 def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B, Falcon H1
@@ -774,8 +774,8 @@ def test_a_system_message_that_is_lost_once_a_tool_has_answered_is_not_told_as_n
     assert report(template).capabilities["system"].outcome == "lost-later"
     text = report_text(report(template), 200, False, full=False, notes=False, whole=True)
     told = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
-    assert told["system"].startswith("in a question's prompt; lost once a tool has answered")
-    assert "system" not in told["not shown"]
+    assert told["system"].startswith("rendered for a question, dropped after a tool result")
+    assert "system" not in told["missing"]
 
 
 IN_ITS_BRANCH = "{% if m.role == 'system' %}{% if tools %}<tools>{{ tools | tojson }}</tools>SAID{% endif %}{% endif %}"
@@ -919,7 +919,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 
 def test_the_verdict_does_not_call_refused_what_is_misprinted() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
-    assert "expect object arguments fail (TF014)" in report(printed).verdict.sentence
+    assert "Otherwise: object arguments fail (TF014)" in report(printed).verdict.sentence
 
 
 def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use
@@ -933,4 +933,4 @@ def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  
             told = finding(template, code)
             assert told.fixed_by == (healed or otherwise)
             assert ("cannot be described in the system prompt" in told.fix) == bool(healed)
-            assert ("toolfmt's" in told.fix) == (not healed)
+            assert ("`toolfmt render" in told.fix) == (not healed)

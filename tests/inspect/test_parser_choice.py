@@ -138,7 +138,7 @@ def test_where_a_template_takes_arguments_as_strings_only_servers_are_told_of_a_
     strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
     told = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
     assert told[VLLM].startswith(
-        "earlier arguments reach the template as objects there: serve the copy that toolfmt inspect DIR --fix"
+        "it passes earlier arguments to the template as objects: serve the copy that toolfmt inspect DIR --fix"
     )
     assert told[SGLANG].startswith(told[VLLM].partition("; ")[0])
     assert "as objects there" not in told[TRANSFORMERS] + told[LLAMA_CPP]

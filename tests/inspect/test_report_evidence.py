@@ -194,9 +194,9 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
     assert (answers, report.sections.details["content_absent"].outcome) == (["yes", "no"], "threw")
     message, fix = told(report, "content-null-rejected")
     assert message.startswith("A turn with a call and no content, as transformers 5 hands on null, is refused: ")
-    keep = "Keep the key with null, where the runtime leaves it there; or render with toolfmt, which keeps the call."
+    keep = "Keep the key with null if the runtime does not remove it; or use `toolfmt render`, which keeps the call."
     assert fix == keep
-    instead = "Send null instead of an empty string, with the key; or render with toolfmt, which keeps the call."
+    instead = "Send null instead of an empty string, with the key; or use `toolfmt render`, which keeps the call."
     assert told(report, "content-empty-rejected")[1] == instead
 
 
@@ -304,7 +304,7 @@ def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
 
 def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() -> None:
     evidence = Evidence("verified", "f", "5 of 6 read back", ("nasty (a; b)",), ("single_quotes",), "f cannot carry c")
-    assert evidence.at_a_glance == "5 of 6 read back; not: nasty (a; b); read generously: single_quotes"
+    assert evidence.at_a_glance == "5 of 6 read back; not: nasty (a; b); tolerated: single_quotes"
     assert evidence.detail == evidence.at_a_glance + "; f cannot carry c"
     assert evidence.to_dict() == {
         "source": "verified",

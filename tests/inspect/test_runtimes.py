@@ -238,7 +238,7 @@ def test_code_that_comes_before_the_template(tmp_path: Path) -> None:
 def test_without_a_template_no_runtime_is_told_of(tmp_path: Path) -> None:
     report = model(tmp_path, config={"model_type": "qwen3"})
     assert (report.sections.runtime_support, found(report)) == ((), {})
-    assert advised(report) == {"any runtime": "there is no chat template: take the one of the original model first"}
+    assert advised(report) == {"any runtime": "there is no chat template: use the template of the original model"}
 
 
 # --- which parser
@@ -287,7 +287,7 @@ def test_a_marker_in_passing_misleads() -> None:
         "warning",
     )
     assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
-    assert remarks(report)["mlx-lm"] == "in tokenizer_config.json, else it takes mistral"
+    assert remarks(report)["mlx-lm"] == "in tokenizer_config.json; otherwise it uses mistral"
 
 
 def test_the_id_of_a_call_is_taken_for_its_name() -> None:
@@ -298,7 +298,7 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
         "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
-        f"none: it takes mistral, which misreads these calls; {PARSER.format('mistral')} reads the answer"
+        f"none: it uses mistral, which misparses these calls; {PARSER.format('mistral')} parses the output"
     )
 
 
@@ -343,7 +343,7 @@ def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template
         "no-parser-anywhere": f"No runtime is known to have a parser for {report.format.name}, "
         "the format of this template's calls."
     }
-    assert advised(report)["vLLM"] == f"none: no parser for it; {PARSER.format(report.format.name)} reads the answer"
+    assert advised(report)["vLLM"] == f"none: no parser for it; {PARSER.format(report.format.name)} parses the output"
 
 
 def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
@@ -368,7 +368,7 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
     report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
     assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
     assert "parser-not-inferred" not in found(report)
-    assert advised(report)["mlx-lm"] == f"none: no parser for it; {PARSER.format(report.format.name)} reads the answer"
+    assert advised(report)["mlx-lm"] == f"none: no parser for it; {PARSER.format(report.format.name)} parses the output"
 
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_what_is_declared_where_no_call_can_be_read_goes_by_the_declaration(tmp_
 def test_a_model_type_of_another_format_sends_to_what_each_runtime_takes(tmp_path: Path, template: str) -> None:
     report = model(tmp_path, jinja=template, config={"model_type": "glm4_moe"})
     (fix,) = [one.fix for one in report.findings if label(one) == "TF024"]
-    assert fix == "Set what toolfmt's report names for each runtime, not the parser for glm4."
+    assert fix == "Use the settings that this report shows for each runtime, not the parser for glm4."
 
 
 def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(t
     )
     assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
     assert found(report) == {}
-    assert advised(report)["mlx-lm"] == "nothing to do: it takes qwen3_coder"
+    assert advised(report)["mlx-lm"] == "detected automatically: qwen3_coder"
     assert remarks(report)["mlx-lm"] == ("it reads calls in tags; what small models write in JSON stays text")
 
 
@@ -489,8 +489,8 @@ def test_the_advice_for_an_ordinary_template() -> None:
         "transformers": PARSER.format("json"),
         "vLLM": "--enable-auto-tool-choice --tool-call-parser hermes",
         "SGLang": "--tool-call-parser qwen25",
-        "mlx-lm": "nothing to do: it takes json_tools",
-        "mlx-swift-lm": "nothing to do: it takes json",
+        "mlx-lm": "detected automatically: json_tools",
+        "mlx-swift-lm": "detected automatically: json",
         "llama.cpp": "--jinja",
     }
 
@@ -515,18 +515,21 @@ def test_the_parser_that_is_named_knows_what_the_prompt_began_and_what_ends_the_
     ("template", "prompt"),
     [
         (JSON, "apply_chat_template(messages, tools=tools)"),
-        (JSON.replace("tool_call.arguments if", "none | items if"), "the prompt of toolfmt render DIR --request FILE"),
+        (JSON.replace("tool_call.arguments if", "none | items if"), "toolfmt render DIR --request FILE"),
     ],
 )
 def test_messages_that_the_template_does_not_take_as_they_are_sent_are_rendered(template: str, prompt: str) -> None:
     report = inspect_template(template)
-    assert remarks(report)["transformers"] == f"reads the answer to {prompt}, decoded with skip_special_tokens=False"
+    assert (
+        remarks(report)["transformers"]
+        == f"parses the output; render with {prompt}; decode with skip_special_tokens=False"
+    )
 
 
 def test_a_template_that_refuses_every_question_gets_no_advice() -> None:
     report = inspect_template("{{ raise_exception('never') }}")
-    assert advised(report) == {"any runtime": "the template refuses a plain question: no tool can be called through it"}
-    assert set(report.runtimes.values()) == {"none: the template refuses a plain question"}
+    assert advised(report) == {"any runtime": "the template rejects a plain question, so no tool can be called"}
+    assert set(report.runtimes.values()) == {"none: the template rejects a plain question"}
 
 
 NEEDY = (
@@ -537,8 +540,8 @@ NEEDY = (
 
 def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_advised_that_fails_as_well() -> None:
     report = inspect_template(NEEDY)
-    refuses = "the template refuses a plain question unless functions and datetime are given"
-    assert advised(report) == {"any runtime": f"{refuses}: no tool can be called through it"}
+    refuses = "the template rejects a plain question unless functions and datetime are given"
+    assert advised(report) == {"any runtime": f"{refuses}, so no tool can be called"}
     assert set(report.runtimes.values()) == {f"none: {refuses}"}
     fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Give functions and datetime with every request, or use another template."
@@ -556,10 +559,10 @@ def test_where_the_template_shows_no_tools_no_flag_helps(tmp_path: Path) -> None
         "transformers": f'toolfmt.load("{tmp_path}/a model").parser(tools=tools)',
     }
     assert remarks(report)["any runtime"] == (
-        "the template shows no tools: this describes them in words, which asks for json calls; send what it writes, "
-        "without tools="
+        "the template renders no tools: this describes them in the system prompt and requests json calls; "
+        "send what it prints, without tools="
     )
-    assert set(report.runtimes.values()) == {"none: the template shows no tools"}
+    assert set(report.runtimes.values()) == {"none: the template renders no tools"}
     assert advised(inspect_template(PLAIN))["any runtime"] == "toolfmt render DIR --request FILE --output messages"
 
 
@@ -572,7 +575,7 @@ def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending
     shown = inspect_files(load_files(file))
     assert advised(shown)["llama.cpp"] == f"--jinja --chat-template-file '{file}'"
     command = f"toolfmt render '{file}' --request FILE"
-    assert remarks(shown)["transformers"].startswith(f"reads the answer to the prompt of {command}, decoded")
+    assert remarks(shown)["transformers"].startswith(f"parses the output; render with {command}; decode")
     made = CliRunner().invoke(main, [*shlex.split(command)[1:-1], str(request)])
     assert (made.exit_code, "<|user|>\nHello there<|end|>" in made.stdout) == (0, True)
     file.write_text(PLAIN, "utf-8")
@@ -583,8 +586,8 @@ def test_of_the_file_of_a_template_the_lines_can_be_typed(tmp_path: Path, ending
 @pytest.mark.parametrize(
     ("call", "how"),
     [
-        ("{{ raise_exception('no calls') if message.tool_calls }}", "fails on earlier calls"),
-        ("", "loses earlier calls"),
+        ("{{ raise_exception('no calls') if message.tool_calls }}", "rejects earlier calls"),
+        ("", "drops earlier calls"),
     ],
 )
 def test_where_earlier_calls_do_not_come_out_the_messages_are_rendered_first(call: str, how: str) -> None:
@@ -592,7 +595,10 @@ def test_where_earlier_calls_do_not_come_out_the_messages_are_rendered_first(cal
     report = inspect_template(teaches + MESSAGES + call + "<|end|>\n{% endfor %}", model_type="qwen3")
     assert (report.format.name, report.strategy) == ("json", "template")
     assert advised(report)["any runtime"] == "toolfmt render DIR --request FILE --output messages"
-    assert remarks(report)["any runtime"] == f"the template {how}: send what this writes, with its tools, each turn"
+    assert (
+        remarks(report)["any runtime"]
+        == f"the template {how}: in every turn, send the messages and tools that this prints"
+    )
     assert not [text for text in advised(report).values() if "nothing to do" in text]
     assert "apply_chat_template" not in remarks(report)["transformers"]
 
@@ -601,14 +607,14 @@ def test_where_earlier_results_do_not_come_out_the_messages_are_rendered_first()
     report = inspect_template(JSON.replace("{{ message.content or '' }}", RESULTLESS), model_type="qwen3")
     assert report.capabilities["tool_calls"].answer == "yes"
     assert remarks(report)["any runtime"] == (
-        "the template loses earlier results: send what this writes, with its tools, each turn"
+        "the template drops earlier results: in every turn, send the messages and tools that this prints"
     )
 
 
 def test_a_guess_names_no_flag() -> None:
     lists_tools = TOOLS_PART + PLAIN
     assert advised(inspect_template(lists_tools)) == {
-        "any runtime": "nothing tells the format, json is a guess: look at one answer before you set a parser"
+        "any runtime": "the format is unknown and json is a guess: check one output before you set a parser"
     }
 
 

@@ -407,7 +407,7 @@ def test_an_installation_without_tokenizers_is_no_fault_of_the_template(
     [
         ((), ""),
         (("a",), "leave out a to stay within 50"),
-        (("a", "b"), "not one of them fits into a quarter of the context, 50 tokens"),
+        (("a", "b"), "no tool fits into a quarter of the context (50 tokens)"),
     ],
 )
 def test_what_to_leave_out_is_not_everything(leave_out: tuple[str, ...], said: str) -> None:

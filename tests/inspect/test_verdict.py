@@ -18,7 +18,7 @@ from toolfmt.inspect.checks.verdict import verdict
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.report.report import Evidence, Finding, FixedBy, FormatDecision, Report, Severity
 
-JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6 of 6 kinds of call read back exactly"),))
+JSON = FormatDecision("json", "verified", (Evidence("verified", "json", "6/6 round trips"),))
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
 
 
@@ -30,7 +30,7 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
 @pytest.mark.parametrize(
     ("found", "strategy", "renders", "word", "parts"),
     [
-        ([], "template", True, "native", ["as it is; calls are written in the format json", "6 of 6 kinds"]),
+        ([], "template", True, "native", ["as it is. Format: json", "6/6 round trips"]),
         ([finding("TF055", "note")], "template", True, "native", ["as it is"]),
         ([finding("TF065", "warning", "setting")], "template", True, "native", ["as it is"]),
         ([finding("TF014", "warning", "render")], "template", True, "adapted", ["double-encoded arguments (TF014)"]),
@@ -39,35 +39,44 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "template",
             True,
             "adapted",
-            ["for schema parts dropped (TF040), which"],
+            ["--strategy prompt`). Format: json", "Otherwise: schema parts dropped (TF040)."],
         ),
         (
             [finding("TF014", "warning", "render"), finding("TF040", "warning", "prompt")],
             "template",
             True,
             "adapted",
-            [
-                "expect double-encoded arguments (TF014); "
-                + "against schema parts dropped (TF040) only its strategy prompt helps."
-            ],
+            ["Otherwise: double-encoded arguments (TF014). `--strategy prompt` avoids schema parts dropped (TF040)."],
         ),
-        ([finding("TF011", "note")], "prompt", True, "prompt-only", ["no tools", "own format, json"]),
-        ([finding("TF014", "warning", "render")], "prompt", True, "prompt-only", ["Described in words"]),
+        (
+            [finding("TF011", "note")],
+            "prompt",
+            True,
+            "prompt-only",
+            ["does not render tools", "json (the model's own)"],
+        ),
+        (
+            [finding("TF014", "warning", "render")],
+            "prompt",
+            True,
+            "prompt-only",
+            ["if the system prompt describes them"],
+        ),
         (
             [finding("TF026", "error")],
             "template",
             True,
             "broken",
-            ["call not read back (TF026)", "the prompt itself can be rendered"],
+            ["call not read back (TF026)", "Prompts can be rendered, but not all"],
         ),
         (
             [finding("TF003", "error"), finding("TF026", "error")],
             "prompt",
             True,
             "broken",
-            ["(TF003), call not read back", "Mend that first"],
+            ["(TF003), call not read back", "Fix this first"],
         ),
-        ([finding("TF002", "error")], "prompt", False, "broken", ["Nothing turns messages", "(TF002)"]),
+        ([finding("TF002", "error")], "prompt", False, "broken", ["No prompt can be rendered", "(TF002)"]),
     ],
 )
 def test_the_verdict_is_made_of_all_findings(
@@ -81,18 +90,18 @@ def test_the_verdict_is_made_of_all_findings(
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
     found = [finding(f"TF0{number}", "warning", "render") for number in (11, 11, 13, 14, 17, 19, 20)]
     sentence = verdict(found, JSON, "template", renders=True).sentence
-    assert sentence.endswith("expect tools not rendered (TF011), calls dropped (TF013) and 4 more.")
+    assert sentence.endswith("Otherwise: tools not rendered (TF011), calls dropped (TF013) and 4 more.")
 
 
 @pytest.mark.parametrize(
     ("decision", "part"),
     [
-        (JSON, "in the format json, which is proven (6 of 6 kinds of call read back exactly)."),
-        (FormatDecision("json", "declared"), "in the format json, as the model's files declare."),
-        (FormatDecision("json", "signature"), "no call proves it."),
-        (FormatDecision("json", "model-type"), "by the model type alone."),
-        (FormatDecision("json", "default"), "which is a guess: nothing tells it."),
-        (FormatDecision(None, "none"), "no known format reads the calls that it renders."),
+        (JSON, "Format: json (verified, 6/6 round trips)."),
+        (FormatDecision("json", "declared"), "Format: json (declared by the model's files)."),
+        (FormatDecision("json", "signature"), "(detected from markers in the template, not verified)."),
+        (FormatDecision("json", "model-type"), "(implied by the model type, not verified)."),
+        (FormatDecision("json", "default"), "Format: json (the default; there is no evidence for it)."),
+        (FormatDecision(None, "none"), "unknown (no known format parses the calls that the template renders)."),
     ],
 )
 def test_the_sentence_says_how_sure_the_format_is(decision: FormatDecision, part: str) -> None:
@@ -102,9 +111,9 @@ def test_the_sentence_says_how_sure_the_format_is(decision: FormatDecision, part
 @pytest.mark.parametrize(
     ("decision", "part"),
     [
-        (FormatDecision("glm4", "model-type"), "asked for in the model's own format, glm4."),
-        (FormatDecision("json", "default"), "asked for in the format json, the most widespread one."),
-        (FormatDecision(None, "none"), "asked for in the format json, the most widespread one."),
+        (FormatDecision("glm4", "model-type"), "Format of the calls: glm4 (the model's own)."),
+        (FormatDecision("json", "default"), "Format of the calls: json (the default)."),
+        (FormatDecision(None, "none"), "Format of the calls: json (the default)."),
     ],
 )
 def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDecision, part: str) -> None:

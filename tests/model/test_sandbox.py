@@ -153,7 +153,7 @@ def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> N
 def test_no_advice_calls_a_limit_a_template_that_does_not_compile(limit: str, told: str) -> None:
     report = inspect_stopped(files(HONEST), NO_OPTIONS, LimitHit("it was too much", limit))
     assert set(report.runtimes.values()) == {f"none: {told}"}
-    assert [one.text for one in report.sections.advice] == [f"{told}: take the one of the original model first"]
+    assert [one.text for one in report.sections.advice] == [f"{told}: use the template of the original model"]
 
 
 def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:

@@ -114,9 +114,9 @@ def derive(place: str, trusted: bool) -> int:
             complain(f"{place}: {sentence}")
         return 1
     print_text(to_text(made.format))
-    answers = f"{made.proof.answers} kind{'' if made.proof.answers == 1 else 's'} of answer"
+    outputs = f"{made.proof.answers} kind{'' if made.proof.answers == 1 else 's'} of output"
     limits = "".join(f"; {limit}" for limit in made.proof.limits)
-    complain(f"derived ({made.kind}), proven on {made.proof.call_sets} call sets and {answers}{limits}")
+    complain(f"derived ({made.kind}), verified on {made.proof.call_sets} call sets and {outputs}{limits}")
     if made.known:
         complain(f"{made.known} reads these calls too, and what its models write otherwise: prefer it")
     return 0

@@ -24,9 +24,12 @@ from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 _MEANINGS = {
     "unread": (NOT_INSPECTED.capitalize(), "These have no verdict. The reason is next to each name."),
     "broken": ("Broken", "Tool calling is not reliable with the model as it is: look at the errors first."),
-    "prompt-only": ("Prompt only", "The template shows no tools; described in words, they work."),
-    "adapted": ("Adapted", "Tools work through the template, with what toolfmt's render adapts for it."),
-    "native": ("Native", "Tools work through the template as it is."),
+    "prompt-only": (
+        "Prompt only",
+        "The template does not render tools. Tool calling works if the system prompt describes them.",
+    ),
+    "adapted": ("Adapted", "Tool calling works if messages are normalized first; `toolfmt render` does this."),
+    "native": ("Native", "Tool calling works with the template as it is."),
 }
 """The groups in their order: a heading, and what it means."""
 _LONGEST_REASON = 500

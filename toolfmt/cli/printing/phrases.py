@@ -14,19 +14,19 @@ from toolfmt.inspect.report.report import Answer, Report
 _MOST = 6
 """So many parts of a schema are named; the others are counted."""
 
-_NO_TEXT = "no text beside a call"
+_NO_TEXT = "no text next to a call"
 _BESIDE_LATER = {
     "misplaced": "text next to a call appears after the result",
-    "lost-later": "text beside a call is lost later",
+    "lost-later": "text next to a call is dropped in some turns",
 }
 # What is said of a detail that is not yes, by the ability it belongs to.
 _DETAILS: Mapping[str, Mapping[str, str]] = {
     "calls": {
         "text_beside_call": _NO_TEXT,
-        "history_without_tools": "earlier calls need the tools again",
+        "history_without_tools": "earlier calls only if tools are sent",
     },
     "results": {
-        "results_several": "one result a turn",
+        "results_several": "one result per turn",
         "results_unnamed": "only with the name of the tool",
         "results_unnumbered": "only with the id of the call",
     },
@@ -35,7 +35,7 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
     "reasoning": {
         "reasoning_earlier": "dropped from earlier turns",
-        "reasoning_in_loop": "dropped once a result has come",
+        "reasoning_in_loop": "dropped after a tool result",
     },
 }
 # Told by the abilities themselves, or neither good nor bad.
@@ -126,11 +126,11 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     lines = []
     if lost:
         names = [name.replace("_", " ") + " in part" * (definitions[name].outcome == "in-part") for name in lost]
-        lines.append(f"lost of a schema: {listed_first(names, _MOST)}")
+        lines.append(f"not rendered from schemas: {listed_first(names, _MOST)}")
     if failing:
         lines.append(f"some forms rejected: {listed_first(failing, _MOST)}")
     if refused:
-        lines.append(f"not taken: tools {', '.join(refused)}")
+        lines.append(f"not supported: tools {', '.join(refused)}")
     return lines
 
 

@@ -37,10 +37,10 @@ _NARROWEST_ADVICE = 30
 _COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
 _LONGEST = 240
 """So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
-_WORDS = {"no": "not shown", "error": "fails with"}
-_LOST_LATER = "in a question's prompt; lost once a tool has answered"
-_NO_FORMAT = "not known: no parser is sure to read the calls"
-_NOT_SEEN = "read from the template's history, not from a model's output"
+_WORDS = {"no": "missing", "error": "rejected"}
+_LOST_LATER = "rendered for a question, dropped after a tool result"
+_NO_FORMAT = "unknown: no parser is known to parse the calls"
+_NOT_SEEN = "from the template's history, not from a model's output"
 
 
 def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: bool, whole: bool) -> str:
@@ -114,23 +114,23 @@ def _format(report: Report) -> list[tuple[str, Text]]:
     if decided.name is None:
         return [("format", Text(_NO_FORMAT))]
     proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
-    proof = proofs[0].at_a_glance if proofs else "nothing tells it, it is the most widespread one"
+    proof = proofs[0].at_a_glance if proofs else "the default; there is no evidence for it"
     return [("format", Text(f"{visible(decided.name)}: {visible(proof)}"))]
 
 
 def _calls(report: Report) -> str:
     able = report.capabilities
-    several = "several a turn" if able["parallel_tool_calls"].answer == "yes" else "one a turn"
+    several = "several per turn" if able["parallel_tool_calls"].answer == "yes" else "one per turn"
     forms = [f"{form}s" for form in ("object", "string") if able[f"arguments_{form}"].answer == "yes"]
     contents = [content for content in ("null", "empty") if able[f"content_{content}"].answer == "yes"]
-    arguments = f"arguments as {' or '.join(forms)}" if forms else "arguments in no form as they are given"
+    arguments = f"arguments as {' or '.join(forms)}" if forms else "arguments changed in every form"
     return f"{several}; {arguments}; content {' or '.join(contents) or 'neither null nor empty'}"
 
 
 def _results(report: Report) -> str:
     paired = report.sections.details.get("ids_paired")
     ids = "with" if paired is not None and paired.answer == "yes" else "without"
-    return f"in the prompt, {ids} the ids of their calls"
+    return f"rendered {ids} the ids of their calls"
 
 
 def _reasoning(report: Report) -> str:
@@ -249,11 +249,11 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
         return []
     lines = []
     if report.profile.stop:
-        lines.append(("stop at", _stops(report), False))
+        lines.append(("stop strings", _stops(report), False))
     if report.profile.prefill:
         begun = shortened(report.profile.prefill, _LONGEST)
-        when = " after a question, but not in every turn" if starts_vary(report.sections.response_starts) else ""
-        lines.append(("the prompt", f"ends with {begun}{when}: the answer goes on behind that", False))
+        when = " after a question (not in every turn)" if starts_vary(report.sections.response_starts) else ""
+        lines.append(("prompt", f"ends with {begun}{when}; the output continues from there", False))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
@@ -263,12 +263,12 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
 
 def _stops(report: Report) -> str:
     """The stop strings in words, with what a prompt that describes tools in words has besides."""
-    told = ", ".join(" ".join(filter(None, (" or ".join(marks), where))) for marks, where in stops(report))
-    return " or ".join(filter(None, (told, invented_result(report))))
+    told = "; ".join(" ".join(filter(None, (" ".join(marks), where))) for marks, where in stops(report))
+    return "; ".join(filter(None, (told, invented_result(report))))
 
 
 def _more(report: Report, full: bool) -> str:
     """Where more is told: of the worst finding, and of everything; empty for nowhere."""
     worst = worst_first(notable(report))[:1]
     explained = [f"toolfmt explain {finding.code}" for finding in worst]
-    return "; ".join([*explained, *(() if full else ("--full: every answer with its evidence",))])
+    return "; ".join([*explained, *(() if full else ("--full shows every result with its evidence",))])

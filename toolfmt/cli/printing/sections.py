@@ -55,18 +55,18 @@ def _prefix(report: Report) -> list[str]:
     stability = report.sections.stability
     if stability is None:
         return []
-    ticks = f"the prompt holds the time and is another one a {stability.tick} later" if stability.tick else ""
+    ticks = f"the prompt contains the time and changes every {stability.tick}" if stability.tick else ""
     if stability.share >= 1:
         if ticks:
-            return [f"{ticks}; at one time each prompt of the example begins with the one before it"]
+            return [f"{ticks}; otherwise each prompt of the example starts with the previous one"]
         if worse := [condition for condition in stability.conditions if condition.share < 1]:
-            return [f"each prompt of the example begins with the one before it, except {_conditions(worse)}"]
-        return ["each prompt of the example conversation begins with the one before it"]
+            return [f"each prompt of the example starts with the previous one, except {_conditions(worse)}"]
+        return ["each prompt of the example conversation starts with the previous one"]
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
     where = f" (line {lines})" if lines else ""
-    when = f", first when {broken[0].name}{where}" if broken else ""
-    stays = f"{int(stability.share * 100)} % of the prompt stays from turn to turn, the rest is computed again{when}"
+    when = f"; it first changes when {broken[0].name}{where}" if broken else ""
+    stays = f"{int(stability.share * 100)} % of the prompt is reused from turn to turn{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 
 
@@ -79,7 +79,7 @@ def _condition(condition: PrefixCondition) -> str:
     given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
     sent = [] if given else [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
     when = "" if condition.tools else "if no tools are sent, "
-    return f"{when}with {listed([*given, *sent])} ({int(condition.share * 100)} % stays)"
+    return f"{when}with {listed([*given, *sent])} ({int(condition.share * 100)} % reused)"
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:
@@ -90,9 +90,9 @@ def _tokens(tokens: Tokens | None) -> list[str]:
     of = "" if tokens.context is None else f" of {tokens.context:,}"
     line = f"{count} {whose}{'tools cost' if count > 1 else 'tool costs'} {tokens.total:,} tokens{of}"
     if tokens.preamble:
-        line += f", {tokens.preamble:,} of them for having tools at all"
+        line += f", {tokens.preamble:,} of them for the instructions around the tools"
     if tokens.given and count > 1:
-        line += f"; the dearest is {tokens.tools[0].name} with {tokens.tools[0].tokens:,}"
+        line += f"; the longest is {tokens.tools[0].name} with {tokens.tools[0].tokens:,}"
     lines = [line]
     if advice := leaving_out(tokens):
         lines.append(advice)
@@ -107,7 +107,7 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
     if told[_MOST:]:
         lines.append(f"also {listed_first([variable.name for variable in told[_MOST:]], _MOST_IDLE)}")
     if idle:
-        lines.append(f"nothing seen to change with {listed_first(idle, _MOST_IDLE)}")
+        lines.append(f"no effect found: {listed_first(idle, _MOST_IDLE)}")
     return lines
 
 
@@ -161,7 +161,7 @@ def _facts(facts: Mapping[str, str]) -> Table:
 def _variable_in_full(variable: Variable) -> str:
     default = "" if variable.default is None else f"default {variable.default}; "
     where = "" if variable.line is None else f" (line {variable.line})"
-    return f"{default}{variable.effect or 'nothing seen to change'}{where}"
+    return f"{default}{variable.effect or 'no effect found'}{where}"
 
 
 def _turns(report: Report) -> dict[str, str]:

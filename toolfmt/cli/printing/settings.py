@@ -12,7 +12,7 @@ from toolfmt.inspect.report.report import Report, Tokens
 
 def invented_result(report: Report) -> str:
     """What a prompt that describes the tools in words stops at besides: a result that the model begins to invent."""
-    return f"{RESULT_HEADING} (where tools are described in words)" if report.strategy == "prompt" else ""
+    return f"{RESULT_HEADING} (if the system prompt describes the tools)" if report.strategy == "prompt" else ""
 
 
 def stops(report: Report) -> list[tuple[list[str], str]]:
@@ -24,9 +24,9 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
     if not others:
         unknown = report.sections.details.get("stop")
         follows = visible(unknown.excerpts[0]) if unknown is not None and unknown.excerpts else ""
-        more = f", but {follows} follows one" if follows else ""
-        return [(of_calls, f"behind a call; what ends an answer is not known{more}")]
-    return [(others, "behind an answer"), (of_calls, "behind a call")]
+        more = f", but {follows} follows it" if follows else ""
+        return [(of_calls, f"after a call; what ends a response is unknown{more}")]
+    return [(others, "after a response"), (of_calls, "after a call")]
 
 
 def special_markers(report: Report) -> list[str]:
@@ -42,5 +42,5 @@ def leaving_out(tokens: Tokens | None) -> str:
     if tokens is None or not tokens.leave_out or tokens.room is None:
         return ""
     if len(tokens.leave_out) == len(tokens.tools):
-        return f"not one of them fits into a quarter of the context, {tokens.room:,} tokens"
+        return f"no tool fits into a quarter of the context ({tokens.room:,} tokens)"
     return f"leave out {', '.join(tokens.leave_out)} to stay within {tokens.room:,}"

@@ -39,9 +39,9 @@ def counts(report: Report, *, full: bool = False) -> str:
     found = notable(report)
     told = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):
-        told.append(f"{sum(one.new is True for one in found)} of them new")
+        told.append(f"{sum(one.new is True for one in found)} new")
     if more := len(report.findings) + len(report.notes) - len(found):
-        told.append(f"{more} {'usually ' if full else ''}hidden")
+        told.append(f"{more} {'hidden without --full' if full else 'hidden'}")
     if report.left_out:
-        told.append(f"{report.left_out} left out by --select or --ignore")
-    return ", ".join(told) if told else "nothing was found that will go wrong"
+        told.append(f"{report.left_out} excluded by --select or --ignore")
+    return ", ".join(told) if told else "no problems found"

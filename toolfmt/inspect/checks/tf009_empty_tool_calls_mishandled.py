@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if answer.outcome:
         yield Diagnostic(
             f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
-            "Leave `tool_calls` out of turns without calls; toolfmt's render does it for you. In the template, write "
+            "Leave `tool_calls` out of turns without calls; `toolfmt render` does this. In the template, write "
             "`{% if message.tool_calls %}`.",
             answer.line,
         )

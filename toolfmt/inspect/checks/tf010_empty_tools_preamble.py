@@ -53,7 +53,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagnostic:
-    fix = "Leave the tools out when there are none; toolfmt's render does it for you."
+    fix = "Leave the tools out when there are none; `toolfmt render` does this."
     if isinstance(empty, TemplateError):
         return Diagnostic(
             f"Given an empty list of tools the template fails: {thrown(empty).sentence}.", fix, empty.line

@@ -38,7 +38,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         what = f"refuses calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
         yield Diagnostic(
             f"The template describes tools but {what}.",
-            "Write past calls into the content of the assistant turn; toolfmt's render does it for you. In the "
+            "Write past calls into the content of the assistant turn; `toolfmt render` does this. In the "
             "template, print each of `message.tool_calls`.",
             answer.line or (written_at(facts.renders, reply(), TOOLS, REPLY) if facts.renders else None),
         )
@@ -55,6 +55,6 @@ def _unwrapped(facts: Facts) -> Iterator[Diagnostic]:
         "The template takes a call only with name and arguments in the call itself; as clients send it, under "
         f"`function`, it {what}.",
         "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; "
-        "toolfmt's render takes the wrapper away for you.",
+        "`toolfmt render` takes the wrapper away for you.",
         ordinary.line if isinstance(ordinary, TemplateError) else facts.capabilities["tool_calls"].line,
     )

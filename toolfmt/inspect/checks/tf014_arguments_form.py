@@ -112,7 +112,7 @@ def _does_it(instead: str) -> str:
         if instead == "objects"
         else "; vLLM's and SGLang's chat endpoints pass objects whatever they are sent"
     )
-    return f"toolfmt's render does it for you{servers}"
+    return f"`toolfmt render` does this{servers}"
 
 
 def _arguments_as_json(sites: Sites) -> Iterator[Edit]:

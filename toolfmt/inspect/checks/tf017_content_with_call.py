@@ -61,14 +61,14 @@ def _fix(facts: Facts, answer: Answer) -> str:
     if facts.yes("content_empty"):
         refuses = answer.error is not None and answer.error.kind == "refused"
         mend = "" if refuses else " In the template, write `message.content or ''`."
-        return f"Send an empty string instead of null; toolfmt's render does it for you.{mend}"
+        return f"Send an empty string instead of null; `toolfmt render` does this.{mend}"
     if facts.yes("content_null"):
         return (
-            "Keep the key with null, where the runtime leaves it there; or render with toolfmt, which keeps the call."
+            "Keep the key with null if the runtime does not remove it; or use `toolfmt render`, which keeps the call."
         )
     if beside in ("call-dropped", "threw"):
-        return "Render with toolfmt, which keeps the call."
-    done = "; toolfmt's render does it for you" if beside == "dropped" else ""
+        return "Use `toolfmt render`, which keeps the call."
+    done = "; `toolfmt render` does this" if beside == "dropped" else ""
     return f"Send a word of text instead of null{done}."
 
 
@@ -77,7 +77,7 @@ def _null_printed(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders_calls and answer.outcome == "none-printed":
         yield Diagnostic(
             f"The content null of a turn with a call comes out as a word: {answer.words}.",
-            "Send an empty string instead of null; toolfmt's render does it for you. In the template, write "
+            "Send an empty string instead of null; `toolfmt render` does this. In the template, write "
             "`message.content or ''`.",
             answer.line,
             outcome="content-null-printed",
@@ -90,10 +90,10 @@ def _empty_rejected(facts: Facts) -> Iterator[Diagnostic]:
         what = "is refused" if answer.outcome == "threw" else "goes wrong"
         instead = "null" if facts.yes("content_null") else "a word of text"
         fits = facts.yes("content_null") or facts.detail("text_beside_call").outcome == "dropped"
-        done = "; toolfmt's render does it for you" if fits else ""
+        done = "; `toolfmt render` does this" if fits else ""
         if facts.yes("content_null") and facts.detail("content_absent").answer != "yes":
             # A key that holds null is left out by transformers 5, and by render.
-            done = ", with the key; or render with toolfmt, which keeps the call"
+            done = ", with the key; or use `toolfmt render`, which keeps the call"
         yield Diagnostic(
             f"A turn with a call and empty content {what}: {answer.evidence}.",
             f"Send {instead} instead of an empty string{done}.",

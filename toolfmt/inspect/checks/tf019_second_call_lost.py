@@ -29,7 +29,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     mend = " In the template, go through all of `message.tool_calls`." if answer.outcome == "dropped" else ""
     yield Diagnostic(
         f"A turn with two calls {what}: {answer.evidence}.",
-        "Put each call into an assistant turn of its own, followed by its result; toolfmt's render does it for you."
-        + mend,
+        "Put each call into an assistant turn of its own, followed by its result; `toolfmt render` does this." + mend,
         answer.line,
     )

@@ -27,14 +27,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if answer.outcome == "spelled" and facts.detail("results_as_parts").answer == "yes":
         yield Diagnostic(
             f"The result of a tool given as a string does not come out whole: {answer.evidence}.",
-            "Give the result as a list of text parts; toolfmt's render does it for you.",
+            "Give the result as a list of text parts; `toolfmt render` does this.",
             answer.line,
         )
         return
     what = f"is refused: {answer.evidence}" if answer.answer == "error" else "is not in the prompt"
     yield Diagnostic(
         f"The result of a tool (role tool) {what}.",
-        "Give the result as a user message that says which call it answers; toolfmt's render does it for you."
+        "Give the result as a user message that says which call it answers; `toolfmt render` does this."
         + ("" if answer.answer == "error" else " In the template, print `message.content` of the role `tool`."),
         answer.line,
     )

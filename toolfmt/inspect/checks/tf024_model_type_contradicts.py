@@ -30,6 +30,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     rendered = "calls that no known format reads" if derived else f"{best.format.name} calls"
     yield Diagnostic(
         f"The model type {model_type} stands for {typed[0].name}, but the template renders {rendered}.",
-        f"Set what toolfmt's report names for each runtime, not the parser for {typed[0].name}.",
+        f"Use the settings that this report shows for each runtime, not the parser for {typed[0].name}.",
         facts.capabilities["tool_calls"].line,
     )

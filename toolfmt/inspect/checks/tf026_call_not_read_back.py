@@ -58,7 +58,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
         if refused and detail in by_definition:
             continue  # it is the tool that is refused, which TF041 tells
         what = "are refused" if refused else f"do not read back as {best.format.name}"
-        healed = "; toolfmt's render writes them into the content" if refused else ""
+        healed = "; `toolfmt render` writes them into the content" if refused else ""
         yield Diagnostic(
             f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
             f"Keep such calls out of the history, or mend how the template writes arguments{healed}.",

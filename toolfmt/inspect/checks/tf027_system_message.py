@@ -63,7 +63,7 @@ def _later(facts: Facts) -> Iterator[Diagnostic]:
     if what is not None:
         yield Diagnostic(
             f"A system message after the first turn {what}.",
-            "Put its text into the next user message; toolfmt's render does it for you.",
+            "Put its text into the next user message; `toolfmt render` does this.",
             answer.line,
             outcome="later-system-message-lost",
         )

@@ -33,6 +33,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     what = "are refused" if answer.outcome == "threw" else "cost the tool's name"
     yield Diagnostic(
         f"Ids of calls as OpenAI's clients write them (call_…) {what}: {answer.evidence}.",
-        f"Write ids as {_FORMS[needed]}; toolfmt's render does it for you." if needed else "Leave the ids out.",
+        f"Write ids as {_FORMS[needed]}; `toolfmt render` does this." if needed else "Leave the ids out.",
         answer.line,
     )

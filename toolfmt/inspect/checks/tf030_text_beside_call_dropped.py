@@ -23,7 +23,7 @@ OUTCOMES = {
 }
 WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
 
-_FIX = "Render with toolfmt, which keeps both (the text as reasoning if there is no other way), or send no text."
+_FIX = "Use `toolfmt render`, which keeps both (the text as reasoning if there is no other way), or send no text."
 _WHAT = {
     "dropped": "Text beside a call is dropped",
     "call-dropped": "A call is dropped where there is text beside it",

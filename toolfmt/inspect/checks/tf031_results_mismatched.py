@@ -38,7 +38,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         refused = "is refused: " if unnamed.outcome == "threw" else "loses something: "
         yield Diagnostic(
             f"A result without the tool's name, as OpenAI's clients send it, {refused}{unnamed.evidence}.",
-            "Put the tool's name on every result; toolfmt's render does it for you.",
+            "Put the tool's name on every result; `toolfmt render` does this.",
             unnamed.line,
             outcome="nameless-result-lost",
         )
@@ -47,7 +47,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         refused = "are refused: " if several.outcome == "threw" else "do not come out right: "
         yield Diagnostic(
             f"The results of a turn with several calls {refused}{several.evidence}.",
-            "Make one call a turn; toolfmt's render does it for you.",
+            "Make one call a turn; `toolfmt render` does this.",
             several.line,
             outcome="several-results-lost",
         )

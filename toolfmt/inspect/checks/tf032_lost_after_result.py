@@ -41,7 +41,7 @@ def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
         what = "refused" if answer.outcome == "threw" else "lost"
         yield Diagnostic(
             f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
-            "Give the tools with every request of a conversation that holds calls; without them toolfmt's render "
+            "Give the tools with every request of a conversation that holds calls; without them `toolfmt render` "
             "writes calls and results as text.",
             answer.line,
             outcome="history-needs-tools",

@@ -48,4 +48,4 @@ def _fix(answers: set[str]) -> str:
     insert = "send an empty answer between a result and a user message"
     steps = [join if answers - {"user_after_result"} else "", insert if "user_after_result" in answers else ""]
     what = " and ".join(filter(None, steps))
-    return f"{what[0].upper()}{what[1:]}; toolfmt's render does it for you."
+    return f"{what[0].upper()}{what[1:]}; `toolfmt render` does this."

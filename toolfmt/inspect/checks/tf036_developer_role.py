@@ -78,7 +78,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         what = "a message of the role developer is rejected" if answer.outcome == "threw" else answer.words
         # Not where a message of the role system is lost as well.
         instead = (
-            "Send it under the role system; toolfmt's render does it for you."
+            "Send it under the role system; `toolfmt render` does this."
             if facts.profile.takes_system
             else give_instructions(facts)
         )

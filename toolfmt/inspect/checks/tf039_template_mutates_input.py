@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers refuses; "
                 f"{elsewhere}.",
-                "Build a new value with + instead, or take the model's own template; toolfmt's render gets round it.",
+                "Build a new value with + instead, or take the model's own template; `toolfmt render` gets round it.",
                 error.line,
             )
             return

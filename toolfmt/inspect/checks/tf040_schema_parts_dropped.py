@@ -59,7 +59,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _fix(facts: Facts) -> tuple[str, FixedBy]:
     """Where to state what is lost, and what fixes the finding then."""
     if shows_descriptions(facts):
-        return "State it in the tool's description; toolfmt's render does this.", "render"
+        return "State it in the tool's description; `toolfmt render` does this.", "render"
     if facts.takes_prose:
         return describe_tools(facts), "render"
     return (

@@ -73,7 +73,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         assert error is not None
         change = _GIVE.get(first[alike].words, "Change the definition so that it does not")
         fix, fixed_by = or_in_words(
-            facts, change, "; toolfmt's render adapts the definition or describes the tools in the system prompt"
+            facts, change, "; `toolfmt render` adapts the definition or describes the tools in the system prompt"
         )
         yield Diagnostic(
             f"The template fails on {listed(named) or first[alike].words}: {error.clause}",

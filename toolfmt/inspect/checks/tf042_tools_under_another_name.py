@@ -20,7 +20,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "prompt"
-_FIX = "Give the tools there, or render with toolfmt's strategy prompt."
+_FIX = "Give the tools there, or use `toolfmt render --strategy prompt`."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

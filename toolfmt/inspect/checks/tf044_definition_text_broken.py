@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     line = facts.capabilities["tools"].line
     if quoting is not None and quoting.answer == "no":
         change = "Write descriptions on one line and without quotes"
-        fix, fixed_by = or_in_words(facts, change, ", or render with toolfmt's strategy prompt")
+        fix, fixed_by = or_in_words(facts, change, ", or use `toolfmt render --strategy prompt`")
         yield Diagnostic(
             f"Descriptions are written without escaping: {quoting.evidence}",
             fix,

@@ -59,7 +59,7 @@ def _definitions(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         "The template says something else about the same tools when the keys of their definitions come in another "
         "order.",
-        "Give the keys in the usual order (type, function; name, description, parameters); toolfmt's render does it.",
+        "Give the keys in the usual order (type, function; name, description, parameters); `toolfmt render` does it.",
         facts.renders.line_at(user(), ALL_TOOLS, common_prefix(one, other)),
     )
 

@@ -26,6 +26,6 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if name:
         yield Diagnostic(
             f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped.",
-            f"Give a turn's reasoning as {name}; toolfmt's render does it for you.",
+            f"Give a turn's reasoning as {name}; `toolfmt render` does this.",
             facts.capabilities["reasoning"].line,
         )

@@ -33,7 +33,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         what = "A question with tools is refused where there is no system message."
     yield Diagnostic(
         what,
-        "Give a system message with the tools; toolfmt's render describes them in words where there is none. In the "
+        "Give a system message with the tools; `toolfmt render` describes them in words where there is none. In the "
         "template, write them outside of the branch of the role system.",
         answer.line,
     )

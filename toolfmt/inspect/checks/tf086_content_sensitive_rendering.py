@@ -35,7 +35,7 @@ _FIXES = {
     "number": "Send another number of them, or take the condition out of the template.",
 }
 _BY_CONDITION = "Avoid text that matches the condition in this line, or remove the condition."
-_STATED = "Give it another name; toolfmt's render states such a parameter in the tool's description."
+_STATED = "Give it another name; `toolfmt render` states such a parameter in the tool's description."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

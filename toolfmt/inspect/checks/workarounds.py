@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy
 
-_DOES_IT = "toolfmt's render does it for you"
+_DOES_IT = "`toolfmt render` does this"
 
 
 SEND_TEXT_PARTS = 'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt render` does this.'
@@ -36,7 +36,7 @@ def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, FixedBy
 
 
 def shows_descriptions(facts: Facts) -> bool:
-    """Whether the template shows the descriptions of tools: toolfmt's render states there what it leaves out."""
+    """Whether the template shows the descriptions of tools: `toolfmt render` states there what it leaves out."""
     shown = facts.sections.definitions.get("description")
     return shown is not None and shown.answer == "yes"
 

@@ -53,11 +53,11 @@ class ReadBack:
         return tuple(sorted({name for trial in self.trials if trial.kind != NASTY for name in trial.tolerated}))
 
     def evidence(self) -> Evidence:
-        """`5 of 5 kinds of call read back exactly`, and which not."""
+        """Return how many kinds of call were parsed back exactly (`5/5 round trips`), and which were not."""
         return Evidence(
             "verified",
             self.format.name,
-            f"{self.exact} of {len(self.trials)} kinds of call read back exactly",
+            f"{self.exact}/{len(self.trials)} round trips",
             tuple(f"{trial.kind} ({trial.detail})" for trial in self.trials if not trial.exact),
             self.tolerated,
             next((trial.beyond for trial in self.trials if trial.beyond), ""),

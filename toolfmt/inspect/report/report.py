@@ -161,7 +161,7 @@ class Evidence:
     def at_a_glance(self) -> str:
         """All of it but what the format itself cannot carry, which would read as a contradiction."""
         faults = f"not: {', '.join(self.faults)}" if self.faults else ""
-        tolerated = f"read generously: {', '.join(self.tolerated)}" if self.tolerated else ""
+        tolerated = f"tolerated: {', '.join(self.tolerated)}" if self.tolerated else ""
         return "; ".join(filter(None, (self.summary, faults, tolerated)))
 
     @property
@@ -198,8 +198,8 @@ class DerivedFormat:
     @property
     def proof(self) -> str:
         """What it rests on, as a clause."""
-        answers = f"{self.answers} kind{'' if self.answers == 1 else 's'} of answer"
-        return f"proven on {self.call_sets} call sets and {answers}"
+        outputs = f"{self.answers} kind{'' if self.answers == 1 else 's'} of output"
+        return f"verified on {self.call_sets} call sets and {outputs}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -42,32 +42,32 @@ EVERY_RUNTIME = "any runtime"
 NONE = "none: "
 """What begins the sentence where there is nothing to type."""
 _NO_QUESTION = {
-    "nothing": "the template shows neither tools nor what a user says: this model cannot be told of tools through it",
-    "parts": "the template shows no tools, and text only in lists of parts: describe the tools in one",
+    "nothing": "the template renders neither tools nor user messages: it cannot be used for tool calling",
+    "parts": "the template renders no tools, and text only from lists of parts: describe the tools in a text part",
 }
-_NO_OPENER = "missing_opener"
+_NO_START = "missing_opener"
 _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
-_DECODED = "decoded with skip_special_tokens=False"
-_SPECIAL = '"skip_special_tokens": false in each request'
-_PARALLEL = '"parallel_tool_calls": true in each request, else it makes one call a turn'
-_REFUSES = "the template refuses a plain question"
-_NOT_SHOWN = "the template shows no tools"
-_GUESSED = "nothing tells the format"
+_DECODED = "decode with skip_special_tokens=False"
+_SPECIAL = 'send "skip_special_tokens": false'
+_PARALLEL = 'send "parallel_tool_calls": true, or it makes one call per turn'
+_REJECTS = "the template rejects a plain question"
+_NOT_SHOWN = "the template renders no tools"
+_GUESSED = "the format is unknown"
 _NOT_CHECKED = "not checked for .gguf files: inspect the model directory instead"
 
 
 def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
     """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs. Where one
-    of the `findings` is healed by toolfmt's render, prompts are made with it.
+    of the `findings` is healed by `toolfmt render`, prompts are made with it.
 
     Where no format is known, or it is only the default beside a template that shows tools, no flag is named: it would
     be a guess. Where the template shows no tools no flag helps: a server drops the tools that it is given.
     """
     format = _meant(facts)
     if what := _unusable(facts):
-        return (Advice(EVERY_RUNTIME, f"{what}: take the one of the original model first", False),)
+        return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", False),)
     if facts.refuses_questions:
-        return (Advice(EVERY_RUNTIME, f"{_refuses(facts)}: no tool can be called through it", False),)
+        return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called", False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
             return (Advice(EVERY_RUNTIME, _NO_QUESTION[facts.question_form], False),)
@@ -75,7 +75,7 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     if format is None:
         return (Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False),)
     if _is_guess(facts):
-        text = f"{_GUESSED}, {format.name} is a guess: look at one answer before you set a parser"
+        text = f"{_GUESSED} and {format.name} is a guess: check one output before you set a parser"
         return (Advice(EVERY_RUNTIME, text, False),)
     rendered = () if _keeps_history(facts) else (Advice(EVERY_RUNTIME, _rendered(facts), remark=_why_rendered(facts)),)
     return (*rendered, *_each(facts, format, as_sent=_takes_messages_as_sent(facts, findings)))
@@ -117,10 +117,10 @@ def _unusable(facts: Facts) -> str:
     return "there is no chat template" if facts.template is None else ""
 
 
-def _refuses(facts: Facts) -> str:
-    """That a plain question is refused, and what would have to be given along."""
+def _rejects(facts: Facts) -> str:
+    """That a plain question is rejected, and which variables would have to be given."""
     needed = facts.needed_variables
-    return _REFUSES + (f" unless {listed(needed)} {'is' if len(needed) == 1 else 'are'} given" if needed else "")
+    return _REJECTS + (f" unless {listed(needed)} {'is' if len(needed) == 1 else 'are'} given" if needed else "")
 
 
 def _is_guess(facts: Facts) -> bool:
@@ -129,7 +129,7 @@ def _is_guess(facts: Facts) -> bool:
 
 def _named(facts: Facts, runtime: str) -> str:
     if facts.refuses_questions:
-        return NONE + _refuses(facts)
+        return NONE + _rejects(facts)
     if not facts.shows_tools:
         return NONE + (_unusable(facts) or _NOT_SHOWN)
     if _is_guess(facts):
@@ -154,12 +154,12 @@ def _rendered(facts: Facts, *, prompt: bool = False) -> str:
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
     """Where the template shows no tools, toolfmt's prompt asks for calls in the format, known or chosen."""
-    asks = f", which asks for {format.name} calls" if format is not None and _is_guess(facts) else ""
-    remark = f"{_NOT_SHOWN}: this describes them in words{asks}; send what it writes, without tools="
+    asks = f" and requests {format.name} calls" if format is not None and _is_guess(facts) else ""
+    remark = f"{_NOT_SHOWN}: this describes them in the system prompt{asks}; send what it prints, without tools="
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
     if format is None:
         return (made, Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False))
-    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark="reads the answer, of any runtime"))
+    return (made, Advice(TRANSFORMERS, our_parser(facts, format), remark="parses the output of any runtime"))
 
 
 def _keeps_history(facts: Facts) -> bool:
@@ -185,8 +185,8 @@ def _takes_messages_as_sent(facts: Facts, findings: Sequence[Finding]) -> bool:
 def _why_rendered(facts: Facts) -> str:
     lost = next(name for name in ("tool_calls", "tool_results") if not facts.yes(name) or not facts.renders_calls)
     what = "calls" if lost == "tool_calls" else "results"
-    how = "fails on" if facts.capabilities[lost].answer == "error" else "loses"
-    return f"the template {how} earlier {what}: send what this writes, with its tools, each turn"
+    how = "rejects" if facts.capabilities[lost].answer == "error" else "drops"
+    return f"the template {how} earlier {what}: in every turn, send the messages and tools that this prints"
 
 
 def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice]:
@@ -205,8 +205,8 @@ def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Adv
     asked = ""
     if _keeps_history(facts):
         plain = "apply_chat_template(messages, tools=tools)"
-        asked = f" to {plain if as_sent else f'the prompt of {_rendered(facts, prompt=True)}'}"
-    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"reads the answer{asked}, {_DECODED}")
+        asked = f"render with {plain if as_sent else _rendered(facts, prompt=True)}; "
+    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"parses the output; {asked}{_DECODED}")
 
 
 def _flagged(runtime: str) -> _Adviser:
@@ -228,15 +228,15 @@ def _objects_only(facts: Facts) -> str:
     """What is to be known of a chat endpoint that makes objects of all arguments before it renders them."""
     if not _keeps_history(facts) or facts.yes("arguments_object"):
         return ""
-    mended = f"toolfmt inspect {_place(facts)} --fix --output COPY"
-    return f"earlier arguments reach the template as objects there: serve the copy that {mended} mends"
+    fixed = f"toolfmt inspect {_place(facts)} --fix --output COPY"
+    return f"it passes earlier arguments to the template as objects: serve the copy that {fixed} writes"
 
 
 def _doubt(facts: Facts) -> str:
     """What speaks against a parser made for the format as it is, where the template writes less of it."""
     best = facts.decided.read_back
-    lacking = best is not None and _NO_OPENER in best.tolerated
-    return "not confirmed: it may wait for the opening marker, which these calls lack" if lacking else ""
+    lacking = best is not None and _NO_START in best.tolerated
+    return "not confirmed: it may wait for the start marker, which these calls lack" if lacking else ""
 
 
 def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
@@ -248,9 +248,9 @@ def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
 
 def _nothing_to_do(facts: Facts, format: ToolCallFormat, support: RuntimeSupport) -> Advice:
     parser = format.runtime_parser(support.runtime)
-    nothing = "nothing to do: " if _keeps_history(facts) else ""
+    how = "detected automatically" if _keeps_history(facts) else "detected"
     remark = f"it {parser.remark}" if parser and parser.remark else ""
-    return Advice(support.runtime, f"{nothing}it takes {support.parser}", remark=remark)
+    return Advice(support.runtime, f"{how}: {support.parser}", remark=remark)
 
 
 def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -258,10 +258,10 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choic
     if _finds_itself(format, support):
         return _nothing_to_do(facts, format, support)
     if name is not None and name != found and not misread(facts, MLX_LM, name):
-        instead = f", else it takes {found}" if found else ""
+        instead = f"; otherwise it uses {found}" if found else ""
         return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
     if found is not None:
-        return _without(facts, MLX_LM, format, f"it takes {found}, which misreads these calls")
+        return _without(facts, MLX_LM, format, f"it uses {found}, which misparses these calls")
     return _without(facts, MLX_LM, format, "no parser for it")
 
 
@@ -273,14 +273,14 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
         text = f'toolCallFormat: ToolCallFormat(rawValue: "{name}")'
         doubt = _doubt(facts)
         return Advice(MLX_SWIFT_LM, text, remark="in its ModelConfiguration" + (f"; {doubt}" if doubt else ""))
-    misreads = ", which misreads these calls" if support.right is False else ""
-    taking = "" if found is None else f"; it takes {found}{misreads}"
+    misparses = ", which misparses these calls" if support.right is False else ""
+    taking = "" if found is None else f"; it uses {found}{misparses}"
     return Advice(MLX_SWIFT_LM, f"{NONE}no parser for it{taking}", False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
     confirmed = DERIVED in parser_names(format, LLAMA_CPP)
-    remarks = [] if confirmed else [f"it derives a parser; for {_of(format)} that is not confirmed"]
+    remarks = [] if confirmed else [f"it derives a parser from the template; not confirmed for {_of(format)}"]
     if facts.yes("parallel_tool_calls"):
         remarks.append(_PARALLEL)
     made = Advice(LLAMA_CPP, "--jinja", remark="; ".join(remarks))
@@ -292,14 +292,14 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
     if file.endswith(".jinja"):
         place = facts.files.home / file
         return replace(made, text=f"{made.text} --chat-template-file {argument(str(place))}")
-    remarks.insert(0, f"with the template of {file} in FILE")
+    remarks.insert(0, f"FILE is the template of {file}")
     return replace(made, text="--jinja --chat-template-file FILE", remark="; ".join(remarks))
 
 
 def _without(facts: Facts, runtime: str, format: ToolCallFormat, why: str) -> Advice:
     """Where the runtime has no parser; the line reads the text that it hands out."""
     remark = _SPECIAL if runtime in _FLAGS else ""
-    return Advice(runtime, f"{NONE}{why}; {our_parser(facts, format)} reads the answer", False, remark)
+    return Advice(runtime, f"{NONE}{why}; {our_parser(facts, format)} parses the output", False, remark)
 
 
 _ADVISERS: dict[str, _Adviser] = {
