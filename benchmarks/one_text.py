@@ -30,7 +30,7 @@ from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, model_of
 from toolfmt.errors import ToolfmtError
 
-ASKED = ("system, question", "two exchanges", "reasoning and text beside a call", "typed arguments", "two calls")
+ASKED = ("system, question", "two exchanges", "reasoning and text next to a call", "typed arguments", "two calls")
 ORDERED = frozenset({"arguments", "parameters"})
 """Under these keys order counts."""
 MOST = 12

@@ -209,7 +209,7 @@ def try_all(
     for kind, calls in sets:
         region, tools = render_calls(renders, shape, calls)
         if isinstance(region, TemplateError):
-            wrong.setdefault(kind, []).append(f"the template refuses: {region}")
+            wrong.setdefault(kind, []).append(f"the template raises: {region}")
             continue
         difference = read(calls, region, tools)
         if difference:

@@ -104,7 +104,7 @@ CONVERSATIONS: dict[str, list[Message]] = {
         _said("assistant", None, tool_calls=[_call(2, to="Bob Zw2", copies=2, urgent=True)]),
         _result(2, "Sent to him, Zr2."),
     ],
-    "text beside a call": [
+    "text next to a call": [
         _SYSTEM,
         _ASKED,
         _said("assistant", "I shall write to her, Za1.", tool_calls=[_call(1, to="Alice Zw1")]),

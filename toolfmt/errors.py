@@ -33,7 +33,7 @@ FailureKind: TypeAlias = Literal["refused", "not-parsed", "not-rendered", "other
 """How a template failed: it refused (`raise_exception`), the engine could not read or not render it, or something else
 was wrong."""
 HAPPENED: dict[FailureKind, str] = {
-    "refused": "the template refuses",
+    "refused": "the template raises",
     "not-parsed": "does not parse",
     "not-rendered": "does not render",
 }

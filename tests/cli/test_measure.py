@@ -160,7 +160,7 @@ RIGHT = call("get_forecast", place="Tromsø", days=4)
 
 
 TWICE = Judgement(True, True, False, False, False)
-"""A name that stands in the arguments twice is refused where calls are carried out."""
+"""A name that stands in the arguments twice is rejected where calls are carried out."""
 
 
 @pytest.mark.parametrize(

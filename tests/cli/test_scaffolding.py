@@ -374,7 +374,7 @@ def test_what_no_format_holds_is_not_said() -> None:
         keyword("x", object(), {}, 1)
 
 
-# --- what is refused
+# --- what is rejected
 
 
 @pytest.mark.parametrize(
@@ -494,10 +494,10 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("endless", "told"),
     [
-        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "it calls itself without end (RecursionError: "),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "infinite recursion (RecursionError: "),
         ("{% for i in range(10**12) %}{% endfor %}", "OverflowError: Range too big."),
         ("{% macro f() %}{{ f() }}{% endmacro %}{% for m in messages %}{{ m.content }}"
-         "{% if m.tool_calls %}{{ f() }}{% endif %}{% endfor %}", "it calls itself without end (RecursionError: "),
+         "{% if m.tool_calls %}{{ f() }}{% endif %}{% endfor %}", "infinite recursion (RecursionError: "),
     ],
 )  # fmt: skip
 def test_a_template_that_never_ends_is_told_by_its_limit(clone: Path, tmp_path: Path, endless: str, told: str) -> None:

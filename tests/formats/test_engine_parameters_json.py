@@ -1,7 +1,7 @@
 """The JSON engines with parameters that no known format has: what is written with them is read back, strict.
 
 Markers, keys, styles and frames are drawn, and calls with the markers themselves inside their strings. What is excluded
-from the drawing is refused by the engine when it is made, or told here in words.
+from the drawing is rejected by the engine when it is made, or told here in words.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _written(draw: st.DrawFn) -> WrittenObject:
         draw(st.sampled_from([whole, inner]))[words[4]] = id
     if draw(st.booleans()):
         whole = {words[5]: "function"} | whole
-    # Python's own notation is not drawn with the arguments as a string: its quotes are refused around JSON.
+    # Python's own notation is not drawn with the arguments as a string: its quotes are rejected around JSON.
     text = repr(whole) if words[1] not in strings and draw(st.integers(0, 3)) == 0 else style(whole)
     written = WrittenObject.from_example(text, "zqname", given, id=id, id_form="call{number:03d}")
     assert written("zqname", given, 7).replace("call007", "zqid") == text

@@ -78,7 +78,7 @@ def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, A
 @example(calls=[("f", {"s": "a </parameter> b"})], typed=True, places=[40])
 @example(calls=[("f", {"_": "<|tool_arg:end|>a"})], typed=False, places=[])
 def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, places: list[int]) -> None:
-    """Law 7, in pieces, strictly: a call that is written is read back; one that cannot be carried is refused by
+    """Law 7, in pieces, strictly: a call that is written is read back; one that cannot be carried is rejected by
     name."""
     tools = TOOLS if typed else None
     if typed:

@@ -1,4 +1,4 @@
-"""Formats as data: every known one comes back as it was, and whatever is none is refused by the name of its member."""
+"""Formats as data: every known one comes back as it was, and whatever is none is rejected by the name of its member."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.nam
 
 
 def refused(data: object, source: str = "mine.json") -> str:
-    """The sentence by which data is refused."""
+    """The sentence by which data is rejected."""
     with pytest.raises(BadFormat) as told:
         from_data(data, source)
     assert "\n" not in str(told.value)
@@ -136,7 +136,7 @@ def test_what_is_code_is_not_stored() -> None:
     )
 
 
-# --- what is refused
+# --- what is rejected
 
 
 WRONG = {
@@ -227,7 +227,7 @@ WRONG = {
         engine("named_json", separator=""),
         "engine: separator is '', and without an opener prose has that behind words too",
     ),
-    "a writer within that is refused": (
+    "a writer within that is rejected": (
         engine(opener="<x>", written={"pieces": ["{", "nam", "}"]}),
         "engine.written: pieces has a place for 'nam', "
         "and only name, arguments, arguments_string, id, number are known",

@@ -1,4 +1,4 @@
-"""Masks of grammars, on tokenizers that are made here: which tokens may come, what is refused, what is kept."""
+"""Masks of grammars, on tokenizers that are made here: which tokens may come, what is rejected, what is kept."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "changes a word of its answers",
-            "An answer or a text beside a call with 'rm' in it changes the prompt: 'rm' becomes 'ls'.",
+            "An answer or a text next to a call with 'rm' in it changes the prompt: 'rm' becomes 'ls'.",
         ),
         ("changes a word of an argument", "An argument with '/tmp/' in it changes the prompt: 'tmp/' is left out."),
         (
@@ -107,20 +107,20 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "hides its tools on one day",
-            "The clock decides what is written: on Thursday, 2026-12-24 00:00, compared with 2025-01-01 12:00, the "
+            "The prompt depends on the clock: on Thursday, 2026-12-24 00:00, compared with 2025-01-01 12:00, the "
             "tools are no longer in the prompt.",
         ),
         (
             "hides its tools by lot",
-            "The template decides by lot what it writes: the same request may give another prompt, however rarely.",
+            "The template is random: the same request may give a different prompt.",
         ),
         (
             "leaves out a result by lot",
-            "The template decides by lot what it writes: the same request may give another prompt, however rarely.",
+            "The template is random: the same request may give a different prompt.",
         ),
         (
             "draws a result",
-            "The template draws by lot: the same request may give another prompt, however rarely.",
+            "The template draws by lot: the same request may give a different prompt.",
         ),
     ],
 )
@@ -236,7 +236,7 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     "ibm-granite-granite-vision-4.1-4b": ["TF086"] * 7,
     # of several messages the last ones are judged
     "ibm-granite-granite-guardian-3.1-2b": ["TF086"],
-    # other years are refused in January and in March
+    # other years are rejected in January and in March
     "dphn-Dolphin-Mistral-24B-Venice-Edition": ["clock-decides-branch", "clock-decides-branch"],
 }
 
@@ -312,7 +312,7 @@ def test_a_template_that_refuses_from_a_year_on_is_told_at_the_line_that_refuses
     source = HONEST + "{%- if strftime_now('%Y') | int > 2032 %}\n{{- raise_exception('too late') }}\n{%- endif %}"
     (clock,) = told(inspect_template(source))
     assert (label(clock), clock.line) == ("clock-decides-branch", HONEST.count("\n") + 2)
-    assert clock.message.endswith("compared with 2025-01-01 12:00, the template refuses: too late.")
+    assert clock.message.endswith("compared with 2025-01-01 12:00, the template raises: too late.")
 
 
 # --- conditions

@@ -218,7 +218,7 @@ def test_a_sentence_that_is_only_computed_is_shown() -> None:
     assert (shown.answer, "You must follow all of these rules" in shown.evidence) == ("no", True)
     report = inspect_template(rules + messages)
     (note,) = [one for one in (*report.findings, *report.notes) if one.code == "TF057"]
-    assert note.fix == "Make sure that these sentences are meant."
+    assert note.fix == "Check whether you want these sentences."
 
 
 def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:

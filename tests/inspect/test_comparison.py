@@ -98,7 +98,7 @@ def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() 
     assert compare(a, inspect_template("{# #}\n" + TEMPLATE + GONE, name="other")).differs is False
     differing = compare(a, inspect_template(TEMPLATE)).prompts
     assert [(one.conversation, one.a, one.a_threw, one.b_threw) for one in differing] == [
-        (name, "the template refuses: no results", True, False)
+        (name, "the template raises: no results", True, False)
         for name in (
             "a call and its result",
             "two calls and their results",
@@ -451,7 +451,7 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     assert lines[:2] == [f"- {a}", f"+ {b}"]
     at = lines.index("    - <user>\\n")
     assert lines[at + 1] == "    + [user]\\n"
-    assert "    + throws: the template refuses: no results" in lines
+    assert "    + throws: the template raises: no results" in lines
     assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
     told = json.loads(run(a, b, "--json").stdout)
     first = told["behaviour"]["prompts"]["differ"][0]
@@ -518,7 +518,7 @@ def test_what_is_cut_behind_a_difference_begins_where_the_value_does() -> None:
     )
     text = comparison_text(compare(a, b), 300, False)
     assert f"    - {told} a all of" in text
-    assert f"    - throws: the template refuses: {told[:38]} a a" in text
+    assert f"    - throws: the template raises: {told[:38]} a a" in text
 
 
 def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> None:

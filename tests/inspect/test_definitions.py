@@ -59,9 +59,9 @@ def test_what_matters_of_the_parts_that_are_dropped_is_one_finding() -> None:
     report = inspect_template(SIGNATURE)
     told = next(finding for finding in report.findings if finding.code == "TF040")
     assert told.message == (
-        "Of a tool's definition the prompt does not show the descriptions of parameters, which parameters are "
-        "required, the allowed values (`enum`), the properties of objects, the types of list items, the "
-        "types in `anyOf` and what `$ref` points to."
+        "The prompt does not contain these parts of a tool's definition: the descriptions of parameters, "
+        "which parameters are required, the allowed values (`enum`), the properties of objects, "
+        "the types of list items, the types in `anyOf` and what `$ref` points to."
     )
 
 
@@ -105,19 +105,18 @@ NO_QUESTIONS = "tools"
 @pytest.mark.parametrize(
     ("template", "fix", "fixed_by", "strategy"),
     [
-        (SIGNATURE, "State it in the tool's description; `toolfmt render` does this.", "render", "template"),
+        (SIGNATURE, "Put it into the tool's description; `toolfmt render` does this.", "render", "template"),
         # Command R+, tool_use
         (
             SIGNATURE.replace("tools or []", NO_QUESTIONS),
-            "State it in the tool's description; `toolfmt render` does this.",
+            "Put it into the tool's description; `toolfmt render` does this.",
             "render",
             "template",
         ),
         (NAMES_ONLY, "Describe the tools in a system message; `toolfmt render` does this.", "render", "prompt"),
         (
             NAMES_ONLY.replace("tools or []", NO_QUESTIONS),
-            "State it in a message: the template shows no descriptions of tools, and it takes no question without "
-            "tools.",
+            "Put it into a message: the template renders no descriptions and rejects questions without tools.",
             "request",
             "",
         ),
@@ -191,19 +190,19 @@ def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
     assert parts(report, "error") == {
         "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
     }  # fmt: skip
-    joined = 'it joins to a text what is no text (TypeError: can only concatenate str (not "list") to str)'
+    joined = 'it concatenates a string and another type (TypeError: can only concatenate str (not "list") to str)'
     assert (told["nullable"].evidence, told["nullable"].line) == (joined, 2)
-    assert told["any_of"].evidence == f"it wants `type`, which is not there ({NO_TYPE})"
+    assert told["any_of"].evidence == f"`type` is undefined ({NO_TYPE})"
     assert told["enum"].answer == "yes"
 
 
 def test_what_throws_for_one_reason_is_one_finding() -> None:
     report = after("{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
     assert [finding.message for finding in report.findings if finding.code == "TF041"] == [
-        f"The template fails on `anyOf`, `oneOf` and `$ref`: it wants `type`, which is not there ({NO_TYPE}).",
-        'The template fails on a list of types (`["string", "null"]`): it joins to a text what is no text '
+        f"The template fails on `anyOf`, `oneOf` and `$ref`: `type` is undefined ({NO_TYPE}).",
+        'The template fails on a list of types (`["string", "null"]`): it concatenates a string and another type '
         '(TypeError: can only concatenate str (not "list") to str).',
-        "The template fails on a tool without the key `parameters`: it wants `parameters`, which is not there "
+        "The template fails on a tool without the key `parameters`: `parameters` is undefined "
         f"({NO_TYPE.replace('type', 'parameters')}).",
     ]
 
@@ -215,7 +214,7 @@ def test_what_is_wanted_for_one_reason_is_one_finding_whatever_the_engine_calls_
     errors = {part: report.sections.definitions[part].error for part in ("enum", "item_types")}
     assert len({error.own_words for error in errors.values() if error}) == 2
     assert [finding.message for finding in report.findings if finding.code == "TF041"][:1] == [
-        "The template fails on a parameter of type array, `enum` and lists: it joins to a text what is no text "
+        "The template fails on a parameter of type array, `enum` and lists: it concatenates a string and another type "
         '(TypeError: can only concatenate str (not "dict") to str).'
     ]
 
@@ -226,29 +225,29 @@ def test_a_refusal_is_quoted_whole() -> None:
     )
     report = after(refuse + "{{ f | tojson }}")
     messages = [finding.message for finding in report.findings if finding.code == "TF041"]
-    assert "The template fails on `enum`: it refuses: no: enum: here." in messages
+    assert "The template fails on `enum`: it raises: no: enum: here." in messages
 
 
 def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
     report = after("{{ '' + f.description }}{{ f | tojson }}")
     assert codes(report) == [("TF041", "warning")]
     told = next(finding for finding in report.findings if finding.code == "TF041")
-    assert told.message.startswith("The template fails on a tool without a description: it wants `description`")
+    assert told.message.startswith("The template fails on a tool without a description: `description` is undefined")
 
 
 @pytest.mark.parametrize(
     ("each", "left_out", "fix"),
     [
         ("{{ f.parameters | tojson }}", "a tool without the key `parameters`",
-         'Give every tool `parameters`, `{"type": "object", "properties": {}}` where it takes none; '),
+         'Give every tool `parameters`, `{"type": "object", "properties": {}}` if it has none; '),
         ("{{ '' + (f.parameters.properties | first) }}{{ f | tojson }}", "a tool without properties",
          "Give every tool a parameter; "),
         ("{{ '' + f.description }}{{ f | tojson }}", "a tool without a description",
          "Give every tool a `description`; "),
         ("{% for p in f.parameters.properties.values() %}{{ '' + p.description }}{% endfor %}{{ f | tojson }}",
-         "a parameter without a description", "Give every parameter a `description`; "),
+         "a parameter without a description", "Add to every parameter a `description`; "),
         ("{% for p in f.parameters.properties.values() if p.enum %}{{ raise_exception('no') }}{% endfor %}"
-         "{{ f | tojson }}", "`enum`", "Change the definition so that it does not; "),
+         "{{ f | tojson }}", "`enum`", "Change the definition; "),
     ],
 )  # fmt: skip
 def test_what_to_do_is_to_give_what_was_left_out(each: str, left_out: str, fix: str) -> None:
@@ -347,7 +346,7 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     told = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
     assert any("the allowed values (`enum`) of integers, " in one for one in told)
     numbers = "a number as `default` beside `enum`, null as `default` beside `enum` and a number as `default` beside"
-    assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it joins to a text") for one in told)
+    assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it concatenates a string") for one in told)
     shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
     whole = inspect_template(source.replace(shows, shown).replace("' = ' + p.default if", "'' if"))
     assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")

@@ -1,6 +1,6 @@
 """Formats derived from templates and proven: traps that lose something, known formats proven as if derived, laws.
 
-Traps are small templates. Each is refused with a sentence, or derived with the loss told in words: nothing that was
+Traps are small templates. Each is rejected with a sentence, or derived with the loss told in words: nothing that was
 proven loses something without saying so.
 """
 
@@ -442,10 +442,10 @@ def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
     known, template = get("json"), _THINKING.replace("@@", KNOWN["json"])
     assert why_not(template, known) == ""
     for changed, says in (
-        (replace(known, reasoning=()), "reasoning beside a call: its reasoning is told as content"),
+        (replace(known, reasoning=()), "reasoning next to a call: its reasoning is told as content"),
         (
             replace(known, reasoning=(("<thought>", "</thought>"),)),
-            "reasoning beside a call: its reasoning is told as content",
+            "reasoning next to a call: its reasoning is told as content",
         ),
         (replace(known, ignored_markers=(REPLY,)), "an answer in words: its text is lost"),
         (replace(known, ignored_markers=("[",)), 'an answer that mentions the markers: of "The function f(x)'),
@@ -457,7 +457,7 @@ def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
 def test_what_a_turn_leaves_beside_text_is_no_part_of_it() -> None:
     say = "{% if m.content and m.tool_calls %}<say>{% endif %}{{ m.content or '' }}"
     template = _TURNS.replace("{{ m.content or '' }}", say).replace("@@", KNOWN["json"])
-    assert why_not(template, get("json")) == 'text beside a call: "<say>" is left in its content'
+    assert why_not(template, get("json")) == 'text next to a call: "<say>" is left in its content'
     assert why_not(template, replace(get("json"), ignored_markers=("<say>",))) == ""
 
 
@@ -481,7 +481,7 @@ def test_calls_that_stand_alone_are_right_without_being_read_behind_text() -> No
     made = derived(in_turns("{% if loop.first %}{{ '' }}{% endif %}" + _OBJECT + "\n"))
     if made.format is not None and made.proof is not None:
         assert not made.format.openers
-        assert "text beside a call is not shown by the template" in made.proof.limits
+        assert "text next to a call is not shown by the template" in made.proof.limits
 
 
 def test_a_second_call_is_not_asked_for_where_none_is_rendered() -> None:

@@ -403,7 +403,7 @@ def test_only_the_findings_that_are_asked_for_are_healed() -> None:
         (
             "TF036",
             template(content="{{- '' if message.role in ['system', 'developer'] else message.content }}"),
-            "a message of the role system does not come out either",
+            "a message of the role system is not rendered either",
         ),
     ],
 )
@@ -847,14 +847,14 @@ def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_anot
             "TF005",
             "{{ '' + bos_token }}",
             {"eos_token": "<|im_end|>"},
-            "Add bos_token to tokenizer_config.json as the original model has it.",
+            "Add bos_token to tokenizer_config.json from the original model.",
         ),
         (
             "TF069",
             "",
             {"eos_token": "</s>", "added_tokens_decoder": {"1": {"content": "<|im_end|>", "special": True}}},
             "Make <|im_end|> the eos_token in tokenizer_config.json, and add its id to eos_token_id in "
-            "generation_config.json and config.json; or take the template of the original model.",
+            "generation_config.json and config.json; or use the template of the original model.",
         ),
     ],
 )

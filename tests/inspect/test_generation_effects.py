@@ -46,10 +46,10 @@ def found(source: str) -> tuple[Report, list[Finding]]:
          1, "note", "tools", "yes"),
         ("{% if not add_generation_prompt %}{{ raise_exception('never') }}{% endif %}" + TEMPLATE,
          "In a prompt without add_generation_prompt the template rejects a conversation: "
-         "the template refuses: never.", 1, "note", "tools", "yes"),
+         "the template raises: never.", 1, "note", "tools", "yes"),
         ("\n{% if add_generation_prompt and messages[-1].role == 'tool' %}{{ raise_exception('no') }}{% endif %}"
          + TEMPLATE,
-         "In a prompt with add_generation_prompt the template rejects a conversation: the template refuses: no.",
+         "In a prompt with add_generation_prompt the template rejects a conversation: the template raises: no.",
          2, "warning", "tool_results", "yes"),
     ],
 )  # fmt: skip

@@ -342,7 +342,7 @@ BROKEN = "{% for message in messages %}"
         ),
         (
             "{% for m in messages %}<|{{ m.role }}|>{{ m.text }}{% endfor %}",
-            ("Use another template for plain chat.", "error", ""),
+            ("Use another template.", "error", ""),
         ),
     ],
 )
@@ -350,7 +350,7 @@ def test_a_question_that_does_not_come_out_is_an_error_unless_render_heals_it(
     template: str, fix: tuple[str, str, str]
 ) -> None:
     found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
-    what = "The text of a single user message, given as a string, is not in the prompt: the prompt is '<|user|>'."
+    what = "A user message with string content is not in the prompt: the prompt is '<|user|>'."
     assert [(one.message, one.fix, one.severity, one.fixed_by) for one in found] == [(what, *fix)]
 
 
@@ -395,7 +395,7 @@ def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone
     named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": bare}]
     report = directory(tmp_path, None, tokenizer_config={"chat_template": named})
     told = next(finding.message for finding in report.findings if finding.code == "TF003")
-    assert told.startswith("The template refuses a single user message with tools: it wants `name`, which is not there")
+    assert told.startswith("The template rejects a single user message with tools: `name` is undefined")
 
 
 def test_an_unknown_code_names_the_nearest() -> None:

@@ -74,13 +74,13 @@ BREAKS = {
     ),
     "calls read without their wrapper": Break(
         broken("call.function or call", "call"),
-        "warning", "TF013", "under `function`, it is refused", "name and arguments from `tool_call.function`",
+        "warning", "TF013", "under `function`, it is rejected", "name and arguments from `tool_call.function`",
         "function.name",
     ),
     "strings encoded a second time": Break(
         broken("function.arguments if function.arguments is string else function.arguments | tojson",
                "function.arguments | tojson"),
-        "warning", "double-encoded", "come out double-encoded", "print arguments as they are where they are a string",
+        "warning", "double-encoded", "are double-encoded", "print arguments as they are where they are a string",
     ),
     "the role of results renamed": Break(
         broken("message.role == 'tool'", "message.role == 'observation'"),
@@ -175,7 +175,7 @@ BREAKS = {
     "an older template in the file that wins": Break(
         "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
-        "warning", "TF021", "chat_template.jinja is taken by transformers",
+        "warning", "TF021", "chat_template.jinja is used by transformers",
         "Put the template of tokenizer_config.json into every place",
         files={"tokenizer_config.json": {"eos_token": "<|im_end|>", "chat_template": SOUND}},
     ),
@@ -262,7 +262,7 @@ def test_reasoning_that_is_opened_and_never_closed_is_told() -> None:
     left = broken("{{- message.content or '' }}", "{{- '<think>' + (message.content or '') }}")
     found = [one for one in inspect_template(left).findings if label(one) == "TF046"]
     assert [one.message for one in found] == [
-        "An answer without reasoning stands behind <think>, which is never closed: "
+        "A response without reasoning follows <think>, which is never closed: "
         "<|im_end|>\\n<|im_start|>assistant\\n<think>Aq3reply."
     ]
 
@@ -275,5 +275,5 @@ def test_a_closer_that_the_parser_overlooks_is_told() -> None:
     cut = source[: source.rindex(closer)] + "</function>" + source[source.rindex(closer) + len(closer) :]
     found = [one for one in inspect_template(cut).findings if label(one) == "TF026"]
     assert len(found) == 1
-    assert "only by overlooking a fault" in found[0].message
+    assert "only leniently" in found[0].message
     assert "without '\\n</tool_call>'" in found[0].message

@@ -111,7 +111,7 @@ def evidence(template: str, name: str) -> str:
         (
             "TF057",
             "You are a helpful bot and you always answer.\n" + PLAIN,
-            "Make sure that these sentences are meant: a system message does not take their place.",
+            "Check whether you want these sentences. A system message does not replace them.",
         ),
     ],
 )
@@ -122,13 +122,13 @@ def test_what_to_do_works_with_this_template(code: str, template: str, fix: str)
 @pytest.mark.parametrize(
     ("template", "severity", "fix"),
     [
-        (NOTHING, "error", "Use another template for plain chat."),
+        (NOTHING, "error", "Use another template."),
         (PARTS_ONLY, "warning", SEND_TEXT_PARTS),
     ],
 )
 def test_a_question_that_is_dropped_is_an_error_unless_render_heals_it(template: str, severity: str, fix: str) -> None:
     found = finding(template, "TF003")
-    said = "The text of a single user message, given as a string, is not in the prompt: the prompt is empty."
+    said = "A user message with string content is not in the prompt: the prompt is empty."
     assert (found.severity, found.message, found.fix) == (severity, said, fix)
     assert [one.text for one in report(template).sections.advice if one.supported] == []
 
@@ -223,7 +223,7 @@ def test_a_call_that_is_not_rendered_is_not_called_rendered() -> None:
 def test_content_in_parts_that_is_refused_is_told() -> None:
     # Skywork-R1V3-38B, Phi-3-medium: only what is printed raw or dropped was a finding.
     found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "content-parts-lost")
-    assert (found.severity, found.message, found.line) == ("note", "Content given as a list of parts is refused.", 1)
+    assert (found.severity, found.message, found.line) == ("note", "Content given as a list of parts is rejected.", 1)
 
 
 def variable(template: str, name: str) -> str:
@@ -475,11 +475,11 @@ def test_a_system_message_that_takes_the_place_of_the_first_is_told() -> None:
     of_system = "(messages | selectattr('role', 'equalto', 'system') | list | last).content"
     last = "{{ " + of_system + " if messages[0].role == 'system' }}"
     template = last + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    said = "no: a later system message takes the place of the first, which is lost"
+    said = "no: a later system message replaces the first, which is dropped"
     assert evidence(template, "system_later") == said
     assert (
         finding(template, "later-system-message-lost").message
-        == "A system message after the first turn takes the place of the first, which is lost."
+        == "A system message after the first turn replaces the first, which is dropped."
     )
     assert phrases(report(template), "system") == ["only the last of several"]
 
@@ -501,7 +501,7 @@ def test_a_value_printed_by_python_is_quoted_as_an_excerpt() -> None:
     # openbmb/MiniCPM5-1B: the quotation began and ended in the middle of a word
     items = "{% for k, v in c.function.arguments.items() %}<p={{ k }}>{{ v }}</p>{% endfor %}"
     template = TOOLS + CALLS.replace("{{ c.function.arguments | tojson }}", items)
-    assert evidence(template, "values_as_json").startswith("no: True is printed, as Python writes it: …")
+    assert evidence(template, "values_as_json").startswith("no: True is printed as in Python: …")
 
 
 def test_one_share_in_all_the_report() -> None:
@@ -533,7 +533,7 @@ def test_one_share_in_all_the_report() -> None:
 )
 def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: str) -> None:
     message = finding("{{ raise_exception('" + refused + "') }}", "TF003").message
-    assert message.endswith(f"the template refuses: {end}")
+    assert message.endswith(f"the template raises: {end}")
 
 
 # --- where a thing stands
@@ -549,7 +549,7 @@ def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -
     )
     prompt = Renders(ChatTemplate(template)).render([{"role": "user", "content": "", "arguments": "{}"}])
     assert isinstance(prompt, TemplateError)
-    assert (prompt.line, thrown(prompt).in_words) == (4, f"it wants a {kind} named 'absent', which is not there")
+    assert (prompt.line, thrown(prompt).in_words) == (4, f"a {kind} named 'absent' is undefined")
 
 
 def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-tool-calling of XMB480
@@ -597,7 +597,7 @@ def test_blanks_that_make_the_difference_are_shown() -> None:  # Ring mini linea
     turn = "{% if m.role == 'assistant' %}<|assistant|>\n\n<think>{{ m.reasoning_content }}</think>{{ m.content }}"
     template = "{% for m in messages %}" + turn + "<|end|>{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}"
     template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
-    said = "The generation prompt ends with '<think>\\n'; once the answer is there, the template writes '\\n<think>"
+    said = "The generation prompt ends with '<think>\\n'; after the response, the template renders '\\n<think>"
     assert finding(template, "generation-prompt-not-a-prefix").message.startswith(said)
 
 
@@ -642,7 +642,7 @@ def test_content_null_that_comes_out_as_a_word(written: str, word: str) -> None:
     told = report(template).capabilities["content_null"]
     assert (told.answer, told.words) == ("no", f"the word {word} is printed")
     assert finding(template, "content-null-printed").message.startswith(
-        "The content null of a turn with a call comes out as a word: "
+        "A turn with a call and null content prints the word: "
     )
     assert f"the word {word} is printed" in finding(template, "content-null-printed").message
 
@@ -672,7 +672,7 @@ def test_an_empty_block_of_reasoning_that_goes_is_no_reasoning() -> None:  # NVI
     last = "{% if m.role == 'assistant' and loop.last %}<think>\n{% endif %}{{ m.content }}"
     begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
     told = finding(PLAIN.replace("{{ m.content }}", last) + begun, "prefix-not-stable")
-    assert "the marks of reasoning before earlier answers are dropped" in told.message
+    assert "the reasoning markers of earlier responses are dropped" in told.message
 
 
 def test_a_variable_that_adds_a_message_behind_a_call_does_not_change_the_call() -> None:  # Kimi-K3
@@ -761,8 +761,10 @@ def test_a_question_that_needs_a_system_message_says_so() -> None:
         "{{ '<s>' + system_message }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
     )
     found = finding(template, "TF003")
-    assert (found.severity, found.fix) == ("error", "Give a system message with every request.")
-    assert "refuses a single user message unless a system message is given: it wants `system_message`" in found.message
+    assert (found.severity, found.fix) == ("error", "Send a system message with every request.")
+    assert (
+        "rejects a single user message unless a system message is given: `system_message` is undefined" in found.message
+    )
 
 
 def test_a_system_message_that_is_lost_once_a_tool_has_answered_is_not_told_as_never_shown() -> None:
@@ -791,10 +793,10 @@ def test_tools_that_a_system_message_brings_along_are_told_as_lost_without_one()
     template = beside_system("")
     found = finding(template, "TF078")
     assert (found.severity, found.fixed_by, found.line) == ("warning", "render", 2)
-    assert found.message.startswith("Tools are dropped where there is no system message")
+    assert found.message.startswith("Tools are dropped if there is no system message")
     assert "TF078" not in codes(TOOLS + template)
     refusing = "{% if tools and messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + template
-    assert "is refused where there is no system message" in finding(refusing, "TF078").message
+    assert "is rejected if there is no system message" in finding(refusing, "TF078").message
 
 
 @pytest.mark.parametrize(
@@ -829,14 +831,14 @@ def test_the_words_of_a_template_tell_a_format_or_none_that_is_known(said: str, 
 )
 def test_what_ends_a_question_is_not_to_be_cut_off(template: str, cut: bool) -> None:  # BGE-VL, Hunyuan
     fix = finding(template, "generation-prompt-ignored").fix
-    assert ("cut off what begins one" in fix) == cut
-    assert ("it stands behind every question" in fix) != cut
+    assert ("remove the header at the end" in fix) == cut
+    assert ("it follows every question" in fix) != cut
 
 
 def test_instructions_that_are_written_as_the_models_own_words_are_told() -> None:  # gorilla-openfunctions-v2
     asks = "{{ 'Q: ' if m.role == 'user' else 'S: ' if m.role == 'system' else 'A: ' }}{{ m.content }}\n"
     told = finding("{% for m in messages %}" + asks + "{% endfor %}", "developer-role-as-assistant")
-    assert told.message == "A message of the role developer is written as an answer of the model."
+    assert told.message == "A message of the role developer is rendered as a response of the model."
     assert told.fix == "Send the instructions under the role system."
     shown = report("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}")
     assert "TF036" not in {one.code for one in (*shown.findings, *shown.notes)}
@@ -846,7 +848,7 @@ def test_instructions_that_are_written_as_the_models_own_words_are_told() -> Non
     ("system", "fix", "fixed_by"),
     [
         ("<s>[INST] <<SYS>>{{ m.content }}<</SYS>>",
-         "Give a system message with every request, or in the template write '[INST]' before the first question too.",
+         "Send a system message with every request, or in the template write '[INST]' before the first question too.",
          "request"),
         ("{{ m.content }}", "In the template write '[INST]' before the first question too.", "template"),
     ],
@@ -857,7 +859,7 @@ def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fi
     source += opening + "{{ m.content }} [/INST]{% else %} {{ m.content }} </s>{% endif %}{% endfor %}"
     told = finding(source, "TF091")
     unless = ", unless there is a system message" if fixed_by == "request" else ""
-    assert told.message == f"The first question stands without '[INST]', which later ones begin with{unless}."
+    assert told.message == f"The first question lacks '[INST]', which later questions start with{unless}."
     assert (told.fix, told.fixed_by, told.line, told.severity) == (fix, fixed_by, 2, "warning")
     assert "TF091" not in codes(source.replace(opening, "<s>[INST] "))
     assert "TF091" not in codes(

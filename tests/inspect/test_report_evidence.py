@@ -50,12 +50,12 @@ def told(report: Report, code: str) -> tuple[str, str]:
             TemplateFailure(
                 "not-rendered",
                 "UndefinedError: 'list object' has no attribute 'split'",
-                "it wants `split`, which is not there",
+                "`split` is undefined",
             ),
         ),
         (
             "{{ x.y }}",
-            TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there"),
+            TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "`x` is undefined"),
         ),
         ("{{ 1 // 0 }}", TemplateFailure("not-rendered", "ZeroDivisionError: integer division or modulo by zero")),
         (
@@ -63,7 +63,7 @@ def told(report: Report, code: str) -> tuple[str, str]:
             TemplateFailure(
                 "not-rendered",
                 "TemplateRuntimeError: No filter named 'absent' found.",
-                "it wants a filter named 'absent', which is not there",
+                "a filter named 'absent' is undefined",
             ),
         ),
         (
@@ -71,7 +71,7 @@ def told(report: Report, code: str) -> tuple[str, str]:
             TemplateFailure(
                 "not-rendered",
                 "TypeError: 'int' object is not iterable",
-                "it goes through something that is no list",
+                "it iterates over something that is not a list",
             ),
         ),
         # What a template refuses with, or puts into what the engine says, is nobody's words but its own.
@@ -97,15 +97,15 @@ def test_a_failure_says_who_spoke_and_what_is_wanted(source: str, expected: Temp
 
 
 def test_a_failure_is_told_in_plain_words_with_those_that_can_be_looked_up() -> None:
-    wants = TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "it wants `x`, which is not there")
-    assert wants.sentence == wants.clause == "it wants `x`, which is not there (UndefinedError: 'x' is undefined)"
+    wants = TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "`x` is undefined")
+    assert wants.sentence == wants.clause == "`x` is undefined (UndefinedError: 'x' is undefined)"
     mapping = TemplateFailure(
-        "not-rendered", "TypeError: Can only get item pairs from a mapping.", "it wants an object"
+        "not-rendered", "TypeError: Can only get item pairs from a mapping.", "it expects an object"
     )
-    assert mapping.sentence == "it wants an object (TypeError: Can only get item pairs from a mapping)"
+    assert mapping.sentence == "it expects an object (TypeError: Can only get item pairs from a mapping)"
     refuses = TemplateFailure("refused", "No.")
-    assert (refuses.sentence, refuses.clause) == ("the template refuses: No.", "it refuses: No.")
-    assert TemplateFailure("refused", "").sentence == "the template refuses"
+    assert (refuses.sentence, refuses.clause) == ("the template raises: No.", "it raises: No.")
+    assert TemplateFailure("refused", "").sentence == "the template raises"
     fails = TemplateFailure("not-rendered", "ZeroDivisionError: by zero")
     assert (fails.sentence, fails.clause) == (
         "does not render: ZeroDivisionError: by zero",
@@ -149,7 +149,7 @@ def test_a_sentence_is_made_of_words_and_excerpts() -> None:
     assert filled("", ("shown",)) == "shown"
     assert filled("they appear", ("a", "b")) == "they appear: a, b"
     assert Answer("error", "once a result follows", error=TemplateFailure("refused", "no")).evidence == (
-        "once a result follows: the template refuses: no"
+        "once a result follows: the template raises: no"
     )
 
 
@@ -165,7 +165,7 @@ def test_an_answer_as_json_has_the_sentence_and_what_it_is_made_of() -> None:
     }
     assert Answer("error", error=failed).to_dict() == {
         "answer": "error",
-        "evidence": "the template refuses: no",
+        "evidence": "the template raises: no",
         "outcome": "",
         "excerpts": [],
         "error": {"kind": "refused", "own_words": "no", "in_words": ""},
@@ -193,7 +193,7 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
     answers = [report.capabilities[name].answer for name in ("content_null", "content_empty")]
     assert (answers, report.sections.details["content_absent"].outcome) == (["yes", "no"], "threw")
     message, fix = told(report, "content-null-rejected")
-    assert message.startswith("A turn with a call and no content, as transformers 5 hands on null, is refused: ")
+    assert message.startswith("A turn with a call and no content, as transformers 5 passes null, is rejected: ")
     keep = "Keep the key with null if the runtime does not remove it; or use `toolfmt render`, which keeps the call."
     assert fix == keep
     instead = "Send null instead of an empty string, with the key; or use `toolfmt render`, which keeps the call."
@@ -206,20 +206,20 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
 def test_a_text_about_a_filter_does_not_hide_that_a_question_is_refused() -> None:
     report = inspect_template("{{ raise_exception('No filter named ') }}")
     message, _ = told(report, "TF003")
-    assert message == "The template refuses a single user message: the template refuses: No filter named."
+    assert message == "The template rejects a single user message: the template raises: No filter named."
 
 
 def test_a_template_cannot_forge_what_to_do_about_null_content() -> None:
     null = "m.tool_calls and m.content is none"
     honest, fix = told(inspect_template(refusing(null, "no")), "content-null-rejected")
-    assert honest == "A turn with a call and content null is refused: the template refuses: no."
+    assert honest == "A turn with a call and content null is rejected: the template raises: no."
     assert "In the template" not in fix
     # An exception of the engine that quotes the template's words is none of its own refusals.
     quoting = TEMPLATE.replace(
-        "<|{{ m.role }}|>", "{% if " + null + " %}{{ {}['the template refuses'].x }}{% endif %}<|{{ m.role }}|>"
+        "<|{{ m.role }}|>", "{% if " + null + " %}{{ {}['the template raises'].x }}{% endif %}<|{{ m.role }}|>"
     )
     message, fix = told(inspect_template(quoting), "content-null-rejected")
-    assert "the template refuses" in message
+    assert "the template raises" in message
     assert fix.endswith("In the template, write `message.content or ''`.")
 
 
@@ -231,7 +231,7 @@ def test_a_refusal_cannot_say_that_a_list_is_changed() -> None:
 
 
 def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
-    said = "x: it wants `y`; line 3: does not render: chat_template.jinja, line 9: the template refuses: z"
+    said = "x: it wants `y`; line 3: does not render: chat_template.jinja, line 9: the template raises: z"
     report = inspect_template(refusing("m.role == 'developer'", said))
     answer = report.sections.details["developer"]
     assert (answer.answer, answer.outcome, answer.words, answer.excerpts) == ("error", "threw", "", ())
@@ -286,20 +286,20 @@ def test_the_effects_of_a_variable_are_told_apart() -> None:
 
 def test_what_keeps_reasoning_is_told_with_a_value_that_can_be_typed() -> None:
     printed = THINKING.replace("KEEP", "or keep").replace("<think>", "{{ keep }}<think>")
-    assert told(inspect_template(printed), "TF033")[1].endswith("wants its reasoning kept; keep keeps it.")
+    assert told(inspect_template(printed), "TF033")[1].endswith("expects its earlier reasoning; keep keeps it.")
     dropping = THINKING.replace("(loop.last KEEP)", "not m.tool_calls and not drop")
     report = inspect_template(dropping)
     assert [effect.reasoning for effect in report.sections.variables[0].effects] == ["dropped"]
-    assert told(report, "TF033")[1] == "Look on the model's page whether it wants its reasoning kept."
+    assert told(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
 
 
 def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
     _, honest = told(inspect_template(THINKING.replace("KEEP", "or keep")), "TF033")
-    assert honest == "Look on the model's page whether it wants its reasoning kept; keep=true keeps it."
+    assert honest == "Check the model card for whether it expects its earlier reasoning; keep=true keeps it."
     forging = '{% if x %}z; "evil" keeps earlier reasoning{% endif %}' + THINKING.replace("KEEP", "")
     report = inspect_template(forging)
     assert "keeps earlier reasoning" in report.sections.variables[0].effect
-    assert told(report, "TF033")[1] == "Look on the model's page whether it wants its reasoning kept."
+    assert told(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
 
 
 def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() -> None:
@@ -342,7 +342,7 @@ def test_tools_that_are_shown_beside_a_system_message_only_have_an_outcome() -> 
     beside = TEMPLATE.replace("in tools or []", "in (tools if messages[0].role == 'system') or []")
     sometimes = inspect_template(beside).capabilities["tools"]
     assert [(one.answer, one.outcome) for one in (always, sometimes)] == [("yes", ""), ("yes", "beside-system")]
-    assert sometimes.evidence.endswith("appear in the prompt when there is a system message")
+    assert sometimes.evidence.endswith("are in the prompt when there is a system message")
 
 
 def test_names_are_listed_as_a_person_reads_them() -> None:
@@ -352,8 +352,8 @@ def test_names_are_listed_as_a_person_reads_them() -> None:
 
 
 EVIL = (
-    "No filter named x found.; the template refuses: z; it wants `y`, which is not there; true keeps earlier reasoning",
-    "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe. (line 1); it refuses: {} {0}",
+    "No filter named x found.; the template raises: z; `y` is undefined; true keeps earlier reasoning",
+    "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe. (line 1); it raises: {} {0}",
 )
 CONDITIONS = (
     "m.role == 'system'",

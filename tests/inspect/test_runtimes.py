@@ -118,8 +118,8 @@ def test_the_file_comes_first_but_not_for_the_converter(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=JSON, tokenizer_config={"chat_template": OTHER})
     assert places(report) == dict.fromkeys(FIVE, JINJA) | {"llama.cpp": TOKENIZER}
     assert found(report) == {
-        "TF021": "Runtimes take different templates when tools are given: chat_template.jinja is taken by "
-        "transformers, vLLM, SGLang, mlx-lm and mlx-swift-lm; tokenizer_config.json is taken by llama.cpp's converter."
+        "TF021": "Runtimes use different templates if tools are sent: chat_template.jinja is used by "
+        "transformers, vLLM, SGLang, mlx-lm and mlx-swift-lm; tokenizer_config.json is used by llama.cpp's converter."
     }
     assert advised(report)["llama.cpp"] == f"--jinja --chat-template-file {tmp_path}/chat_template.jinja"
     assert told(report)["llama.cpp"].right is None
@@ -175,7 +175,7 @@ def test_named_templates(tmp_path: Path) -> None:
     assert places(report) == dict.fromkeys(RUNTIMES, BOTH)
     assert told(report)["mlx-lm"].parser is None
     assert found(report)["parser-not-inferred"] == (
-        "mlx-lm does not find its parser json_tools by itself: it looks for no parser in templates that have names."
+        "mlx-lm does not detect its parser json_tools: it looks for no parser in templates that have names."
     )
     # The tool_use template is inferred from, as swift-transformers renders it.
     assert told(report)["mlx-swift-lm"].right is True
@@ -192,7 +192,7 @@ def test_additional_templates_are_for_the_tokenizer_and_the_converter(tmp_path: 
     both = "additional_chat_templates/tool_use.jinja, without tools chat_template.jinja"
     assert places(report) == dict.fromkeys(RUNTIMES, both) | {"mlx-swift-lm": JINJA}
     assert told(report)["mlx-lm"].parser is None
-    assert "chat_template.jinja is taken by mlx-swift-lm" in found(report)["TF021"]
+    assert "chat_template.jinja is used by mlx-swift-lm" in found(report)["TF021"]
 
 
 def test_an_additional_default_overrides_the_file(tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_what_to_declare_is_what_the_lines_for_each_runtime_say(tmp_path: Path, 
     fixes = {label(one): one.fix for one in report.findings}
     assert advised(report)["mlx-lm"].startswith("none: no parser for it; ")
     assert fixes["TF022"].endswith(": it has no parser that reads these calls.")
-    assert fixes["model-not-loaded"] == "Leave tool_parser_type out."
+    assert fixes["model-not-loaded"] == "Remove tool_parser_type."
     other = model(tmp_path / "other", jinja=JSON, tokenizer_config={"tool_parser_type": declared})
     assert {label(one): one.fix for one in other.findings}[
         "model-not-loaded"
@@ -544,7 +544,7 @@ def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_adv
     assert advised(report) == {"any runtime": f"{refuses}, so no tool can be called"}
     assert set(report.runtimes.values()) == {f"none: {refuses}"}
     fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
-    assert fixes["TF003"] == "Give functions and datetime with every request, or use another template."
+    assert fixes["TF003"] == "Pass functions and datetime with every request, or use another template."
     assert fixes["TF042"] == "Give the tools there, and datetime as well."
     assert [one.fixed_by for one in report.findings if label(one) == "TF042"] == ["request"]
     assert fixes["tools-dropped"] == "Describe the tools in a message once the template takes one (TF003)."

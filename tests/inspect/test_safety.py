@@ -180,7 +180,7 @@ def test_what_stays_beside_a_system_message_is_told_apart_from_what_goes() -> No
         "Unasked the template writes: 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
         "even beside a system message it writes 'You were trained by a small company.'."
     )
-    assert finding.fix == "Make sure that these sentences are meant: a system message does not take their place."
+    assert finding.fix == "Check whether you want these sentences. A system message does not replace them."
 
 
 def test_the_header_of_the_question_is_no_part_of_the_sentences_and_no_system_message_is_advised_that_is_refused() -> (
@@ -192,7 +192,7 @@ def test_the_header_of_the_question_is_no_part_of_the_sentences_and_no_system_me
     finding = found(inspect_template(template), "TF057")
     assert finding is not None
     assert finding.message == "Unasked the template writes: 'You are a very helpful assistant.'."
-    assert finding.fix == "Make sure that these sentences are meant: no system message takes their place."
+    assert finding.fix == "Check whether you want these sentences. No system message replaces them."
 
 
 def test_headers_are_no_sentences() -> None:
@@ -239,7 +239,9 @@ def test_the_line_is_that_which_decides_and_results_are_told_beside_questions() 
     assert finding is not None
     assert (finding.severity, finding.line) == ("warning", 3)
     question, result = finding.message.split("; ")
-    assert question.startswith("What a message says changes the prompt: a question that contains '/off' is changed: ")
+    assert question.startswith(
+        "The content of a message changes the prompt: a question that contains '/off' is changed: "
+    )
     assert result.startswith("a tool result that contains 'error' changes how something else is rendered: ")
     assert "Try again!" in result
 
@@ -252,9 +254,9 @@ def test_a_question_that_is_refused_where_it_is_the_only_one() -> None:  # Ornit
     finding = found(inspect_template(refuses), "TF056")
     assert finding is not None
     assert (finding.severity, finding.line) == ("warning", 2)
-    said = "a lone question with '<r>' and '</r>' at its ends is refused: "
-    said += "the template refuses: Nobody asks."
-    assert finding.message == f"What a message says changes the prompt: {said}"
+    said = "a lone question with '<r>' and '</r>' at its ends is rejected: "
+    said += "the template raises: Nobody asks."
+    assert finding.message == f"The content of a message changes the prompt: {said}"
 
 
 def test_what_is_refused_is_told_behind_what_else_changes() -> None:  # Ornith 1.0 35B
@@ -267,10 +269,10 @@ def test_what_is_refused_is_told_behind_what_else_changes() -> None:  # Ornith 1
     answer = inspect_template(asked + refuses).sections.safety["content_kept"]
     ends = "with '{}' and '{}' at its ends"
     assert answer.words == (
-        f"a question {ends} changes how something else is rendered: '{{}}'; a lone question {ends} is refused"
+        f"a question {ends} changes how something else is rendered: '{{}}'; a lone question {ends} is rejected"
     )
     assert (answer.excerpts[:2], answer.excerpts[3:]) == (("<r>", "</r>"), ("<r>", "</r>"))
-    assert answer.evidence.endswith(" at its ends is refused: the template refuses: Nobody asks.")
+    assert answer.evidence.endswith(" at its ends is rejected: the template raises: Nobody asks.")
 
 
 def test_an_answer_that_is_refused_for_the_marks_in_it_is_a_note() -> None:
@@ -282,9 +284,9 @@ def test_an_answer_that_is_refused_for_the_marks_in_it_is_a_note() -> None:
     assert told is not None
     assert (
         told.message
-        == "An assistant message before the last question that contains '<|to|>' is refused: the template refuses: no."
+        == "An assistant message before the last question that contains '<|to|>' is rejected: the template raises: no."
     )
-    assert (told.severity, told.fix) == ("note", "Send answers back as they were parsed, without the marks.")
+    assert (told.severity, told.fix) == ("note", "Send responses back as parsed, without the markers.")
 
 
 def test_a_branch_that_only_the_text_of_an_answer_takes_is_no_seen_one() -> None:

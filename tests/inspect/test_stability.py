@@ -193,32 +193,32 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
         (
             "\n{{ strftime_now('%Y') }}",
             "The template prints the date, so",
-            "; the template reads no variable in its place.",
+            "; no variable replaces it.",
         ),
         (
             "\n{{ strftime_now('%Y-%m-%d %H:%M:%S') }}",  # Hunyuan A13B
-            "The template prints the time, so the same request gives another prompt a second later.",
-            "; the template reads no variable in its place.",
+            "The template prints the time, so the same request gives a different prompt a second later.",
+            "; no variable replaces it.",
         ),
         (
             "\n{{ strftime_now('%H:%M') }}",
-            "The template prints the time, so the same request gives another prompt a minute later.",
-            "; the template reads no variable in its place.",
+            "The template prints the time, so the same request gives a different prompt a minute later.",
+            "; no variable replaces it.",
         ),
         (
             "\n{% if messages[-1].role == 'tool' %}{{ strftime_now('%Y') }}{% endif %}",
             "The template prints the date in some requests, so",
-            "; the template reads no variable in its place.",
+            "; no variable replaces it.",
         ),
         (
             "\n{% if messages[0].role != 'system' %}{{ strftime_now('%Y') }}{% endif %}",
             "The template prints the date if there is no system message, so",
-            "; the template reads no variable in its place.",
+            "; no variable replaces it.",
         ),
         (
             "\n{% if messages[-1].role == 'narrator' %}{{ strftime_now('%Y') }}{% endif %}",
-            "can ask the clock, where no request of this report has made it.",
-            "; the template reads no variable in its place.",
+            "can read the clock, but did not in any tested request.",
+            "; no variable replaces it.",
         ),
     ],
 )
@@ -366,7 +366,7 @@ def test_a_second_copy_of_a_system_message_that_goes_is_not_called_the_system_me
     assert report.sections.stability is not None
     assert {turn.cause for turn in report.sections.stability.turns if turn.cause} == {"copy-dropped"}
     (note,) = [one for one in report.notes if one.code == "TF050"]
-    assert "a text that the earlier prompt contains twice appears only once" in note.message
+    assert "text that the earlier prompt contains twice appears only once" in note.message
 
 
 def test_a_prefix_that_breaks_without_tools_only_is_a_condition() -> None:

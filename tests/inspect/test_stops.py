@@ -75,7 +75,7 @@ def test_what_ends_a_call_and_does_not_stop_the_model_is_a_finding(tmp_path: Pat
     (finding,) = [one for one in (*report.findings, *report.notes) if label(one) == "call-end-not-a-stop"]
     assert (finding.severity, finding.fix) == (
         "warning",
-        'Give "<|observation|>" as a stop string in each request, or add its id to eos_token_id in '
+        'Send "<|observation|>" as a stop string in each request, or add its id to eos_token_id in '
         "generation_config.json and config.json.",
     )
 

@@ -50,16 +50,16 @@ def test_a_token_that_is_printed_and_not_named_is_told(tmp_path: Path) -> None:
     (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>"}))
     assert (finding.severity, finding.fixed_by, finding.line) == ("warning", "setting", 1)
     assert finding.message == (
-        "The template prints bos_token, which the directory does not name: unless the tokenizer's class has one, "
-        "prompts have nothing in its place."
+        "The template prints bos_token, which no file in the directory defines: unless the tokenizer's "
+        "class has one, nothing is printed."
     )
-    assert finding.fix == "Add bos_token to tokenizer_config.json as the original model has it."
+    assert finding.fix == "Add bos_token to tokenizer_config.json from the original model."
 
 
 @pytest.mark.parametrize("name", ["PreTrainedTokenizerFast", "TokenizersBackend"])
 def test_some_classes_have_no_token_of_their_own(tmp_path: Path, name: str) -> None:
     (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>", "tokenizer_class": name}))
-    assert "does not name: prompts have nothing in its place" in finding.message
+    assert "defines: nothing is printed" in finding.message
 
 
 def test_a_token_that_is_said_to_be_none_is_a_note(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_token_without_which_the_template_fails_stays_an_error(tmp_path: Path)
     (finding,) = told(inspected(tmp_path, NEEDING, {"eos_token": "<|end|>"}))
     assert (finding.severity, finding.message) == (
         "error",
-        "The template needs bos_token, which the directory does not name, and fails without it.",
+        "The template needs bos_token, which no file in the directory defines, and fails without it.",
     )
 
 
@@ -98,11 +98,11 @@ def test_a_token_that_only_plain_texts_begin_with_is_a_note(tmp_path: Path) -> N
     (finding,) = told(inspected(tmp_path, CHATML, ADDING))
     assert (finding.severity, finding.fixed_by, finding.line) == ("note", "", None)
     assert finding.message == (
-        "The template does not write <s>, which the tokenizer adds to plain texts (add_bos_token): its prompts begin "
+        "The template does not write <s>, which the tokenizer adds to plain text (add_bos_token): its prompts begin "
         "without it in transformers, vLLM and SGLang, with it in llama.cpp."
     )
     assert finding.fix == (
-        "If the model was trained with it, write {{ bos_token }} at the beginning of the template; else set "
+        "If the model was trained with it, write {{ bos_token }} at the start of the template. Otherwise set "
         "add_bos_token to false."
     )
 
@@ -147,7 +147,7 @@ def test_of_a_gguf_file_it_is_not_known_what_stands_there(tmp_path: Path) -> Non
     (finding,) = told(report)
     assert (finding.severity, finding.fixed_by) == ("warning", "setting")
     assert finding.message == (
-        "The template prints bos_token, which the GGUF file does not name: llama.cpp guesses it or puts nothing."
+        "The template prints bos_token, which the GGUF file does not name: llama.cpp guesses it or leaves it out."
     )
     assert report.prompts["a question"].text.startswith("{{ bos_token }}<|user|>")
 

@@ -165,7 +165,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     # ServiceNow's Apriel 1.5: {{ message['content'][0]['text'] }}
     ("results_as_parts", "no", "dropped", "of a result of two parts only the first is in the prompt: ",
      changed(CONTENT, PARTS.replace("m.content | map(attribute='text') | join", "m.content[0].text"))),
-    ("results_as_parts", "error", "threw", "a result of two parts is refused: the template refuses",
+    ("results_as_parts", "error", "threw", "a result of two parts is rejected: the template refuses",
      when("m.role == 'tool' and m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
     ("results_as_parts", "yes", "", "as JSON", changed(CONTENT, "{{ m.content | tojson }}")),
     ("results_as_parts", "no", "dropped", "not in the prompt",
@@ -183,9 +183,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("ids_none", "yes", "", "with no id is rendered", BASE),
     ("ids_paired", "no", "", "not in the prompt", BASE),
     ("ids_paired", "no", "", "only at the result", changed(ROLE, WITH_ID)),
-    ("text_beside_call", "no", "lost-later", "text beside two calls is dropped, beside one call it is rendered",
+    ("text_beside_call", "no", "lost-later", "text next to two calls is dropped, next to one call it is rendered",
      changed(CONTENT, "{% if not (m.tool_calls and m.tool_calls | length > 1) %}" + CONTENT + "{% endif %}")),
-    ("text_beside_call", "no", "lost-later", "text beside two calls is rejected: the template refuses: no, thank you",
+    ("text_beside_call", "no", "lost-later", "text next to two calls is rejected: the template raises: no, thank you",
      when("m.tool_calls and m.tool_calls | length > 1 and m.content", REFUSE)),
     ("text_beside_call", "yes", "", "appears: ", BASE),
     ("text_beside_call", "no", "dropped", "is dropped: ", changed(CONTENT, BARE)),
@@ -197,7 +197,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("content_absent", "yes", "", "without the call", changed(CALLS, "")),
     ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}", changed(CALLS, ""))),
     ("calls_empty", "yes", "", "as one without", BASE),
-    ("calls_empty", "error", "threw", "null as `tool_calls` is refused",
+    ("calls_empty", "error", "threw", "null as `tool_calls` is rejected",
      changed(" in m.tool_calls or []", " in m.tool_calls")),
     ("calls_empty", "no", "like-a-call", "an empty list as `tool_calls` is written like a turn with calls: ",
      changed(CALLS, "{% if m.tool_calls | default(none) is not none %}<calls>" + CALLS + "</calls>{% endif %}")),
@@ -205,11 +205,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CALLS, "{% if m.tool_calls is defined %}<calls>" + CALLS + "</calls>{% endif %}")),
     ("calls_empty", "no", "dropped", "answer with an empty list as `tool_calls` is dropped",
      changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined or m.tool_calls != [] }}")),
-    ("calls_empty", "error", "threw", "null or an empty list as `tool_calls` is refused; with null: it goes through",
+    ("calls_empty", "error", "threw", "null or an empty list as `tool_calls` is rejected; with null: it goes through",
      changed("{% for c in m.tool_calls or []", "{{ raise_exception('empty') if m.tool_calls == [] }}"
              "{% for c in m.tool_calls if 'tool_calls' in m")),
     # Hunyuan A13B: {% if 'tool_calls' in message %}{% for tool_call in message['tool_calls'] %}
-    ("calls_empty", "error", "threw", "with null it is refused: it goes through",
+    ("calls_empty", "error", "threw", "with null it is rejected: it goes through",
      changed(CALLS, "{% if 'tool_calls' in m %}<calls>" + CALLS.replace(" or []", "") + "</calls>{% endif %}")),
     ("calls_empty", "error", "threw", "an empty list as `tool_calls` is written like a turn with calls (…",
      changed(CALLS, "{% if 'tool_calls' in m %}<calls>" + CALLS.replace(" or []", "") + "</calls>{% endif %}")),
@@ -231,7 +231,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("content_parts", "no", "dropped", "of two parts of text (role assistant) only the first is in the prompt: ",
      changed(CONTENT, "{% if m.role == 'assistant' and m.content is not string %}{{ m.content[0].text }}{% else %}"
              + PARTS + "{% endif %}")),
-    ("content_parts", "error", "threw", "of the role user given as two parts of text is refused: the template refuses",
+    ("content_parts", "error", "threw", "of the role user given as two parts of text is rejected: the template refuses",
      when("m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
     ("content_parts", "error", "threw", "no, thank you",
      when("m.content is sequence and m.content is not string", REFUSE)),
@@ -245,10 +245,10 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("content_parts", "error", "threw", "of the role system given as a list of parts is rejected: the template refuses",
      when("m.role == 'system' and m.content is not string", REFUSE, changed(CONTENT, PARTS))),
     ("values_as_json", "yes", "", "as JSON", BASE),
-    ("values_as_json", "no", "python", "True is printed, as Python writes it: ", changed(CALL, VALUES)),
-    ("values_as_json", "no", "python", "None is printed, as Python writes it: ",
+    ("values_as_json", "no", "python", "True is printed as in Python: ", changed(CALL, VALUES)),
+    ("values_as_json", "no", "python", "None is printed as in Python: ",
      changed(CALL, changed("v is mapping", "v is boolean or v is mapping", VALUES))),
-    ("values_as_json", "no", "python", "a dict is printed, as Python writes it: ",
+    ("values_as_json", "no", "python", "a dict is printed as in Python: ",
      changed(CALL, changed("v is mapping or ", "v is none or v is boolean or v is not mapping and ", VALUES))),
     ("values_as_json", "no", "", "no call is rendered", changed(CALLS, "")),
     ("values_as_json", "error", "threw", "no, thank you",
@@ -351,7 +351,7 @@ def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, says
 
 
 LATE = changed(CONTENT, "{{ m.content or '' if not m.tool_calls }}")
-"""Keeps the text beside a call back; what follows says until when."""
+"""Keeps the text next to a call back; what follows says until when."""
 BEHIND_RESULT = changed(
     "<|end|>{% endfor %}",
     "{{ messages[loop.index0 - 1].content if m.role == 'tool' }}<|end|>{% endfor %}"
@@ -364,24 +364,24 @@ BEHIND_RESULT = changed(
 @pytest.mark.parametrize(
     ("says", "how", "finding", "template"),
     [
-        ("text beside a call appears", "", "", BASE),
-        ("text beside a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
+        ("text next to a call appears", "", "", BASE),
+        ("text next to a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
         # Gemma 4
         ("text next to a call appears after the result", "misplaced",
          "Text next to a call appears after the result: ", BEHIND_RESULT),
         # llm-jp-4.1-8b-thinking
-        ("text beside a call is dropped once the result follows", "lost-later",
-         "Text beside a call is dropped once the result follows.",
+        ("text next to a call is dropped once the result follows", "lost-later",
+         "Text next to a call is dropped once the result follows.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or loop.last }}")),
         # gpt-oss
-        ("text beside a call is dropped once the user has spoken again", "lost-later",
-         "Text beside a call is dropped once the user has spoken again.",
+        ("text next to a call is dropped once the user has spoken again", "lost-later",
+         "Text next to a call is dropped once the user has spoken again.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or messages[-1].role != 'user' }}")),
         # llm-jp-4-8b, and gpt-oss itself: {% if future_message.role == 'assistant' and "tool_calls" not in it %}
-        ("text beside a call is dropped once an answer without a call stands behind it", "lost-later",
-         "Text beside a call is dropped once an answer without a call stands behind it.",
+        ("text next to a call is dropped once an answer without a call stands behind it", "lost-later",
+         "Text next to a call is dropped once an answer without a call stands behind it.",
          changed(CONTENT, "{{ m.content or '' if not (m.tool_calls and " + ANSWERED + ") }}")),
-        ("text beside a call is dropped", "dropped", "Text beside a call is dropped: ", LATE),
+        ("text next to a call is dropped", "dropped", "Text next to a call is dropped: ", LATE),
     ],
 )  # fmt: skip
 def test_text_beside_a_call_is_followed_into_later_turns(says: str, how: str, finding: str, template: str) -> None:
@@ -433,15 +433,13 @@ def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
     introduced = "\n".join(lines) + BASE.removeprefix(TOOLS)
     told = next(one for one in report(introduced).findings if label(one) == "TF010")
     assert told.line == 2
-    assert (
-        told.message == "Given an empty list of tools the template writes what it does not without: 'You have tools:'."
-    )
+    assert told.message == "With an empty list of tools the template adds: 'You have tools:'."
     spared = "{{ 'No tools.' if tools is none }}" + BASE
     told = next(one for one in report(spared).findings if label(one) == "TF010")
-    assert told.message == "Given an empty list of tools the template leaves out what it writes without: 'No tools.'."
+    assert told.message == "With an empty list of tools the template omits what it renders without tools: 'No tools.'."
     refused = "{{ (tools | first).function.name if tools is not none }}" + BASE
     told = next(one for one in report(refused).findings if label(one) == "TF010")
-    assert told.message.startswith("Given an empty list of tools the template fails: ")
+    assert told.message.startswith("An empty list of tools makes the template fail: ")
     assert told.line == 1
 
 
@@ -453,11 +451,11 @@ FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 @pytest.mark.parametrize(
     ("template", "told"),
     [
-        (FORGETS, ["The call of a second turn is written otherwise than the first: '"]),
+        (FORGETS, ["The call of a second turn is rendered differently: '"]),
         (changed(CALLS, CALLS + "{% if m.role != 'assistant' %}{% set ns.begun = false %}{% endif %}", FORGETS), []),
         (changed(ROLE, ROLE + "{% if m.role == 'tool' and not ns.told %}<results>{% set ns.told = true %}{% endif %}",
                  changed("not ns.begun", "true", FORGETS)),
-         ["The result of a second turn is written otherwise than the first: '"]),
+         ["The result of a second turn is rendered differently: '"]),
         (BASE, []),
         # Numbers that count calls through, ids, and the end of a reasoning block are no difference.
         (changed(CALL, "{{ loop.index0 + messages | length }}{{ c.id }}" + CALL), []),
@@ -552,7 +550,7 @@ def test_lines_are_those_that_write_the_text_and_not_the_first_that_name_a_word(
 
 def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_such() -> None:
     told = report("{% for m in messages %}{{ 'Q: ' if m.role == 'user' else 'A: ' }}{{ m.content }}{% endfor %}")
-    assert "written as an answer of the model" in told.capabilities["tool_results"].evidence
+    assert "rendered as a response of the model" in told.capabilities["tool_results"].evidence
     assert (
         told.capabilities["content_empty"].evidence
         == "a turn with a call and empty content is rendered, without the call"
@@ -579,7 +577,7 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
     assert told.capabilities["reasoning"].words == f"reasoning appears{how}"
     assert told.profile.reasoning_name == name
     findings = [finding.message for finding in told.findings if label(finding) == "TF075"]
-    expected = f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped."
+    expected = f"Reasoning is rendered only from the key {name}; reasoning_content is dropped."
     assert findings == ([expected] if name else [])
     assert any(piece.kind == "reasoning" for piece in told.sections.sample)
 
@@ -587,13 +585,13 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
 def test_reasoning_that_goes_with_the_next_answer_is_not_told_to_go_with_the_users_word() -> None:  # llm-jp-4-8b
     told = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
     (finding,) = [one for one in told.notes if label(one) == "TF033"]
-    assert finding.message == "The reasoning of an earlier turn is dropped: before the last answer without a call."
+    assert finding.message == "The reasoning of an earlier turn is dropped: before the last response without a call."
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
     kept = changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and (keep_all or loop.last) %}", THINKS)
     finding = next(finding for finding in report(kept).notes if label(finding) == "TF033")
-    assert finding.fix == "Look on the model's page whether it wants its reasoning kept; keep_all=true keeps it."
+    assert finding.fix == "Check the model card for whether it expects its earlier reasoning; keep_all=true keeps it."
 
 
 @pytest.mark.parametrize(
@@ -707,7 +705,7 @@ def test_values_printed_by_python_are_a_finding_unless_the_format_is_python() ->
 def test_text_and_reasoning_that_are_refused_together_beside_a_call() -> None:  # Harmony's templates
     both = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
     answer = inspect_template(both).sections.details["text_beside_call"]
-    together = "text and reasoning together beside a call are refused: the template refuses: one of them"
+    together = "text and reasoning together next to a call are rejected: the template raises: one of them"
     assert (answer.answer, answer.evidence) == ("error", together)
     told = [one.message for one in inspect_template(both).findings if label(one) == "TF030"]
     assert told == [f"T{together[1:]}."]
@@ -720,7 +718,7 @@ def test_text_that_is_lost_later_and_refused_beside_reasoning_is_told_as_both() 
     answer = inspect_template(refused.replace(CONTENT, lost)).sections.details["text_beside_call"]
     assert (
         answer.words
-        == "text beside a call is dropped once the result follows, and refused with reasoning as well (line 1)"
+        == "text next to a call is dropped once the result follows, and refused with reasoning as well (line 1)"
     )
     assert answer.outcome == "lost-later"
 

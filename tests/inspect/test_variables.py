@@ -139,8 +139,8 @@ def test_the_default_is_the_boolean_that_changes_nothing(source: str, default: s
          'true adds "Hint." once the result of a call is there'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
-         '"b" makes the template fail: it refuses: no b'),
-        ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails: it wants `x`, which is not there "
+         '"b" makes the template fail: it raises: no b'),
+        ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
          "a list of texts is printed: Vq9given<|user|>Uq1question"),
@@ -228,7 +228,7 @@ def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
     (told,) = report.sections.variables
     assert told.formats == (('"json"', "json"), ('"keys"', "glm4"))
     assert [note.message for note in report.notes if note.code == "TF043"] == [
-        'The variable style decides the format of calls: json with "json", glm4 with "keys".'
+        'The variable style changes the format of calls: json with "json", glm4 with "keys".'
     ]
 
 

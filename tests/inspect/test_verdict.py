@@ -180,7 +180,7 @@ def test_what_a_template_that_takes_no_question_lacks_is_told_once() -> None:
         ),
         (
             "{% if messages | length > 1 %}{{ raise_exception('One message.') }}{% endif %}{{ messages[0].content }}",
-            "is refused: the template refuses: One message.",
+            "is rejected: the template raises: One message.",
         ),
     ],
 )

@@ -120,7 +120,7 @@ def test_the_profile_holds_that_of_the_template_for_requests_without_tools() -> 
 def test_a_template_that_takes_too_much_does_not_stop_the_other_one(
     tmp_path: Path, endless: str, trusted: bool, inspected: bool
 ) -> None:
-    """Where no tools are given another template is in force: only what would be rendered by it is refused."""
+    """Where no tools are given another template is in force: only what would be rendered by it is rejected."""
     sound = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}{{ tools | tojson if tools }}"
     templates = {"default": endless, "tool_use": sound}
     for refused, rendered in ((None, [TOOLS[0]]), ([TOOLS[0]], None)):

@@ -187,7 +187,7 @@ def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(mode
     assert model(HONEST).render(asked) == model(HONEST).render(asked)
     with pytest.raises(toolfmt.errors.BadMessages):
         model(HONEST).render({})
-    with pytest.raises(toolfmt.errors.TemplateError, match="the template refuses: no") as refused:
+    with pytest.raises(toolfmt.errors.TemplateError, match="the template raises: no") as refused:
         model("\n{{ raise_exception('no') }}").render(asked)
     assert (refused.value.line, refused.value.kind, refused.value.own_words) == (2, "refused", "no")
 
@@ -364,9 +364,9 @@ def test_a_worker_that_ends_before_it_is_ready_gives_no_verdict(
     ("limit", "line", "advice"),
     [
         ("CPU time", None, "before you know what takes so long; --trusted"),
-        ("CPU time", 3, "it takes more than any honest one"),
+        ("CPU time", 3, "no legitimate template takes this much"),
         ("crash", None, "before you know why; --trusted"),
-        ("memory", None, "it takes more than any honest one"),
+        ("memory", None, "no legitimate template takes this much"),
     ],
 )
 def test_time_is_not_told_to_be_that_of_the_template_alone(limit: str, line: int | None, advice: str) -> None:

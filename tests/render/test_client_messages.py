@@ -1,4 +1,4 @@
-"""Messages as clients hold them: every wire shape gives the same canonical messages, and what is none is refused."""
+"""Messages as clients hold them: every wire shape gives the same canonical messages, and what is none is rejected."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ def test_what_is_no_request_is_refused_by_one_line(request_: object, told: str) 
     assert str(caught.value) == told
 
 
-# What is refused
+# What is rejected
 
 
 def test_an_unknown_role_is_refused_by_one_line() -> None:

@@ -566,7 +566,7 @@ UNDELIVERED: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
         "messages[1] (assistant): its text (before what comes ahead of it)",
         turns("user: two", "assistant: said", "user: one"),
     ),
-    "results are swapped, and calls are refused alone": (
+    "results are swapped, and calls are rejected alone": (
         refusing(
             "messages[0].content == 'odd' and (m.tool_calls or []) | length == 1 or 'Result of' in m.content", SWAPS
         ),
@@ -704,9 +704,9 @@ def test_a_text_may_be_spelled_as_markup_or_json(spelling: str) -> None:
 def test_a_conversation_that_is_refused_whatever_is_done_names_its_message() -> None:
     model = model_of(refusing("m.content == 'three'"))
     for lossy in (False, True):
-        with pytest.raises(TemplateError, match=r"^messages\[2\] \(user\): .*: the template refuses: not this$"):
+        with pytest.raises(TemplateError, match=r"^messages\[2\] \(user\): .*: the template raises: not this$"):
             model.render([user(), said(), user("three"), said()], lossy=lossy)
-    with pytest.raises(TemplateError, match=r"^small/chat_template.jinja, line 1: the template refuses: not this$"):
+    with pytest.raises(TemplateError, match=r"^small/chat_template.jinja, line 1: the template raises: not this$"):
         model.render([user("three"), said(), user()])
 
 

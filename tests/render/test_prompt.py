@@ -72,7 +72,7 @@ def test_a_report_shows_that_a_template_takes_content_as_parts_only(tmp_path: Pa
     report = made(tmp_path, template(content=f"({IN_PARTS} if m.role != 'tool' else m.content)")).inspect()
     tools = report.capabilities["tools"]
     assert (tools.answer, tools.outcome) == ("yes", "as-parts")
-    assert tools.evidence == "name and description of a tool appear in the prompt if content is a list of parts"
+    assert tools.evidence == "a tool's name and description are in the prompt if content is a list of parts"
     assert {name: report.capabilities[name].answer for name in ("system", "tool_calls", "tool_results")} == {
         "system": "yes", "tool_calls": "yes", "tool_results": "yes",
     }  # fmt: skip
@@ -604,7 +604,7 @@ def test_without_a_template_nothing_is_rendered(tmp_path: Path) -> None:
 
 def test_errors_of_a_template_name_its_file(tmp_path: Path) -> None:
     model = made(tmp_path, "{% if messages | length > 2 %}{{ raise_exception('too long') }}{% endif %}" + template())
-    told = rf"^messages\[2\] \(user\): {tmp_path}.*chat_template\.jinja, line 1: the template refuses: too long$"
+    told = rf"^messages\[2\] \(user\): {tmp_path}.*chat_template\.jinja, line 1: the template raises: too long$"
     with pytest.raises(TemplateError, match=told):
         model.render([USER, {"role": "assistant", "content": "Yes."}, USER])
 

@@ -376,7 +376,7 @@ def test_thinking_is_switched_as_the_template_does_it(tmp_path: Path) -> None:
     assert told == ["False", "True", "False", "True", ""]
 
 
-# --- what is refused, and what fails
+# --- what is rejected, and what fails
 
 ERRORS: dict[str, Callable[[Any], Any]] = {
     CHAT: lambda answer: answer["error"]["message"],
@@ -622,7 +622,7 @@ def test_a_rejected_call_can_be_an_error(path: str) -> None:
 @pytest.mark.parametrize("stream", [True, False], ids=["streaming", "not streaming"])
 def test_half_of_a_surrogate_pair_is_told(path: str, stream: bool) -> None:
     """JSON can escape it, and a model, or the endpoint behind, writes it so; UTF-8 cannot hold it. Arguments that are
-    told as an object have U+FFFD in its place."""
+    told as an object have U+FFFD instead."""
     call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "\\ud800", "days": 2}}\n</tool_call>'
     _, models = one("Hm.\udfff" + call)
     with serving(models) as base:

@@ -14,7 +14,7 @@ from toolfmt.templates import ModelFiles, TemplateSource
 LOOP, HEAD, SAID = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"
 
 PLAIN = template()
-"""Shows everything as it is given, and each message in its place."""
+"""Shows everything as it is given, and each message instead."""
 
 
 @cache

@@ -1,6 +1,6 @@
 """Engines of code, tags and nested tags with drawn parameters, and calls for them: strategies of several tests.
 
-What cannot be told apart is refused when the engine is made; such draws are left out. The texts of `CALLS` hold
+What cannot be told apart is rejected when the engine is made; such draws are left out. The texts of `CALLS` hold
 letters, blanks and line ends; those of `HARD_CALLS` hold every kind of marker.
 """
 

@@ -52,7 +52,7 @@ _CODE_STRING = (
 
 @dataclass(frozen=True)
 class Spelling:
-    """A text of the grammar, and other texts that a reader takes in its place."""
+    """A text of the grammar, and other texts that a reader takes instead."""
 
     text: str
     also: tuple[str, ...]

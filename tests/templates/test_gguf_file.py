@@ -179,7 +179,7 @@ def test_a_missing_special_token_is_found(tmp_path: Path) -> None:
     keys = {"tokenizer.ggml.tokens": TOKENS, "tokenizer.chat_template": "{{ bos_token + 'x' }}" + TEMPLATE}
     findings = inspect_files(load_files(of_keys(tmp_path / "model.gguf", keys))).findings
     assert [finding.message for finding in findings if finding.code == "TF005"] == [
-        "The template needs bos_token, which the GGUF file does not name: llama.cpp guesses it or puts nothing."
+        "The template needs bos_token, which the GGUF file does not name: llama.cpp guesses it or leaves it out."
     ]
 
 
@@ -245,7 +245,7 @@ def test_values_of_unexpected_types_survive_and_are_told(tmp_path: Path) -> None
     findings = [finding for finding in inspect_files(files).findings if finding.code == "TF006"]
     assert [finding.message for finding in findings] == [
         *(f"{problem}." for problem in files.problems[:8]),
-        "2 more values are not what is expected there, either.",
+        "2 more values are invalid.",
     ]
     assert {finding.severity for finding in findings} == {"warning"}
 

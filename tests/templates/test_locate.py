@@ -462,7 +462,7 @@ def test_values_of_an_unexpected_type_are_a_finding(tmp_path: Path) -> None:
         (
             "unexpected-value",
             "tokenizer_config.json: bos_token is a number, not a token's text; it is ignored.",
-            "Write the value as the original model has it, or leave it out.",
+            "Copy the value from the original model, or remove it.",
         )
     ]
 

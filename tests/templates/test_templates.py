@@ -385,7 +385,7 @@ def test_a_source_over_the_limit_is_refused_before_it_is_parsed() -> None:
 @pytest.mark.parametrize(
     ("source", "message", "line"),
     [
-        ("\n\n{{ raise_exception('No\nsystem role') }}", "the template refuses: No system role", 3),
+        ("\n\n{{ raise_exception('No\nsystem role') }}", "the template raises: No system role", 3),
         ("\n{{ x.y.z }}", "does not render: UndefinedError: 'x' is undefined", 2),
         ("{% macro m() %}\n{{ 1 // 0 }}{% endmacro %}\n\n{{ m() }}", "does not render: ZeroDivisionError: integer", 2),
         ("\n{{ 10.0 ** 400 }}", "does not render: OverflowError: ", 2),
@@ -428,7 +428,7 @@ def test_a_source_that_jinja2_chokes_on_is_one_line(source: str) -> None:
 
 def test_a_long_message_is_cut() -> None:
     message, _ = failure(ChatTemplate("{{ raise_exception('x' * 9999) }}").render, USER)
-    assert message == "chat template, line 1: the template refuses: " + "x" * 478 + "…"
+    assert message == "chat template, line 1: the template raises: " + "x" * 479 + "…"
 
 
 def test_nothing_is_evaluated_before_the_first_render() -> None:

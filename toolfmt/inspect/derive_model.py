@@ -1,6 +1,6 @@
 """A format derived from a model's template, whether or not a known format reads its calls.
 
-Asked for by name (`toolfmt dev derive`); an inspection derives one only of calls that no known format reads. The
+Asked for by name (`toolfmt dev derive`); an inspection derives one only of calls that no known format parses. The
 template's code runs in this process: `toolfmt.model.jobs` runs it in one with limits.
 """
 

@@ -27,7 +27,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if failure is not None and not failure.limit:
         yield Diagnostic(
             f"The template does not compile: {failure.message}.",
-            "Mend the template or copy it again from the repository of the original model.",
+            "Fix the template, or copy it again from the original model's repository.",
             failure.line,
         )
     for name, line in facts.renders.template.unknown_filters.items() if facts.renders is not None else ():
@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(
             f"The template uses a filter `{name}`, which the renderers of Hugging Face templates do not have: it fails "
             "where that is reached.",
-            "Take the filter out; jinja2's own, and `tojson`, are there.",
+            "Remove the filter. Only the filters of jinja2 and `tojson` are available.",
             line,
         )
 

@@ -29,7 +29,7 @@ from toolfmt.inspect.report.wording import quote
 
 SEVERITY: Severity = "error"
 
-_INSTRUCT = "Give a system message with every request."
+_INSTRUCT = "Send a system message with every request."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -51,9 +51,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         lacking = f"{listed(along)} {'is' if len(along) == 1 else 'are'}" if along else ""
         needed = "tools are" if works else "a system message is" if instructed else lacking
         when = " with tools" if named else f" unless {needed} given" if needed else ""
-        asked = f"Give {listed(along)} with every request" if along else "Give the template what its message asks for"
+        asked = f"Pass {listed(along)} with every request" if along else "Pass what the error message asks for"
         yield Diagnostic(
-            f"The template refuses a single user message{when}: {thrown(prompt).sentence}.",
+            f"The template rejects a single user message{when}: {thrown(prompt).sentence}.",
             SEND_TEXT_PARTS if takes_parts else _INSTRUCT if instructed else f"{asked}, or use another template.",
             prompt.line,
             severity,
@@ -62,8 +62,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     elif USER not in prompt:
         shown = f"the prompt is '{quote(prompt, 80)}'" if prompt.strip() else "the prompt is empty"
         yield Diagnostic(
-            f"The text of a single user message, given as a string, is not in the prompt: {shown}.",
-            SEND_TEXT_PARTS if takes_parts else "Use another template for plain chat.",
+            f"A user message with string content is not in the prompt: {shown}.",
+            SEND_TEXT_PARTS if takes_parts else "Use another template.",
             facts.renders.template.line_of(r"\bcontent\b"),
             severity,
             fixed_by,

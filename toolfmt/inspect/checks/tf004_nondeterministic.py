@@ -79,13 +79,13 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
         return  # what it is told stands in no prompt
     where = _where(renders, conversations) if switch is None else f" where the variable {switch} is given"
     often = "" if changed is None else tick(renders, *changed)
-    how = f"prints the date{where}, so the same request gives another prompt on another day"
+    how = f"prints the date{where}, so the same request gives a different prompt on another day"
     if often:
-        how = f"prints the time{where}, so the same request gives another prompt a {often} later"
+        how = f"prints the time{where}, so the same request gives a different prompt a {often} later"
     if changed is None:
-        how = "can ask the clock, where no request of this report has made it"
+        how = "can read the clock, but did not in any tested request"
     instead = _variable(renders, *changed) if changed else None
-    other = f" or leave out the variable {switch}" if switch else "; the template reads no variable in its place"
+    other = f" or leave out the variable {switch}" if switch else "; no variable replaces it"
     if instead is not None:
         other = f" or pass the date as the variable {instead}"
     yield Diagnostic(
@@ -164,7 +164,7 @@ def _renders_differ(facts: Facts) -> Iterator[Diagnostic]:
         return
     shape = facts.shape or TurnShape()
     times = _TIMES if renders.template.line_of(_RANDOM) is None else _TIMES_IF_RANDOM
-    fix = "Take out of the template what is random, or print the value and not the object."
+    fix = "Remove the random part from the template, or print a value instead of an object."
     for messages, tools in ((user(system=facts.profile.takes_system), TOOLS), (conversation(shape, SINGLE), TOOLS)):
         prompts = [renders.render(messages, tools), *(renders.fresh(messages, tools) for _ in range(times - 1))]
         one, *others = [prompt for prompt in prompts if isinstance(prompt, str)] or [""]
@@ -172,7 +172,7 @@ def _renders_differ(facts: Facts) -> Iterator[Diagnostic]:
         if address is not None:
             line = renders.line_at(messages, tools, address.start())
             yield Diagnostic(
-                f"The template prints where an object lies in memory: {quote(address[0])}.",
+                f"The template prints a memory address: {quote(address[0])}.",
                 fix,
                 line,
                 outcome="renders-differ",
@@ -182,7 +182,7 @@ def _renders_differ(facts: Facts) -> Iterator[Diagnostic]:
         if other is not None:
             offset = common_prefix(one, other)
             yield Diagnostic(
-                "The same request rendered again gives another prompt: "
+                "Rendering the same request twice gives different prompts: "
                 f"'{quote(one[offset : offset + 60])}' becomes '{quote(other[offset : offset + 60])}'.",
                 fix,
                 renders.line_at(messages, tools, offset),
@@ -195,7 +195,7 @@ def _clock_decides(facts: Facts) -> Iterator[Diagnostic]:
     for branch in facts.sections.branches:
         if branch.by == "clock":
             yield Diagnostic(
-                f"The clock decides what is written: on {branch.place}, {branch.effect}.",
+                f"The prompt depends on the clock: on {branch.place}, {branch.effect}.",
                 "Render at a fixed time (in Python, Model.render takes one as now), or take the condition out of the "
                 "template.",
                 branch.line,
@@ -211,10 +211,10 @@ def _random(facts: Facts) -> Iterator[Diagnostic]:
     line = deciding or template.draws_line
     if line is None or (deciding is None and any(_renders_differ(facts))):
         return
-    how = "decides by lot what it writes" if deciding else "draws by lot"
+    how = "is random" if deciding else "draws by lot"
     yield Diagnostic(
-        f"The template {how}: the same request may give another prompt, however rarely.",
-        "Take out of the template what draws.",
+        f"The template {how}: the same request may give a different prompt.",
+        "Remove the random part from the template.",
         line,
         outcome="random-output",
     )

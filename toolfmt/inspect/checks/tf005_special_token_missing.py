@@ -41,16 +41,16 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if facts.files.kind == "gguf":
             yield Diagnostic(
                 f"The template {'needs' if needed else 'prints'} {token}, which the GGUF file does not name: "
-                "llama.cpp guesses it or puts nothing.",
-                f"Write {token} into the file as the original model has it (gguf-new-metadata --special-token).",
+                "llama.cpp guesses it or leaves it out.",
+                f"Write {token} into the file from the original model (gguf-new-metadata --special-token).",
                 line,
                 severity=None if needed else "warning",
                 fixed_by=None if needed else "setting",
             )
         elif needed:
             yield Diagnostic(
-                f"The template needs {token}, which the directory does not name, and fails without it.",
-                f"Add {token} to tokenizer_config.json as the original model has it.",
+                f"The template needs {token}, which no file in the directory defines, and fails without it.",
+                f"Add {token} to tokenizer_config.json from the original model.",
                 line,
             )
         else:
@@ -66,9 +66,9 @@ def _only_of_plain_texts(facts: Facts) -> Iterator[Diagnostic]:
     prompt = facts.renders.text(user())
     if prompt and bos not in prompt:
         yield Diagnostic(
-            f"The template does not write {quote(bos)}, which the tokenizer adds to plain texts ({_ADDS_BOS}): its "
+            f"The template does not write {quote(bos)}, which the tokenizer adds to plain text ({_ADDS_BOS}): its "
             "prompts begin without it in transformers, vLLM and SGLang, with it in llama.cpp.",
-            "If the model was trained with it, write {{ bos_token }} at the beginning of the template; else set "
+            "If the model was trained with it, write {{ bos_token }} at the start of the template. Otherwise set "
             f"{_ADDS_BOS} to false.",
             severity="note",
         )
@@ -79,15 +79,15 @@ def _printed(facts: Facts, token: str, line: int | None) -> Diagnostic:
     config = facts.files.tokenizer_config
     if token in config and config[token] is None:
         return Diagnostic(
-            f"The template prints {token}, which tokenizer_config.json sets to null: nothing stands in its place.",
-            f"If the original model has one, name it as {token} in tokenizer_config.json.",
+            f"The template prints {token}, which tokenizer_config.json sets to null: nothing is printed.",
+            f"If the original model has one, set it as {token} in tokenizer_config.json.",
             line,
             severity="note",
         )
     unless = "" if config.get("tokenizer_class") in _WITHOUT_TOKENS else "unless the tokenizer's class has one, "
     return Diagnostic(
-        f"The template prints {token}, which the directory does not name: {unless}prompts have nothing in its place.",
-        f"Add {token} to tokenizer_config.json as the original model has it.",
+        f"The template prints {token}, which no file in the directory defines: {unless}nothing is printed.",
+        f"Add {token} to tokenizer_config.json from the original model.",
         line,
         severity="warning",
         fixed_by="setting",

@@ -28,9 +28,7 @@ _TOLD_AT_MOST = 8
 def check(facts: Facts) -> Iterator[Diagnostic]:
     problems = facts.files.problems
     for problem in problems[:_TOLD_AT_MOST]:
-        yield Diagnostic(f"{problem}.", "Write the value as the original model has it, or leave it out.")
+        yield Diagnostic(f"{problem}.", "Copy the value from the original model, or remove it.")
     more = len(problems) - _TOLD_AT_MOST
     if more > 0:
-        yield Diagnostic(
-            f"{more} more values are not what is expected there, either.", "Mend those that are named first."
-        )
+        yield Diagnostic(f"{more} more values are invalid.", "Fix the values above first.")

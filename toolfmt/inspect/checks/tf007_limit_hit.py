@@ -26,7 +26,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     failure = facts.profile.failure
     if failure is None or not failure.limit:
         return
-    fix = "Do not serve this template: it takes more than any honest one."
+    fix = "Do not serve this template: no legitimate template takes this much."
     if failure.limit == "crash":
         fix = "Do not serve this template before you know why; --trusted runs it without limits and shows the error."
     elif failure.limit in OF_THE_PROCESS and failure.line is None:

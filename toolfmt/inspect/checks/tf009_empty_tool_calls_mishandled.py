@@ -1,4 +1,4 @@
-"""An answer with `tool_calls` null or `[]` is refused, or written like a turn with calls.
+"""An answer with `tool_calls` null or `[]` is rejected, or written like a turn with calls.
 
 OpenAI's client library writes `"tool_calls": null` on every answer that is sent back as it came
 (`message.model_dump()`), others write an empty list. The template asks only whether the key is there: it goes through
@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if answer.outcome:
         yield Diagnostic(
             f"{answer.evidence[0].upper()}{answer.evidence[1:]}.",
-            "Leave `tool_calls` out of turns without calls; `toolfmt render` does this. In the template, write "
+            "Remove `tool_calls` from turns without calls; `toolfmt render` does this. In the template, write "
             "`{% if message.tool_calls %}`.",
             answer.line,
         )

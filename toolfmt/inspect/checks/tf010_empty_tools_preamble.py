@@ -53,11 +53,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagnostic:
-    fix = "Leave the tools out when there are none; `toolfmt render` does this."
+    fix = "Omit the tools if there are none; `toolfmt render` does this."
     if isinstance(empty, TemplateError):
-        return Diagnostic(
-            f"Given an empty list of tools the template fails: {thrown(empty).sentence}.", fix, empty.line
-        )
+        return Diagnostic(f"An empty list of tools makes the template fail: {thrown(empty).sentence}.", fix, empty.line)
     begin = token_begin(empty, common_prefix(without, empty))
     behind = common_prefix(without[begin:][::-1], empty[begin:][::-1])
     added = empty[begin : len(empty) - behind]
@@ -65,7 +63,7 @@ def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagno
     if not added.strip():
         gone = quote(without[begin : len(without) - behind], 80)
         return Diagnostic(
-            f"Given an empty list of tools the template leaves out what it writes without: '{gone}'.", fix, line
+            f"With an empty list of tools the template omits what it renders without tools: '{gone}'.", fix, line
         )
-    what = f"Given an empty list of tools the template writes what it does not without: '{quote(added, 80)}'."
+    what = f"With an empty list of tools the template adds: '{quote(added, 80)}'."
     return Diagnostic(what, fix, line)

@@ -61,8 +61,8 @@ def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
     asked = _asked_instead(facts.renders)
     if asked is not None:
         yield Diagnostic(
-            f"The template shows `tools` only where the variable {asked} is given as well, which clients do not do.",
-            f"In the template, ask for `tools` in place of {asked}; until then give {asked} as well.",
+            f"The template shows `tools` only if the variable {asked} is passed too, which clients do not do.",
+            f"In the template, test `tools` instead of {asked}. Until then, pass {asked} as well.",
             uses[asked],
             outcome="tools-not-rendered",
         )
@@ -88,7 +88,7 @@ def _dropped(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None or facts.shows_tools or _reads_tools(facts.renders.template):
         return
     yield Diagnostic(
-        "The template drops the tools: the prompt never mentions them.",
+        "The template drops the tools: they are not in the prompt.",
         describe_tools(facts),
         outcome="tools-dropped",
     )

@@ -35,10 +35,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield from _unwrapped(facts)
     elif facts.shows_tools:
         answer = facts.capabilities["tool_calls"]
-        what = f"refuses calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
+        what = f"rejects calls: {answer.evidence}" if answer.answer == "error" else "drops calls from the history"
         yield Diagnostic(
             f"The template describes tools but {what}.",
-            "Write past calls into the content of the assistant turn; `toolfmt render` does this. In the "
+            "Write earlier calls into the content of the assistant message; `toolfmt render` does this. In the "
             "template, print each of `message.tool_calls`.",
             answer.line or (written_at(facts.renders, reply(), TOOLS, REPLY) if facts.renders else None),
         )
@@ -50,11 +50,11 @@ def _unwrapped(facts: Facts) -> Iterator[Diagnostic]:
     if renders is None or probed is None or probed.shape is None or probed.shape.wrapped:
         return
     ordinary = renders.calls(replace(probed.shape, wrapped=True), SINGLE, TOOLS)
-    what = f"is refused: {thrown(ordinary).sentence}" if isinstance(ordinary, TemplateError) else "is dropped"
+    what = f"is rejected: {thrown(ordinary).sentence}" if isinstance(ordinary, TemplateError) else "is dropped"
     yield Diagnostic(
         "The template takes a call only with name and arguments in the call itself; as clients send it, under "
         f"`function`, it {what}.",
         "In the template, read name and arguments from `tool_call.function`, and the id from the call itself; "
-        "`toolfmt render` takes the wrapper away for you.",
+        "`toolfmt render` removes the wrapper.",
         ordinary.line if isinstance(ordinary, TemplateError) else facts.capabilities["tool_calls"].line,
     )

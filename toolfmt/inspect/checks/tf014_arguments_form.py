@@ -68,7 +68,7 @@ def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
         if answer.outcome == "double-encoded":
             given = "a JSON string" if form == "string" else "an object"
             yield Diagnostic(
-                f"Arguments given as {given} come out double-encoded.",
+                f"Arguments given as {given} are double-encoded.",
                 f"Pass arguments as {other}; {_does_it(other)}. In the template, print "
                 "arguments as they are where they are a string, and with `tojson` where they are not.",
                 answer.line,
@@ -76,7 +76,7 @@ def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
             )
 
 
-_HOW = {"threw": "are refused", "python": "are printed as Python's repr", "dropped": "are dropped"}
+_HOW = {"threw": "are rejected", "python": "are printed as Python's repr", "dropped": "are dropped"}
 
 
 def _object_rejected(facts: Facts) -> Iterator[Diagnostic]:
@@ -93,7 +93,7 @@ def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: 
     if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
         shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
         yield Diagnostic(
-            f"Arguments given as {given} {_HOW.get(answer.outcome, 'come out as another call')}: {shown}.",
+            f"Arguments given as {given} {_HOW.get(answer.outcome, 'are rendered as a different call')}: {shown}.",
             f"Pass arguments as {instead}; {_does_it(instead)}."
             + (" In the template, print an object with `tojson`." if capability == "arguments_object" else ""),
             answer.line,
@@ -110,7 +110,7 @@ def _does_it(instead: str) -> str:
     servers = (
         ", and so do vLLM's and SGLang's chat endpoints"
         if instead == "objects"
-        else "; vLLM's and SGLang's chat endpoints pass objects whatever they are sent"
+        else "; vLLM's and SGLang's chat endpoints always pass objects"
     )
     return f"`toolfmt render` does this{servers}"
 

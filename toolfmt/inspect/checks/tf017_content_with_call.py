@@ -45,8 +45,8 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
     null, absent = facts.capabilities["content_null"], facts.detail("content_absent")
     answer = absent if null.answer == "yes" else null
     if facts.renders_calls and answer.outcome in ("threw", "dropped"):
-        given = "content null" if answer is null else "no content, as transformers 5 hands on null,"
-        what = "is refused" if answer.outcome == "threw" else "loses its call"
+        given = "content null" if answer is null else "no content, as transformers 5 passes null,"
+        what = "is rejected" if answer.outcome == "threw" else "loses its call"
         yield Diagnostic(
             f"A turn with a call and {given} {what}: {answer.evidence}.",
             _fix(facts, answer),
@@ -69,14 +69,14 @@ def _fix(facts: Facts, answer: Answer) -> str:
     if beside in ("call-dropped", "threw"):
         return "Use `toolfmt render`, which keeps the call."
     done = "; `toolfmt render` does this" if beside == "dropped" else ""
-    return f"Send a word of text instead of null{done}."
+    return f"Send some text instead of null{done}."
 
 
 def _null_printed(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["content_null"]
     if facts.renders_calls and answer.outcome == "none-printed":
         yield Diagnostic(
-            f"The content null of a turn with a call comes out as a word: {answer.words}.",
+            f"A turn with a call and null content prints the word: {answer.words}.",
             "Send an empty string instead of null; `toolfmt render` does this. In the template, write "
             "`message.content or ''`.",
             answer.line,
@@ -87,7 +87,7 @@ def _null_printed(facts: Facts) -> Iterator[Diagnostic]:
 def _empty_rejected(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["content_empty"]
     if facts.renders_calls and answer.answer != "yes":
-        what = "is refused" if answer.outcome == "threw" else "goes wrong"
+        what = "is rejected" if answer.outcome == "threw" else "goes wrong"
         instead = "null" if facts.yes("content_null") else "a word of text"
         fits = facts.yes("content_null") or facts.detail("text_beside_call").outcome == "dropped"
         done = "; `toolfmt render` does this" if fits else ""

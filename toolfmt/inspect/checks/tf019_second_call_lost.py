@@ -25,7 +25,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["parallel_tool_calls"]
     if not facts.renders_calls or answer.answer == "yes":
         return
-    what = "is refused" if answer.answer == "error" else "goes wrong"
+    what = "is rejected" if answer.answer == "error" else "goes wrong"
     mend = " In the template, go through all of `message.tool_calls`." if answer.outcome == "dropped" else ""
     yield Diagnostic(
         f"A turn with two calls {what}: {answer.evidence}.",

@@ -1,4 +1,4 @@
-"""The result of a tool does not reach the prompt, or is refused.
+"""The result of a tool does not reach the prompt, or is rejected.
 
 The model has called a tool and never sees what came back: it calls again, or makes the result up.
 
@@ -26,15 +26,15 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         return
     if answer.outcome == "spelled" and facts.detail("results_as_parts").answer == "yes":
         yield Diagnostic(
-            f"The result of a tool given as a string does not come out whole: {answer.evidence}.",
-            "Give the result as a list of text parts; `toolfmt render` does this.",
+            f"A tool result given as a string is not rendered completely: {answer.evidence}.",
+            "Send the result as a list of text parts; `toolfmt render` does this.",
             answer.line,
         )
         return
-    what = f"is refused: {answer.evidence}" if answer.answer == "error" else "is not in the prompt"
+    what = f"is rejected: {answer.evidence}" if answer.answer == "error" else "is not in the prompt"
     yield Diagnostic(
-        f"The result of a tool (role tool) {what}.",
-        "Give the result as a user message that says which call it answers; `toolfmt render` does this."
+        f"A tool result (role `tool`) {what}.",
+        "Send the result as a user message that names its call; `toolfmt render` does this."
         + ("" if answer.answer == "error" else " In the template, print `message.content` of the role `tool`."),
         answer.line,
     )

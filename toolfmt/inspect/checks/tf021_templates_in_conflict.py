@@ -36,10 +36,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     with_tools, without = facts.template, facts.files.template(False)
     choices = _choices(facts)
     if len(choices) > 1:
-        who = [f"{_label(source)} is taken by {listed(runtimes)}" for source, runtimes in choices]
-        yield Diagnostic(
-            f"Runtimes take different templates when tools are given: {'; '.join(who)}.", _fix(facts, choices)
-        )
+        who = [f"{_label(source)} is used by {listed(runtimes)}" for source, runtimes in choices]
+        yield Diagnostic(f"Runtimes use different templates if tools are sent: {'; '.join(who)}.", _fix(facts, choices))
     else:
         # A file may hold a hundred templates of one name.
         for name, origin, first in dict.fromkeys(
@@ -85,7 +83,7 @@ def _fix(facts: Facts, choices: list[tuple[TemplateSource, list[str]]]) -> str:
     first = choices[0][0]
     better = None if facts.shows_tools else next((one for one, _ in choices[1:] if _shows_tools(facts, one)), None)
     if better is None:
-        return f"Make every place hold the same template as {_label(first)}, or none."
+        return f"Use the same template everywhere: {_label(first)}, or none."
     return (
         f"Put the template of {_label(better)} into every place: it shows the model its tools, that of {_label(first)} "
         "does not."

@@ -44,7 +44,7 @@ def _unknown(facts: Facts) -> Iterator[Diagnostic]:
         if not declared.formats:
             yield Diagnostic(
                 f"{declared.source} declares {declared.value!r}, which no known format is called.",
-                "Check the spelling against the list of `toolfmt formats`.",
+                "Check the name against the list that `toolfmt formats` prints.",
                 outcome="unknown-parser",
             )
 
@@ -66,6 +66,6 @@ def _not_loaded(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"tokenizer_config.json declares {DECLARING_KEY} {quote(repr(declared))}, which mlx-lm {MLX_LM_VERSION} does "
         "not have: it does not load the model.",
-        f"Write {setting(name)} instead." if name else f"Leave {DECLARING_KEY} out.",
+        f"Write {setting(name)} instead." if name else f"Remove {DECLARING_KEY}.",
         outcome="model-not-loaded",
     )

@@ -29,7 +29,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     derived = facts.decided.decision.derived is not None
     rendered = "calls that no known format reads" if derived else f"{best.format.name} calls"
     yield Diagnostic(
-        f"The model type {model_type} stands for {typed[0].name}, but the template renders {rendered}.",
+        f"The model type {model_type} implies the {typed[0].name} format, but the template renders {rendered}.",
         f"Use the settings that this report shows for each runtime, not the parser for {typed[0].name}.",
         facts.capabilities["tool_calls"].line,
     )

@@ -1,4 +1,4 @@
-"""No known format reads the calls that the template renders, or nothing shows the format.
+"""No known format parses the calls that the template renders, or nothing shows the format.
 
 - `no-known-format`: none of the known formats reads the rendered calls, and none was derived from them; or the
   template describes tools and never renders a call, and neither its text nor the model's files name a known format. A
@@ -71,7 +71,7 @@ def _unknown(facts: Facts) -> Iterator[Diagnostic]:
 def _unread(facts: Facts) -> Diagnostic:
     """Return the finding for a call that no format reads, with its first difference from a similar known format."""
     line = facts.capabilities["tool_calls"].line
-    message = f"No known format reads the calls that the template renders: {quote(facts.decided.rendered)}"
+    message = f"No known format parses the calls that the template renders: {quote(facts.decided.rendered)}"
     other = facts.decided.unclaimed
     why = "" if other is None else other.why_not
     near = None if other is None or (why and other.near is not None and not other.near.slight) else other.near
@@ -130,9 +130,9 @@ def _derived(facts: Facts) -> Iterator[Diagnostic]:
         return
     limits = "".join(f"; {limit}" for limit in derived.limits)
     yield Diagnostic(
-        f"No known format reads the calls that the template renders; one was derived from them ({derived.kind}) and "
+        f"No known format parses the calls that the template renders; one was derived from them ({derived.kind}) and "
         f"{derived.proof}{limits}.",
-        f"`{_command(facts)}` prints it as a file. Look at one answer of the model before you rely on it: the format "
+        f"`{_command(facts)}` prints it as a file. Check one output of the model before you rely on it: the format "
         "is read from the template's history, not from a model's output.",
         facts.capabilities["tool_calls"].line,
         outcome="format-derived",

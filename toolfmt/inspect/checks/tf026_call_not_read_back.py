@@ -47,7 +47,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
-    """The kinds of calls that are refused, or read back as others; those with the same fault together."""
+    """The kinds of calls that are rejected, or read back as others; those with the same fault together."""
     alike: dict[tuple[str, str, str], list[RoundTrip]] = {}
     for trial in best.trials:
         if not trial.exact:
@@ -56,12 +56,12 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     for (outcome, detail, beyond), trials in alike.items():
         refused = outcome == "refused"
         if refused and detail in by_definition:
-            continue  # it is the tool that is refused, which TF041 tells
-        what = "are refused" if refused else f"do not read back as {best.format.name}"
+            continue  # it is the tool that is rejected, which TF041 tells
+        what = "are rejected" if refused else f"do not survive a round trip as {best.format.name}"
         healed = "; `toolfmt render` writes them into the content" if refused else ""
         yield Diagnostic(
             f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
-            f"Keep such calls out of the history, or mend how the template writes arguments{healed}.",
+            f"Keep such calls out of the history, or fix how the template renders arguments{healed}.",
             trials[0].line or facts.capabilities["tool_calls"].line,
             "warning" if refused else None,
             "render" if refused else None,
@@ -80,8 +80,8 @@ def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     differs, offset = found
     tools = TOOLS if best.shape.tools else None
     yield Diagnostic(
-        f"Calls are read as {best.format.name} only by overlooking a fault: they are what it writes, {differs}.",
-        "Mend the template there; stricter parsers do not take such calls.",
+        f"Calls are read as {best.format.name} only leniently: they are what it writes, {differs}.",
+        "Fix the template; stricter parsers reject such calls.",
         facts.renders.line_at(conversation(best.shape, SINGLE), tools, len(region.before) + offset)
         or facts.capabilities["tool_calls"].line,
     )

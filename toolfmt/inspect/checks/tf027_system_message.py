@@ -44,7 +44,7 @@ def _lost(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["system"]
     if facts.renders is None or facts.profile.takes_system or not takes_questions(facts.renders):
         return
-    what = f"is refused: {answer.evidence}" if answer.answer == "error" else f"is lost: {answer.evidence}"
+    what = f"is rejected: {answer.evidence}" if answer.answer == "error" else f"is dropped: {answer.evidence}"
     yield Diagnostic(
         f"The system message {what}.",
         give_instructions(facts),
@@ -56,9 +56,9 @@ def _lost(facts: Facts) -> Iterator[Diagnostic]:
 def _later(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("system_later")
     what = {
-        "threw": f"is refused: {answer.evidence}",
-        "dropped": "is dropped without a word",
-        "misplaced": "takes the place of the first, which is lost",
+        "threw": f"is rejected: {answer.evidence}",
+        "dropped": "is silently dropped",
+        "misplaced": "replaces the first, which is dropped",
     }.get(answer.outcome)
     if what is not None:
         yield Diagnostic(
@@ -73,7 +73,7 @@ def _after_result(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["system"]
     if answer.outcome == "lost-later":
         yield Diagnostic(
-            "The system message is lost once the result of a call is the last turn.",
+            "The system message is dropped after a tool result.",
             give_instructions(facts),
             answer.line,
             outcome="system-message-lost-after-result",

@@ -1,4 +1,4 @@
-"""Ids of calls have to be written in a form of their own: others are refused, or cost the tool's name.
+"""Ids of calls have to be written in a form of their own: others are rejected, or cost the tool's name.
 
 OpenAI's clients and servers number calls `call_` and 24 letters and digits. Mistral's templates refuse all but nine
 letters and digits. Kimi's write the id where the tool's name belongs: with an ordinary id the model no longer sees
@@ -30,9 +30,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if answer.outcome not in ("threw", "name-lost"):
         return
     needed = facts.profile.ids
-    what = "are refused" if answer.outcome == "threw" else "cost the tool's name"
+    what = "are rejected" if answer.outcome == "threw" else "cost the tool's name"
     yield Diagnostic(
-        f"Ids of calls as OpenAI's clients write them (call_…) {what}: {answer.evidence}.",
-        f"Write ids as {_FORMS[needed]}; `toolfmt render` does this." if needed else "Leave the ids out.",
+        f"Call ids from OpenAI clients (call_…) {what}: {answer.evidence}.",
+        f"Write ids as {_FORMS[needed]}; `toolfmt render` does this." if needed else "Omit the ids.",
         answer.line,
     )

@@ -1,4 +1,4 @@
-"""A turn with text and a call loses one of them, or is refused.
+"""A turn with text and a call loses one of them, or is rejected.
 
 Models often say a sentence before they call a tool. This template writes either the text or the call into the
 history: the model sees another turn than the one it made, and a prefix cache misses from there on.
@@ -25,9 +25,9 @@ WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
 
 _FIX = "Use `toolfmt render`, which keeps both (the text as reasoning if there is no other way), or send no text."
 _WHAT = {
-    "dropped": "Text beside a call is dropped",
-    "call-dropped": "A call is dropped where there is text beside it",
-    "threw": "Text beside a call is refused",
+    "dropped": "Text next to a call is dropped",
+    "call-dropped": "A call is dropped if there is text next to it",
+    "threw": "Text next to a call is rejected",
 }
 
 

@@ -35,25 +35,28 @@ OUTCOMES = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     unnamed = facts.detail("results_unnamed")
     if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
-        refused = "is refused: " if unnamed.outcome == "threw" else "loses something: "
+        refused = "is rejected: " if unnamed.outcome == "threw" else "loses something: "
         yield Diagnostic(
-            f"A result without the tool's name, as OpenAI's clients send it, {refused}{unnamed.evidence}.",
-            "Put the tool's name on every result; `toolfmt render` does this.",
+            f"A result without the tool's name, as OpenAI clients send it, {refused}{unnamed.evidence}.",
+            "Add the tool's name to every result; `toolfmt render` does this.",
             unnamed.line,
             outcome="nameless-result-lost",
         )
     several = facts.detail("results_several")
     if several.outcome in ("threw", "dropped", "misplaced", "name-lost"):
-        refused = "are refused: " if several.outcome == "threw" else "do not come out right: "
+        refused = "are rejected: " if several.outcome == "threw" else "are not rendered correctly: "
         yield Diagnostic(
             f"The results of a turn with several calls {refused}{several.evidence}.",
-            "Make one call a turn; `toolfmt render` does this.",
+            "Make one call per turn; `toolfmt render` does this.",
             several.line,
             outcome="several-results-lost",
         )
     yield from _lost(facts, "results_alone", "orphaned-result-lost", "Send the turn with the call before its result.")
     yield from _lost(
-        facts, "results_unmatched", "unmatched-result-lost", "Give every result the id and the tool's name of its call."
+        facts,
+        "results_unmatched",
+        "unmatched-result-lost",
+        "Add the id and the tool's name of its call to every result.",
     )
 
 

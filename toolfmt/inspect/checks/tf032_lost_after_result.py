@@ -40,8 +40,8 @@ def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders_calls and answer.outcome in ("threw", "dropped") and not _refuses_words(facts, answer):
         what = "refused" if answer.outcome == "threw" else "lost"
         yield Diagnostic(
-            f"A conversation with calls is {what} when no tools are given: {answer.evidence}.",
-            "Give the tools with every request of a conversation that holds calls; without them `toolfmt render` "
+            f"A conversation with calls is {what} if no tools are sent: {answer.evidence}.",
+            "Send the tools with every request of a conversation with calls; without them `toolfmt render` "
             "writes calls and results as text.",
             answer.line,
             outcome="history-needs-tools",
@@ -49,7 +49,7 @@ def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _refuses_words(facts: Facts, answer: Answer) -> bool:
-    """Whether a plain question without tools is refused in the same words, which TF003 tells."""
+    """Whether a plain question without tools is rejected in the same words, which TF003 tells."""
     asked = None if facts.renders is None else facts.renders.render(user())
     return isinstance(asked, TemplateError) and answer.error is not None and answer.error.own_words == asked.own_words
 
@@ -65,7 +65,7 @@ def _tools_lost(facts: Facts) -> Iterator[Diagnostic]:
     history = conversation(replace(asking.answered, follows="result", system=system), SINGLE)
     prompt = asking.renders.text(history, TOOLS)
     if RESULT in prompt and DESCRIPTION not in prompt:
-        what = "The tools are lost once the result of a call is the last turn."
+        what = "The tools are dropped after a tool result."
         yield Diagnostic(
             what,
             describe_tools(facts),

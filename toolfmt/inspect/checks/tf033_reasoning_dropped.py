@@ -23,7 +23,7 @@ SEVERITY: Severity = "note"
 ON_REQUEST = True  # the row `reasoning` of a report states it
 
 
-_PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "beside an answered call"}
+_PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "next to an answered call"}
 
 
 def _how(facts: Facts) -> str:
@@ -39,11 +39,11 @@ def _how(facts: Facts) -> str:
 def check(facts: Facts) -> Iterator[Diagnostic]:
     dropped = [where for name, where in _PLACES.items() if facts.detail(name).outcome == "dropped"]
     if facts.detail("reasoning_earlier").outcome == "lost-later":
-        dropped.insert(0, "before the last answer without a call")
+        dropped.insert(0, "before the last response without a call")
     lines = (*(facts.detail(name).line for name in _PLACES), facts.capabilities["reasoning"].line)
     if dropped:
         yield Diagnostic(
             f"The reasoning of an earlier turn is dropped: {listed(dropped)}.",
-            "Look on the model's page whether it wants its reasoning kept" + _how(facts),
+            "Check the model card for whether it expects its earlier reasoning" + _how(facts),
             next(filter(None, lines), None),
         )

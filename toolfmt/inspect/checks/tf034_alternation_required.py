@@ -1,4 +1,4 @@
-"""Two turns of the same role in a row are refused or lost.
+"""Two turns of the same role in a row are rejected or lost.
 
 Clients send two user messages in a row when a request is cancelled and asked again, when a context is put before the
 question, or when the user speaks right after a result. This template wants user and assistant in turns.
@@ -36,7 +36,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     first = next(iter(answers.values()))
     turns = listed(_WHAT[name] for name in answers)
     yield Diagnostic(
-        f"The template does not take {turns}: {first.evidence}.",
+        f"The template does not support {turns}: {first.evidence}.",
         _fix(set(answers)),
         first.line,
     )
@@ -44,8 +44,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _fix(answers: set[str]) -> str:
     """What to do for the pairs of messages that the template does not take."""
-    join = "join messages of one role that follow each other"
-    insert = "send an empty answer between a result and a user message"
+    join = "join consecutive messages of one role"
+    insert = "send an empty response between a result and a user message"
     steps = [join if answers - {"user_after_result"} else "", insert if "user_after_result" in answers else ""]
     what = " and ".join(filter(None, steps))
     return f"{what[0].upper()}{what[1:]}; `toolfmt render` does this."

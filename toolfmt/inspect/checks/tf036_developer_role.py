@@ -66,7 +66,7 @@ def _with_developer(sites: Sites, access: Access) -> Iterator[Edit]:
 
 def _impossible(report: Report) -> str:
     system = report.capabilities["system"].answer == "yes"
-    return "" if system else "a message of the role system does not come out either"
+    return "" if system else "a message of the role system is not rendered either"
 
 
 FIX = TemplateFix(only("developer"), _developer_as_system, _CLAUSE, impossible=_impossible)
@@ -88,5 +88,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         instead = (
             "under the role system" if facts.profile.takes_system else "at the beginning of the first user message"
         )
-        what = "A message of the role developer is written as an answer of the model."
+        what = "A message of the role developer is rendered as a response of the model."
         yield Diagnostic(what, f"Send the instructions {instead}.", answer.line, outcome="developer-role-as-assistant")

@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     fix = "Send content as a string; `toolfmt render` does this if all parts are text."
     if facts.question_form == "parts":
         fix = SEND_TEXT_PARTS
-    what = answer.words or "content given as a list of parts is refused"
+    what = answer.words or "content given as a list of parts is rejected"
     if answer.outcome == "threw":
         yield Diagnostic(
             f"{what[0].upper()}{what[1:]}.",
@@ -60,7 +60,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         )
     if answer.outcome in ("python", "json-text", "dropped"):
         yield Diagnostic(
-            f"Content given as a list of parts does not come out as its text: {answer.evidence}.",
+            f"Content given as a list of parts is not rendered as its text: {answer.evidence}.",
             fix,
             answer.line,
             outcome="content-parts-lost",

@@ -82,18 +82,18 @@ def _ignored(facts: Facts) -> Iterator[Diagnostic]:
         return
     message = f"add_generation_prompt is ignored: {answer.evidence}"
     if answer.outcome == "misplaced":
-        fix = "Nothing to do for an answer; where none is to be generated, cut off what begins one."
+        fix = "Nothing to do for a response. If none is to be generated, remove the header at the end."
         if _ends_the_question(renders):
-            fix = "Nothing to do: it stands behind every question, whether an answer follows or not."
+            fix = "Nothing to do: it follows every question, with or without a response."
         yield Diagnostic(f"{message}.", fix, answer.line, outcome="generation-prompt-ignored")
         return
     header = _missing(renders)
     if not header.strip():
-        fix = "See the model's page for what an answer begins with, and add it where the model does not."
+        fix = "Check the model card for what a response starts with, and add it if the model does not."
         yield Diagnostic(f"{message}.", fix, answer.line, outcome="generation-prompt-ignored")
         return
     yield Diagnostic(
-        f"{message}, though in the history an answer begins with '{quote(header)}'.",
+        f"{message}, but in the history a response starts with '{quote(header)}'.",
         f"End the template with `{{% if add_generation_prompt %}}{_escaped(header)}{{% endif %}}`.",
         written_at(renders, reply(), None, REPLY) or answer.line,
         "warning",

@@ -40,9 +40,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             elsewhere = "llama.cpp renders it all the same" if known else "llama.cpp does not know it either"
             rarely = "" if error in probed else " when the first message is empty"
             yield Diagnostic(
-                f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers refuses; "
+                f"The template calls .{method} on a {kind}{rarely}, which the sandbox of transformers rejects; "
                 f"{elsewhere}.",
-                "Build a new value with + instead, or take the model's own template; `toolfmt render` gets round it.",
+                "Build a new value with + instead, or use the model's own template; `toolfmt render` avoids this.",
                 error.line,
             )
             return

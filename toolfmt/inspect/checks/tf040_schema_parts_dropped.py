@@ -2,7 +2,7 @@
 
 The template writes a signature of its own instead of the definition, and leaves parts out. The model then cannot know
 which values are allowed, which parameters it must give, or what an object holds: it guesses, and the calls look right
-but are refused by the tool. Schemas that pydantic makes hold `anyOf` for optional parameters and `$ref` for models.
+but are rejected by the tool. Schemas that pydantic makes hold `anyOf` for optional parameters and `$ref` for models.
 
 What to do: state in the tool's description what is lost (`one of: red, green`). `toolfmt render` does this for the
 parameters of each request (`parameters-in-description`). If the template does not show descriptions either, `render`
@@ -49,7 +49,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if lost:
         fix, fixed_by = _fix(facts)
         yield Diagnostic(
-            f"Of a tool's definition the prompt does not show {listed(lost)}",
+            f"The prompt does not contain these parts of a tool's definition: {listed(lost)}",
             fix,
             facts.capabilities["tools"].line,
             fixed_by=fixed_by,
@@ -59,10 +59,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _fix(facts: Facts) -> tuple[str, FixedBy]:
     """Where to state what is lost, and what fixes the finding then."""
     if shows_descriptions(facts):
-        return "State it in the tool's description; `toolfmt render` does this.", "render"
+        return "Put it into the tool's description; `toolfmt render` does this.", "render"
     if facts.takes_prose:
         return describe_tools(facts), "render"
     return (
-        "State it in a message: the template shows no descriptions of tools, and it takes no question without tools.",
+        "Put it into a message: the template renders no descriptions and rejects questions without tools.",
         "request",
     )

@@ -47,11 +47,11 @@ _WHAT = {
 }
 _LEFT_OUT = {"no_descriptions", "no_parameters"}
 _GIVE = {
-    "a parameter without a description": "Give every parameter a `description`",
+    "a parameter without a description": "Add to every parameter a `description`",
     "a tool without a description": "Give every tool a `description`",
     "a tool without properties": "Give every tool a parameter",
     "a tool without the key `parameters`": (
-        'Give every tool `parameters`, `{"type": "object", "properties": {}}` where it takes none'
+        'Give every tool `parameters`, `{"type": "object", "properties": {}}` if it has none'
     ),
 }
 """What to do where the template fails on a tool that leaves something out, by the words of the answer that says so."""
@@ -71,7 +71,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     for alike, named in refused.items():
         error = first[alike].error
         assert error is not None
-        change = _GIVE.get(first[alike].words, "Change the definition so that it does not")
+        change = _GIVE.get(first[alike].words, "Change the definition")
         fix, fixed_by = or_in_words(
             facts, change, "; `toolfmt render` adapts the definition or describes the tools in the system prompt"
         )

@@ -20,7 +20,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "prompt"
-_FIX = "Give the tools there, or use `toolfmt render --strategy prompt`."
+_FIX = "Pass the tools there, or use `toolfmt render --strategy prompt`."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -32,8 +32,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             others = [name for name in needed if name != variable.name]
             along = f", and {listed(others)} as well" if others else ""
             yield Diagnostic(
-                f"The prompt does not show `tools`, but takes them in {variable.name}, as {variable.takes_tools}",
-                f"Give the tools there{along}." if facts.refuses_questions else _FIX,
+                f"The template ignores `tools` and reads {variable.name} instead, as {variable.takes_tools}",
+                f"Pass the tools there{along}." if facts.refuses_questions else _FIX,
                 variable.line,
                 fixed_by="request" if facts.refuses_questions else None,
             )

@@ -24,7 +24,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if variable.formats:
             told = ", ".join(f"{name} with {value}" for value, name in variable.formats)
             yield Diagnostic(
-                f"The variable {variable.name} decides the format of calls: {told}",
-                "Set the parser of the runtime together with the variable, or leave the variable alone.",
+                f"The variable {variable.name} changes the format of calls: {told}",
+                "Set the runtime's parser to match the variable, or do not set the variable.",
                 variable.line,
             )

@@ -7,7 +7,7 @@ follows looks like something else.
 Or the template prints the object itself instead of `tojson` of it: then it is Python's text, with single quotes, `True`
 and `None`, which no JSON that the model has seen looks like.
 
-What to do: print the tools with `tojson`, unless the model was trained so. Until then write descriptions on one line
+What to do: print the tools with `tojson`, unless the model was trained on this. Until then write descriptions on one line
 and without quotes, or describe the tools in a system message (in toolfmt, strategy `prompt`).
 
 Example: `"description": "{{ tool.description }}"` instead of `"description": {{ tool.description | tojson }}`.
@@ -37,23 +37,23 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         change = "Write descriptions on one line and without quotes"
         fix, fixed_by = or_in_words(facts, change, ", or use `toolfmt render --strategy prompt`")
         yield Diagnostic(
-            f"Descriptions are written without escaping: {quoting.evidence}",
+            f"Descriptions are not escaped: {quoting.evidence}",
             fix,
             line,
             fixed_by=fixed_by,
         )
     if quoting is not None and quoting.outcome == "python":
         yield Diagnostic(
-            "Definitions are printed as Python writes objects (single quotes, True, None), not as JSON: "
+            "Definitions are printed as Python objects (single quotes, True, None), not as JSON: "
             f"{around(_with_a_tool(facts), TOOL)}.",
-            "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained so.",
+            "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained on this.",
             line,
             "note",
         )
     if letters is not None and letters.answer == "no":
         yield Diagnostic(
-            f"Other than English letters in a definition do not come out as they are: {letters.evidence}",
-            "Nothing has to be done where the model reads escapes; they cost more tokens.",
+            f"Non-ASCII letters in a definition are changed: {letters.evidence}",
+            "Nothing to do if the model understands escapes; they cost more tokens.",
             line,
             "note",
         )

@@ -60,9 +60,8 @@ def _reasoning(facts: Facts) -> Iterator[Diagnostic]:
         offset = turn.rfind(opener)
         if found and offset >= 0 and closer not in turn[offset:] and closer not in rest:
             yield Diagnostic(
-                f"An answer without reasoning stands behind {opener}, which is never closed: "
-                f"{quote(turn[-60:])}{REPLY}.",
-                f"Write {closer} behind it, or leave {opener} out.",
+                f"A response without reasoning follows {opener}, which is never closed: {quote(turn[-60:])}{REPLY}.",
+                f"Add {closer} after it, or remove {opener}.",
                 facts.renders.line_at(messages, None, len(before) - len(turn) + offset),
             )
             return
@@ -91,9 +90,9 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
     if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
         return
     yield Diagnostic(
-        f"A turn with a call has no {end} at its end, as an answer in words has: {quote(called[-40:])} is followed by "
+        f"A turn with a call has no {end} at its end, as a response with text has: {quote(called[-40:])} is followed by "
         f"{quote(begins)} at once.",
-        f"Write {end} behind the calls of a turn.",
+        f"Add {end} after the calls of a turn.",
         renders.line_at(
             conversation(shape, SINGLE, results=True), tools, prompt.rfind(VALUES[0]) + len(called.rstrip()) - 1
         ),
@@ -118,7 +117,7 @@ def _system(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         f"With tools the system message has no {end} at its end, as it has without: {quote(told[-40:])} is followed by "
         f"{quote(header)} at once.",
-        f"Write {end} behind the tools.",
+        f"Add {end} after the tools.",
         renders.line_at(messages, TOOLS, len(before) - len(behind) + len(told) - 1),
     )
 

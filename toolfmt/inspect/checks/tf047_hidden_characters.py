@@ -45,7 +45,7 @@ _NAMES = {
 }
 _INVISIBLE = re.compile(f"[{''.join(_NAMES)}]")
 _MOST_SHOWN = 4
-_IN_PLACE = "Write an ordinary space or nothing in its place."
+_IN_PLACE = "Replace it with an ordinary space, or remove it."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

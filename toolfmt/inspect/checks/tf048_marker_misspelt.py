@@ -44,7 +44,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if meant is not None:
             yield Diagnostic(
                 f"The instructions for tools say {tag[0]}, the calls are rendered with <{tag[1]}{meant}>.",
-                "Write the marker alike in both places, as the model was trained.",
+                "Use the same marker in both places: the one that the model was trained on.",
                 renders.line_at(user(), TOOLS, tag.start()),
             )
             return

@@ -82,7 +82,7 @@ def _in_calls(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("values_as_json")
     if answer.outcome == "python" and not _is_python(facts.decided.format):
         yield Diagnostic(
-            f"In past calls {answer.evidence}.",
+            f"In earlier calls {answer.evidence}.",
             _fix(facts.decided.format),
             answer.line,
             outcome="python-repr-in-calls",
@@ -127,6 +127,6 @@ def _in_definitions(facts: Facts) -> Iterator[Diagnostic]:
         come = "comes" if len(wrong) == 1 else "come"
         yield Diagnostic(
             f"In definitions of tools {listed(wrong)} {come} out in Python's notation.",
-            "Nothing to do where the model was trained so; else write values that are no strings with tojson.",
+            "Nothing to do if the model was trained on this. Otherwise print values other than strings with `tojson`.",
             outcome="python-repr-in-definitions",
         )

@@ -48,20 +48,20 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 _SHOWN = 50
 
 _WHAT: dict[Cause, str] = {
-    "ending": "what the template writes behind the last message goes",
+    "ending": "what the template adds after the last message is removed",
     "reasoning-dropped": "the reasoning of earlier turns is dropped",
-    "block-dropped": "the marks of reasoning before earlier answers are dropped",
+    "block-dropped": "the reasoning markers of earlier responses are dropped",
     "tools-moved": "the tools move to another place",
     "tools-dropped": "the tools are dropped",
     "system-moved": "the system message moves to another place",
     "system-dropped": "the system message is dropped",
     "message-dropped": "an earlier message is dropped",
-    "copy-dropped": "a text that the earlier prompt contains twice appears only once",
-    "call-changed": "the call is written otherwise than when it was made",
-    "answer-changed": "the answer is written otherwise than when it was given",
-    "result-changed": "the result is written otherwise than when it came",
-    "blanks": "blanks or line ends change",
-    "other": "what stood there is written otherwise",
+    "copy-dropped": "text that the earlier prompt contains twice appears only once",
+    "call-changed": "the call is rendered differently than it was generated",
+    "answer-changed": "the response is rendered differently than it was generated",
+    "result-changed": "the result is rendered differently than before",
+    "blanks": "whitespace changes",
+    "other": "the earlier text changes",
 }
 
 
@@ -81,7 +81,7 @@ def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
     first = turns[0]
     reasons[0] += f" ({_beginning(first.was)} becomes {_beginning(first.becomes)})"
     yield Diagnostic(
-        f"A prompt is not the beginning of the next one, so that a prefix cache keeps {_percent(told.share)} of an "
+        f"A prompt is not a prefix of the next one, so a prefix cache keeps {_percent(told.share)} of an "
         f"example conversation: {'; '.join(reasons)}.",
         _fix(first.cause),
         first.line,
@@ -105,8 +105,8 @@ def _percent(share: float) -> str:
 
 def _fix(cause: Cause) -> str:
     if cause == "reasoning-dropped":
-        return "Expect the cost: from the first reasoning of the current turn on, the prompt is computed again."
-    return "Expect the cost: everything after that place is computed again."
+        return "Expect higher cost: the prompt is computed again from the first reasoning of the current turn on."
+    return "Expect higher cost: everything after that point is computed again."
 
 
 def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
@@ -117,9 +117,9 @@ def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
     if turn is None:
         return
     yield Diagnostic(
-        f"The generation prompt ends with {_beginning(turn.was)}; once the answer is there, the template writes "
-        f"{_beginning(turn.becomes)} in its place.",
-        "Expect the cost: a response after such a prompt is computed again when the conversation continues.",
+        f"The generation prompt ends with {_beginning(turn.was)}; after the response, the template renders "
+        f"{_beginning(turn.becomes)} instead.",
+        "Expect higher cost: a response after such a prompt is computed again when the conversation continues.",
         turn.line,
         outcome="generation-prompt-not-a-prefix",
     )

@@ -44,7 +44,7 @@ def _arguments(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
             "them in: a call that the model wrote otherwise is computed again.",
-            "Nothing to mend; reckon with it where prompts are cached.",
+            "Nothing to fix. Expect cache misses after such calls.",
             line,
         )
 
@@ -59,7 +59,7 @@ def _definitions(facts: Facts) -> Iterator[Diagnostic]:
     yield Diagnostic(
         "The template says something else about the same tools when the keys of their definitions come in another "
         "order.",
-        "Give the keys in the usual order (type, function; name, description, parameters); `toolfmt render` does it.",
+        "Use the usual order of keys (type, function; name, description, parameters); `toolfmt render` does this.",
         facts.renders.line_at(user(), ALL_TOOLS, common_prefix(one, other)),
     )
 

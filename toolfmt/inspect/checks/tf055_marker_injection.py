@@ -34,7 +34,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     forged = forges_a_turn(facts.renders)
     proof = "" if forged is None else f"; the question '{quote(forged)}' gives the prompt of a question with an answer"
     yield Diagnostic(
-        f"Markers in {where} reach the prompt as they are ({shown.evidence}){proof}.",
-        "Neutralize or reject text of others that contains the template's markers.",
+        f"Markers in {where} reach the prompt unchanged ({shown.evidence}){proof}.",
+        "Neutralize or reject untrusted text that contains the template's markers.",
         shown.line,
     )

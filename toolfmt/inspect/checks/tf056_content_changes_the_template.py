@@ -41,7 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         return
     if answer.outcome in ("answer-refused", "assistant-text-cut"):
         evidence = f"{answer.evidence[0].upper()}{answer.evidence[1:]}"
-        fix = "Send answers back as they were parsed, without the marks."
+        fix = "Send responses back as parsed, without the markers."
         if answer.outcome == "assistant-text-cut":
             fix = _BREAK_MARKER
         yield Diagnostic(f"{evidence}.", fix, answer.line, "note")
@@ -51,8 +51,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(f"{evidence}.", "In the template, write the content as it is.", answer.line)
         return
     yield Diagnostic(
-        f"What a message says changes the prompt: {answer.evidence}.",
-        "Break these words in text of others before it is rendered.",
+        f"The content of a message changes the prompt: {answer.evidence}.",
+        "Neutralize these strings in untrusted text before you render it.",
         answer.line,
         "note" if answer.outcome == "changes-other-text" else None,
     )

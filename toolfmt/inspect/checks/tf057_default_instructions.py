@@ -30,9 +30,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _fix(facts: Facts, answer: Answer) -> str:
     """A system message helps only where it is taken, and takes the place of these sentences."""
     if answer.outcome == "in-some-conversations":  # only those of a plain question were tried with a system message
-        return "Make sure that these sentences are meant."
+        return "Check whether you want these sentences."
     if not facts.profile.takes_system:
-        return "Make sure that these sentences are meant: no system message takes their place."
+        return "Check whether you want these sentences. No system message replaces them."
     if answer.outcome == "stays":
-        return "Make sure that these sentences are meant: a system message does not take their place."
-    return "Give a system message of your own, or make sure that these sentences are meant."
+        return "Check whether you want these sentences. A system message does not replace them."
+    return "Send your own system message, or check whether you want these sentences."

@@ -38,5 +38,5 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     for why, runtimes in without.items():
         yield Diagnostic(
             f"{listed(runtimes)} {'find' if len(runtimes) > 1 else 'finds'} no chat template here: {why}.",
-            "Put the template into chat_template.jinja, and leave chat_template out of tokenizer_config.json.",
+            "Put the template into chat_template.jinja, and remove chat_template from tokenizer_config.json.",
         )

@@ -107,7 +107,7 @@ def _not_inferred(facts: Facts) -> Iterator[Diagnostic]:
     for support in facts.sections.runtime_support:
         if support.runtime == MLX_LM and support.template and support.parser is None:
             yield Diagnostic(
-                f"mlx-lm does not find its parser {name} by itself: {support.why_parser}.",
+                f"mlx-lm does not detect its parser {name}: {support.why_parser}.",
                 f"Write {setting(name)} into tokenizer_config.json.",
                 outcome="parser-not-inferred",
             )
@@ -121,6 +121,6 @@ def _nowhere(facts: Facts) -> Iterator[Diagnostic]:
     format = "the derived format, that" if derived else f"{best.format.name}, the format"
     yield Diagnostic(
         f"No runtime is known to have a parser for {format} of this template's calls.",
-        f"Parse the answers with {our_parser(facts, best.format)}.",
+        f"Parse the output with {our_parser(facts, best.format)}.",
         outcome="no-parser-anywhere",
     )

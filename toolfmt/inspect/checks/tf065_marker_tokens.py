@@ -51,7 +51,7 @@ def _special_tokens(facts: Facts) -> Iterator[Diagnostic]:
         )
     if reasoning:
         yield Diagnostic(
-            f"{_are(reasoning)} around reasoning: a program that drops special tokens mixes reasoning and answer.",
+            f"{_are(reasoning)} around reasoning: a program that drops special tokens mixes reasoning and response.",
             "Decode with skip_special_tokens=False (transformers, vLLM, SGLang; llama.cpp: --special).",
             facts.capabilities["reasoning"].line,
             outcome="markers-are-special-tokens",

@@ -35,7 +35,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     whole = "the whole" if tokens.total > tokens.context else "a quarter of the"
     fix = f"Leave out {listed_first(tokens.leave_out, _MOST_NAMED)}: the rest takes {rest:,} tokens"
     if len(tokens.leave_out) == len(tokens.tools):
-        fix = "Give the model a larger context: not one of these tools fits"
+        fix = "Use a larger context: none of these tools fits"
     yield Diagnostic(
         f"The tools take {tokens.total:,} tokens, more than {whole} context of {tokens.context:,}.",
         f"{fix}.",

@@ -62,7 +62,7 @@ def _unknown(facts: Facts) -> Iterator[Diagnostic]:
     if unknown:
         ids = ", ".join(map(str, unknown))
         yield Diagnostic(
-            f"{eos_place(facts.files)} ends answers at the token {ids}, which the tokenizer does not have.",
+            f"{eos_place(facts.files)} ends answers at the token {ids}, which the tokenizer does not define.",
             "Correct eos_token_id in generation_config.json and config.json.",
             outcome="stop-token-unknown",
         )
@@ -78,20 +78,20 @@ def _response_end(facts: Facts) -> Iterator[Diagnostic]:
     named = {text for text in by_id.values() if text} or {eos_token} - {""}
     if not end or not named or known is None or end in named or end in set(renders.tokens.values()):
         return
-    what = f"The template ends an answer with {end}"
+    what = f"The template ends a response with {end}"
     stops = listed(sorted(named | ({eos_token} - {""})))
     if not known:
-        message = f"{what}, which is no token of this model; its files name {stops}."
-        fix = "Take the template of the original model: this one was written for a model with other tokens."
+        message = f"{what}, which is not a token of this model; its files define {stops}."
+        fix = "Use the template of the original model: this one was written for a model with other tokens."
     elif end == eos_token:
         file = eos_place(files)
         message = f"{what}, but eos_token_id in {file} names {listed(sorted(named))}: transformers does not stop there."
         fix = f"Add the id of {end} to eos_token_id in generation_config.json and config.json."
     else:
-        message = f"{what}, but what stops the model, by its files, is {stops}: the answer goes on behind its end."
+        message = f"{what}, but the model's files stop at {stops}: the output continues after the end."
         fix = (
             f"Make {end} the eos_token in tokenizer_config.json, and add its id to eos_token_id in "
-            "generation_config.json and config.json; or take the template of the original model."
+            "generation_config.json and config.json; or use the template of the original model."
         )
     messages = reply(facts.probed.shape or TurnShape())
     end_offset = renders.text(messages, TOOLS).find(end, renders.text(messages, TOOLS).rfind(REPLY))
@@ -118,7 +118,7 @@ def _call_end(facts: Facts) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 f"A call ends with {mark}, but {place} stops the model at {listed(sorted(named))} only: it goes on "
                 "behind its call, and invents the result.",
-                f"Give {json.dumps(mark, ensure_ascii=False)} as a stop string in each request, or add its id to "
+                f"Send {json.dumps(mark, ensure_ascii=False)} as a stop string in each request, or add its id to "
                 "eos_token_id in generation_config.json and config.json.",
                 outcome="call-end-not-a-stop",
             )

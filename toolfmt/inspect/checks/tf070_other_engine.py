@@ -45,7 +45,7 @@ def _fails(facts: Facts) -> Iterator[Diagnostic]:
         if difference.fails:
             yield Diagnostic(
                 f"With the engine {other.engine if other else ''}, {difference.construct} fails: {difference.what}.",
-                "Write it in a way that both engines take, or use a runtime that renders with jinja2.",
+                "Write it in a way that both engines support, or use a runtime that renders with jinja2.",
                 difference.line,
                 outcome="other-engine-fails",
             )
@@ -56,7 +56,7 @@ def _differs(facts: Facts) -> Iterator[Diagnostic]:
     for difference in other.differences if other else ():
         if not difference.fails:
             yield Diagnostic(
-                f"With the engine {other.engine if other else ''}, {difference.construct} comes out differently: "
+                f"With the engine {other.engine if other else ''}, {difference.construct} renders differently: "
                 f"{difference.what}.",
                 "Save the template with plain line ends (LF): jinja2 reads CRLF as LF, the other engine does not."
                 if "\r\n" in difference.written + difference.expected

@@ -25,7 +25,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     name = facts.profile.reasoning_name
     if name:
         yield Diagnostic(
-            f"Reasoning reaches the prompt under the name {name} only; as reasoning_content it is dropped.",
-            f"Give a turn's reasoning as {name}; `toolfmt render` does this.",
+            f"Reasoning is rendered only from the key {name}; reasoning_content is dropped.",
+            f"Send reasoning as {name}; `toolfmt render` does this.",
             facts.capabilities["reasoning"].line,
         )

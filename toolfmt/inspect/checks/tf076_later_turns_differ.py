@@ -67,9 +67,9 @@ def _call(asking: TurnProbe, called: list[Message]) -> Iterator[Diagnostic]:
         return
     at = prompt.find(VALUES[1])
     yield Diagnostic(
-        f"The call of a second turn is written otherwise than the first: '{quote(prompt[at - len(expected) : at])}' "
+        f"The call of a second turn is rendered differently: '{quote(prompt[at - len(expected) : at])}' "
         f"stands before its value instead of '{quote(expected)}'.",
-        "In the template, set back what says that calls have begun where a turn begins.",
+        "In the template, reset the flag for started calls at the start of a turn.",
         asking.line_in_history(called, at),
     )
 
@@ -82,9 +82,9 @@ def _result(asking: TurnProbe, history: list[Message], answered: list[Message]) 
     written = two[two.rfind(VALUES[1]) + len(VALUES[1]) : two.find(SECOND_RESULT)]
     if VALUES[0] in one and VALUES[1] in two and not _alike(expected, written):
         yield Diagnostic(
-            f"The result of a second turn is written otherwise than the first: '{quote(written)}' stands before it "
+            f"The result of a second turn is rendered differently: '{quote(written)}' stands before it "
             f"instead of '{quote(expected)}'.",
-            "In the template, set back what says that results have begun where a turn begins.",
+            "In the template, reset the flag for started results at the start of a turn.",
             asking.line_in_history(answered, two.find(SECOND_RESULT)),
         )
 

@@ -28,12 +28,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities.get("tools")
     if facts.renders is None or answer is None or answer.answer != "yes" or answer.outcome != "beside-system":
         return
-    what = "Tools are dropped where there is no system message: the prompt never mentions them."
+    what = "Tools are dropped if there is no system message: they are not in the prompt."
     if isinstance(facts.renders.render(user(), TOOLS), TemplateError):
-        what = "A question with tools is refused where there is no system message."
+        what = "A question with tools is rejected if there is no system message."
     yield Diagnostic(
         what,
-        "Give a system message with the tools; `toolfmt render` describes them in words where there is none. In the "
-        "template, write them outside of the branch of the role system.",
+        "Send a system message with the tools; `toolfmt render` describes them in the system prompt if there is none. In the "
+        "template, print them outside the branch for the role system.",
         answer.line,
     )

@@ -5,7 +5,7 @@ tool, a message or an argument is missing, or stands there in another way. No er
 purpose (`/no_think` in a system message); a tool or a parameter that happens to be called so is treated alike.
 
 What to do: keep to texts, names and lengths that do not change the prompt: rename the tool or the parameter, shorten
-the conversation; or take the condition out of the template. `toolfmt render` states a parameter that the template
+the conversation; or remove the condition from the template. `toolfmt render` states a parameter that the template
 leaves out in the tool's description, if the template shows that.
 
 Example: `{% if key not in ['type', 'description'] %}` around the parameters of a tool leaves out one called `type`.
@@ -27,12 +27,12 @@ FIXED_BY: FixedBy = "request"
 
 _MOST_TEXTS, _MOST_PLACES = 6, 4
 _FIXES = {
-    "text": "Keep this text out of that place, or take the condition out of the template.",
-    "whole-text": "Write something else there, or take the condition out of the template.",
-    "name": "Give it another name, or take the condition out of the template.",
-    "length": "Shorten the text before it is rendered, or take the condition out of the template.",
-    "role": "Send no message of this role, or take the condition out of the template.",
-    "number": "Send another number of them, or take the condition out of the template.",
+    "text": "Avoid this text there, or remove the condition from the template.",
+    "whole-text": "Use other text there, or remove the condition from the template.",
+    "name": "Give it another name, or remove the condition from the template.",
+    "length": "Shorten the text before it is rendered, or remove the condition from the template.",
+    "role": "Send no message of this role, or remove the condition from the template.",
+    "number": "Send another number of them, or remove the condition from the template.",
 }
 _BY_CONDITION = "Avoid text that matches the condition in this line, or remove the condition."
 _STATED = "Give it another name; `toolfmt render` states such a parameter in the tool's description."

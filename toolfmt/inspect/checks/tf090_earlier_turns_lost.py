@@ -1,4 +1,4 @@
-"""An earlier question or answer of a conversation does not reach the prompt, or the conversation is refused.
+"""An earlier question or answer of a conversation does not reach the prompt, or the conversation is rejected.
 
 The template renders the last question, or the system message and one question, and nothing else: it was written for
 models that judge, embed or transcribe a single text. A conversation then begins anew with every message, past calls and
@@ -38,15 +38,17 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     plain = prompts[0]
     if not isinstance(plain, str):
         plain = next((prompt for prompt in prompts if isinstance(prompt, str)), plain)
-    fix = "Send one question a request, or use another template for chat."
+    fix = "Send one question per request, or use another template for chat."
     if isinstance(plain, TemplateError):
         single = renders.render(user())
         if not isinstance(single, TemplateError) or single.own_words != plain.own_words:  # else TF003 tells it
-            yield Diagnostic(f"A conversation of two questions is refused: {thrown(plain).sentence}.", fix, plain.line)
+            yield Diagnostic(
+                f"A conversation with two questions is rejected: {thrown(plain).sentence}.", fix, plain.line
+            )
         return
     lost = [what for text, what in _SAID.items() if text not in plain]
     verb = "does" if len(lost) == 1 else "do"
-    yield Diagnostic(f"Of a conversation of two questions {listed(lost)} {verb} not reach the prompt.", fix)
+    yield Diagnostic(f"In a conversation with two questions {listed(lost)} {verb} not reach the prompt.", fix)
 
 
 def _talks() -> Iterator[list[Message]]:

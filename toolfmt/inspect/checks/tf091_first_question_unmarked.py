@@ -41,9 +41,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     instructed = opening[0] in renders.text(user(system=True)).partition(USER)[0]
     write = f"write '{opening[0]}' before the first question too"
     yield Diagnostic(
-        f"The first question stands without '{opening[0]}', which later ones begin with"
+        f"The first question lacks '{opening[0]}', which later questions start with"
         f"{', unless there is a system message' if instructed else ''}.",
-        f"Give a system message with every request, or in the template {write}."
+        f"Send a system message with every request, or in the template {write}."
         if instructed
         else f"In the template {write}.",
         renders.line_at(talk, None, prompt.find(USER)),

@@ -49,7 +49,7 @@ def _internals(facts: Facts) -> Iterator[Diagnostic]:
         shown = [f"{quote(what, _LONGEST)} (line {line})" for what, line in found]
         yield Diagnostic(
             f"The template contains code that could run outside a sandbox: {listed_first(shown, _MOST_SHOWN)}.",
-            "Remove the expression, or take the template of the original model. Render only in a sandbox.",
+            "Remove the expression, or use the template of the original model. Render only in a sandbox.",
             found[0][1],
             outcome="outside-sandbox",
         )
@@ -89,6 +89,6 @@ def _sentence_tokens(facts: Facts) -> Iterator[Diagnostic]:
         shown = listed_first([f"'{quote(text, _LONGEST)}'" for text in found], _MOST_SHOWN)
         yield Diagnostic(
             f"tokenizer_config.json adds tokens whose text is a sentence: {shown}.",
-            "Ask whoever published the model what these tokens are for.",
+            "Ask the publisher of the model what these tokens are for.",
             outcome="sentence-token",
         )

@@ -72,7 +72,7 @@ class FormatResolution:
     """The call that the template renders; empty where it renders none."""
     by_model_type: tuple[ToolCallFormat, ...] = ()
     unclaimed: UnrecognizedCalls | None = None
-    """What was made of calls that no known format reads; None where there are none."""
+    """What was made of calls that no known format parses; None where there are none."""
 
 
 def decide(

@@ -1,4 +1,4 @@
-"""What is made of calls that no known format reads: the nearest known format, or one derived from the template itself.
+"""What is made of calls that no known format parses: the nearest known format, or one derived from the template itself.
 
 A template that differs from a known format as a mistake does has a fault, and nothing is derived from that: the format
 it would give is one that no model was trained on. One with markers of its own has a dialect of its own, however alike

@@ -56,7 +56,7 @@ RESULTS_AT = (r"""==\s*['"]tool['"]""", r"""['"]tool['"]""")
 _SYSTEM_AT = (r"""==\s*['"]system['"]""", r"""['"]system['"]""")
 _NO_CONTENT_AT = (r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?(?:none|defined|undefined)\b", r"\bcontent\b")
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
-_DESCRIBED = "name and description of a tool appear in the prompt{}"
+_DESCRIBED = "a tool's name and description are in the prompt{}"
 _NAMED = "the name of a tool appears in the prompt{}, its description does not"
 # A message printed as it is: what it holds appears, but not as a call.
 _DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
@@ -215,7 +215,7 @@ def _results(renders: Renders, shape: TurnShape) -> Answer:
     if found is not None:
         messages, tools = conversation(found, SINGLE), TOOLS if found.tools else None
         line = written_at(renders, messages, tools, RESULT) or line
-        how = "the result appears" + (", written as an answer of the model" if _as_answer(renders, found) else "")
+        how = "the result appears" + (", rendered as a response of the model" if _as_answer(renders, found) else "")
         how += ", its text escaped as in JSON" if _as_json(renders, found) else ""
         return Answer("yes", how, line, excerpts=(around(renders.text(messages, tools), RESULT),))
     spelled = _SPELLED.search(renders.text(conversation(shape, SINGLE, results=True), TOOLS))
@@ -291,9 +291,7 @@ def _system(renders: Renders, shape: TurnShape | None) -> Answer:
         return Answer("no", "the system message is dropped when tools are given", line)
     line = written_at(renders, user(system=True), None, SYSTEM) or line
     if _lost_behind_result(renders, shape, SYSTEM):
-        what = (
-            "the system message appears in a question's prompt, and is gone once the result of a call is the last turn"
-        )
+        what = "the system message is rendered for a question and dropped after a tool result"
         return Answer("no", what, line, "lost-later")
     before, _, behind = prompt.partition(SYSTEM)
     between, _, rest = behind.partition(USER)
@@ -347,7 +345,7 @@ def _leaves_nothing(renders: Renders, shape: TurnShape) -> bool:
 
 
 def _refused_later(renders: Renders, shape: TurnShape) -> TemplateError | None:
-    """Why this content is refused when the turn is no longer the last, where text in its place is not."""
+    """Why this content is rejected when the turn is no longer the last, where text in its place is not."""
     prompts = [
         renders.render(conversation(replace(shape, content=content, follows="result"), SINGLE), TOOLS)
         for content in (shape.content, "text")

@@ -144,7 +144,7 @@ def find_tokenizer(directory: Path) -> TokenizerFile | None:
 
 
 def _read(path: Path) -> bytes:
-    """The file; raises where it is none, too large, or the pointer that a clone without Git LFS leaves in its place."""
+    """The file; raises where it is none, too large, or the pointer that a clone without Git LFS leaves instead."""
     try:
         with opened(path, path.parent) as file:
             size = os.fstat(file.fileno()).st_size

@@ -11,7 +11,7 @@ import re
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.report.report import TemplateFailure
 
-_NOT_THERE = "it wants {}, which is not there"
+_NOT_THERE = "{} is undefined"
 _NAMED = (
     (re.compile(r"UndefinedError: .{1,200} has no attribute '([^'`]{1,80})'"), "`{}`"),
     (re.compile(r"UndefinedError: '([^'`]{1,80})' is undefined"), "`{}`"),
@@ -21,18 +21,18 @@ _NAMED = (
 """What the engine says of something that is not there, and what that is called; a name that the template chose so that
 it ends the quotation is left to the engine's words."""
 _SAID = (
-    ("TypeError: Object of type Undefined is not JSON serializable", "it wants a key that is not there"),
-    ("RecursionError: maximum recursion depth exceeded", "it calls itself without end"),
-    ("TypeError: can only concatenate str", "it joins to a text what is no text"),
-    ("TypeError: unsupported operand type", "it joins or compares what does not go together"),
-    ("TypeError: argument of type 'NoneType' is not", "it looks for something in a text that is not there"),
-    ("TypeError: object of type 'NoneType' has no len()", "it counts what is none"),
-    ("TypeError: Can only get item pairs from a mapping", "it wants an object"),
+    ("TypeError: Object of type Undefined is not JSON serializable", "a key is undefined"),
+    ("RecursionError: maximum recursion depth exceeded", "infinite recursion"),
+    ("TypeError: can only concatenate str", "it concatenates a string and another type"),
+    ("TypeError: unsupported operand type", "it combines incompatible types"),
+    ("TypeError: argument of type 'NoneType' is not", "it searches in null"),
+    ("TypeError: object of type 'NoneType' has no len()", "it takes the length of null"),
+    ("TypeError: Can only get item pairs from a mapping", "it expects an object"),
 )
 """How the engine's words begin, and what they mean."""
 _KINDS = (
-    (re.compile(r"TypeError: [\w.() ]{0,80}must be str, not \w{1,80}"), "it joins to a text what is no text"),
-    (re.compile(r"TypeError: '[\w.]{1,80}' object is not iterable"), "it goes through something that is no list"),
+    (re.compile(r"TypeError: [\w.() ]{0,80}must be str, not \w{1,80}"), "it concatenates a string and another type"),
+    (re.compile(r"TypeError: '[\w.]{1,80}' object is not iterable"), "it iterates over something that is not a list"),
 )
 """The same of words that name a kind of value before they say what it lacks."""
 

@@ -103,7 +103,7 @@ class TemplateFailure(JsonRecord):
         """The same, of a template that the sentence has named."""
         if self.in_words:
             return self.sentence
-        return f"{'it refuses' if self.kind == 'refused' else 'it fails'}: {quote(self.own_words)}"
+        return f"{'it raises' if self.kind == 'refused' else 'it fails'}: {quote(self.own_words)}"
 
 
 @dataclass(frozen=True)

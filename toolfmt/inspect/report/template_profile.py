@@ -110,7 +110,7 @@ class TemplateProfile:
     reasoning_parts: bool = False
     """Whether reasoning comes out only as a part of the content, of the type thinking."""
     text_beside_call: bool = True
-    """Whether text beside a call comes out, where the call does with any text beside it."""
+    """Whether text next to a call comes out, where the call does with any text beside it."""
     without_tools: TemplateProfile | None = None
     """The profile of the template in force where no tools are given; None where that is the same one."""
 

@@ -133,7 +133,7 @@ def _passing(
     """Whether the markers are neutralized: which of them the prompt holds more often than with harmless text."""
     without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "text with the template's markers is refused")
+        return threw(prompt, "text with the template's markers is rejected")
     if isinstance(without, TemplateError) or _BEGIN not in without:
         return Answer("yes", "text from there is not in the prompt")
     passed = [mark for mark in found if prompt.count(mark) > without.count(mark)]
@@ -319,7 +319,7 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
 def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:
     """How the prompt is not the one expected, of a message that holds these texts."""
     if isinstance(prompt, TemplateError):
-        return threw(prompt, f"{what} is refused", *held)
+        return threw(prompt, f"{what} is rejected", *held)
     if text in prompt:
         offset = common_prefix(prompt, expected)
         shown = excerpt(prompt, offset - 20, offset + 60)

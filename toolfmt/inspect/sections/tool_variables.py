@@ -39,7 +39,7 @@ class ToolPlace:
 
 
 def form_taken(renders: Renders, name: str) -> str:
-    """The form in which the variable takes tools; empty where it takes none. Only likely names are asked, since any
+    """The form in which the variable takes tools; empty if it has none. Only likely names are asked, since any
     text that is printed would show them."""
     if not _LIKELY.search(name):
         return ""

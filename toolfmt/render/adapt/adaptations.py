@@ -22,7 +22,7 @@
     documents-as-text              documents in a result handed to the template as parts of text
     content-parts-joined           a list of parts handed to the template as their text
     empty-calls-left-out           `tool_calls` null or `[]`, for a template that takes them for calls or refuses them
-    content-filled                 a full stop as content, for a template that wants text beside a call and drops it
+    content-filled                 a full stop as content, for a template that wants text next to a call and drops it
     ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
     ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
 
@@ -34,8 +34,8 @@ some of those above:
     later-system-in-user-message   a later system message at the beginning of the next user message, or as one
     content-as-parts               contents handed to the template as lists of one part
     roles-joined                   user messages, or answers, that follow each other joined into one
-    text-as-reasoning              the text beside a call handed to the template as reasoning
-    text-before-call               the text beside a call as an answer of its own before it
+    text-as-reasoning              the text next to a call handed to the template as reasoning
+    text-before-call               the text next to a call as an answer of its own before it
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
     empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
     empty-question-added           an empty user message before an answer that the conversation begins with

@@ -209,7 +209,7 @@ def _user_message_between(messages: list[Message]) -> list[Message]:
 
 
 def _text_as_reasoning(messages: list[Message]) -> list[Message]:
-    """The text beside a call as reasoning, behind what there is of it."""
+    """The text next to a call as reasoning, behind what there is of it."""
     made = []
     for message in messages:
         text = text_beside(message)
@@ -221,7 +221,7 @@ def _text_as_reasoning(messages: list[Message]) -> list[Message]:
 
 
 def _text_before_call(messages: list[Message]) -> list[Message]:
-    """The text beside a call as a turn of its own before it."""
+    """The text next to a call as a turn of its own before it."""
     made: list[Message] = []
     for message in messages:
         text = text_beside(message)

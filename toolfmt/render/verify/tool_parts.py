@@ -256,7 +256,7 @@ def _twin(parts: Iterable[ToolPart], begin: int) -> SentinelRequest:
 def _piece(part: ToolPart) -> RequestSpan:
     if part.kind == "description":
         return RequestSpan("definition", -1, _bare(part))
-    # `tool_lines` prints an unusual name as a JSON string, but not the word in its place.
+    # `tool_lines` prints an unusual name as a JSON string, but not the word instead.
     quoted = json.dumps(part.text, ensure_ascii=False) if part.kind in ("tool", "parameter") else ""
     return RequestSpan("name", -1, _bare(part), number=part.number, written=quoted)
 

@@ -2,7 +2,7 @@
 
 `reading.py`, the readers of GGUF files and of tokenizers, and the hub cache open files here and nowhere else. Nothing
 is opened that could wait (a pipe, a device) and nothing is read by way of a link that leads out of the model's own
-directory: a report would print it. All is asked of the open file, so that nobody can put another one in its place.
+directory: a report would print it. All is asked of the open file, so that nobody can put another one instead.
 """
 
 from __future__ import annotations

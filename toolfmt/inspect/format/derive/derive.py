@@ -66,7 +66,7 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
 
 
 def _check_stored(format: ToolCallFormat) -> None:
-    """A format that no file holds goes into no report: it is refused here."""
+    """A format that no file holds goes into no report: it is rejected here."""
     try:
         check_stored(format)
     except BadFormat as fault:

@@ -138,8 +138,8 @@ def _all(answers: WholeAnswers, parallel: bool) -> Iterator[tuple[str, str | Non
     yield "a call that goes on from the generation prompt", continued
     if parallel and continued is not None:
         yield "two calls that go on from the generation prompt", answers.called(shape, PARALLEL)
-    yield "text beside a call", answers.called(replace(shape, content="text"), SINGLE, text=True)
-    yield "reasoning beside a call", answers.called(replace(shape, reasoning=True), SINGLE, reasoning=True)
+    yield "text next to a call", answers.called(replace(shape, content="text"), SINGLE, text=True)
+    yield "reasoning next to a call", answers.called(replace(shape, reasoning=True), SINGLE, reasoning=True)
 
 
 class WholeAnswers:

@@ -1,4 +1,4 @@
-"""Content: text beside a call, none at all beside one, and lists of parts."""
+"""Content: text next to a call, none at all beside one, and lists of parts."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ def text_beside_call(asking: TurnProbe) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if VALUES[0] not in prompt:
-        return no("a call is dropped where there is text beside it", "call-dropped", asking.line_of(messages, BESIDE))
+        return no("a call is dropped if there is text next to it", "call-dropped", asking.line_of(messages, BESIDE))
     if BESIDE not in prompt:
         line = asking.line_of(messages, VALUES[0])
-        return no("text beside a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
+        return no("text next to a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
     later, refused = _beside_two_calls(asking) or _once_answered(asking), _with_reasoning(asking, messages)
     if refused is not None and later is not None and later.outcome == "lost-later":
         at = "" if refused.line is None else f" (line {refused.line})"
         return replace(later, words=f"{later.words}, and refused with reasoning as well{at}", excerpts=())
     if refused is not None and later is None:
-        return threw(refused, "text and reasoning together beside a call are refused")
+        return threw(refused, "text and reasoning together next to a call are rejected")
     if later is not None:
         return later
     behind = ", behind the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
-    return yes(f"text beside a call appears{behind}", line, around(prompt, BESIDE))
+    return yes(f"text next to a call appears{behind}", line, around(prompt, BESIDE))
 
 
 def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateError | None:
@@ -73,23 +73,23 @@ def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateE
 
 
 def _beside_two_calls(asking: TurnProbe) -> Answer | None:
-    """What goes wrong with text beside two calls where text beside one call is rendered; None for nothing."""
+    """What goes wrong with text next to two calls where text beside one call is rendered; None for nothing."""
     if not asking.parallel:
         return None
     alone = conversation(asking.shape, PARALLEL)
     messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in alone]
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
-        return no("text beside two calls is rejected: {}", "lost-later", prompt.line, thrown(prompt).sentence)
+        return no("text next to two calls is rejected: {}", "lost-later", prompt.line, thrown(prompt).sentence)
     if BESIDE not in prompt:
         one_call = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]
         line = asking.dropped_at(one_call, messages, BESIDE) or asking.line_of(messages, VALUES[0])
-        return no("text beside two calls is dropped, beside one call it is rendered", "lost-later", line)
+        return no("text next to two calls is dropped, next to one call it is rendered", "lost-later", line)
     return None
 
 
 def _once_answered(asking: TurnProbe) -> Answer | None:
-    """What goes wrong with the text beside a call once the result is there, or the user speaks again; None for
+    """What goes wrong with the text next to a call once the result is there, or the user speaks again; None for
     nothing.
     """
     if asking.results == "none":
@@ -101,7 +101,7 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         return None
     if BESIDE not in prompt:
         return no(
-            "text beside a call is dropped once the result follows",
+            "text next to a call is dropped once the result follows",
             "lost-later",
             asking.line_in_history(history, prompt.find(VALUES[0])),
         )
@@ -122,7 +122,7 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         by_answer = isinstance(spoken, str) and SECOND_USER in spoken and BESIDE in spoken
         when = "an answer without a call stands behind it" if by_answer else "the user has spoken again"
         line = asking.line_in_history(history, prompt.find(BESIDE))
-        return no(f"text beside a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
+        return no(f"text next to a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
     return None
 
 
@@ -194,7 +194,7 @@ def _with_calls(
     messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "an answer with CALLS as `tool_calls` is refused")
+        return threw(prompt, "an answer with CALLS as `tool_calls` is rejected")
     if prompt == expected:
         return None
     if REPLY not in prompt:
@@ -264,7 +264,7 @@ def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
     talk = _talk(role, [part for text in texts for part in text_part(text)])
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, f"content of the role {role} given as two parts of text is refused")
+        return threw(prompt, f"content of the role {role} given as two parts of text is rejected")
     left = [text for text in texts if text in prompt]
     if len(left) == len(texts):
         return None

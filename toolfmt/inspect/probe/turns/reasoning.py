@@ -42,7 +42,7 @@ def reasoning_earlier(asking: TurnProbe) -> Answer:
     by_answer = calls.outcome == "dropped" and _stays(asking, called)
     until = "once an answer without a call stands behind it"
     if REASONING not in asking.text(answered):  # Shown beside calls only: it is looked for there.
-        what = f"reasoning beside a call is not in the prompt {until}"
+        what = f"reasoning next to a call is not in the prompt {until}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
         what = "reasoning is not in the prompt once the user has spoken again; that beside a call,"
@@ -57,7 +57,7 @@ def _stays(asking: TurnProbe, called: list[Message]) -> bool:
 
 
 def reasoning_in_loop(asking: TurnProbe) -> Answer:
-    """Whether the reasoning beside a call is still there when the result has come."""
+    """Whether the reasoning next to a call is still there when the result has come."""
     if not asking.renders_calls or asking.results == "none":
         return no("not tested: no call with a result is rendered")
     return _kept(asking, _thinking(asking), "beside a call that has been answered")

@@ -202,7 +202,7 @@ def results_as_parts(asking: TurnProbe) -> Answer:
     messages = contents(asking.history(), [[*text_part(RESULT), *text_part(SECOND_RESULT)]])
     prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "a result of two parts is refused")
+        return threw(prompt, "a result of two parts is rejected")
     left = [text for text in (RESULT, SECOND_RESULT) if text in prompt]
     if len(left) == 1:
         what = f"of a result of two parts only the {'first' if left == [RESULT] else 'last'} is in the prompt"

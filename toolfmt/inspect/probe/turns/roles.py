@@ -42,7 +42,7 @@ def system_later(asking: TurnProbe) -> Answer:
         return no("a later system message is dropped", "dropped")
     line = asking.line_of(messages, _LATER)
     if SYSTEM not in prompt:
-        return no("a later system message takes the place of the first, which is lost", "misplaced", line)
+        return no("a later system message replaces the first, which is dropped", "misplaced", line)
     at = prompt.find(_LATER)
     if prompt.find(REPLY) < at < prompt.find(SECOND_USER):
         return yes("a later system message appears in its place", line, around(prompt, _LATER))

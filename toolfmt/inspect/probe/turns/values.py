@@ -80,6 +80,6 @@ def values_as_json(asking: TurnProbe) -> Answer:
                 conversation(shape, (call,)), tools, len(region.before) + found.start(), innermost=True
             )
             what = found[0] if found[0].isalpha() else "a dict"
-            return no(f"{what} is printed, as Python writes it", "python", line, shown)
+            return no(f"{what} is printed as in Python", "python", line, shown)
     given = " (tested with `arguments` as a JSON string)" if shape.arguments == "string" else ""
     return threw(refused) if refused else yes("true, null and nested values are written as JSON{}", None, given)

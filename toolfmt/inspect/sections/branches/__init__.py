@@ -1,1 +1,1 @@
-"""Conditions that a plain probe never meets: each is taken by a conversation made for it, and compared."""
+"""Conditions that a plain probe never meets: each is used by a conversation made for it, and compared."""

@@ -12,7 +12,7 @@ from toolfmt.inspect.sections.branches.conversations import SLOTS, talk_with_rol
 
 _MOST_ROLES = 8
 _USUAL = ("user", "assistant", "system", "tool")
-# A role that no template knows; where it is refused, a second question stands there.
+# A role that no template knows; where it is rejected, a second question stands there.
 _COMPARED = ("zq_molk", "user")
 
 

@@ -21,7 +21,7 @@ SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "result": ("Xb6nak", "a tool result"),
         "reply": ("Wj4pel", "an answer"),
         "further": ("Vh3ton", "the last question"),
-        "beside": ("Qk8fay", "a text beside a call"),
+        "beside": ("Qk8fay", "a text next to a call"),
         "reasoning": ("Uz5mir", "reasoning"),
         "value": ("Tw9dix", "an argument"),
         "name": ("seek_zalf", "a tool's name"),
@@ -72,7 +72,7 @@ def inverse(value: str, text: str) -> str | None:
 @dataclass(frozen=True)
 class Manner:
     """How conversations are written for a template: the shape of its calls, None where it renders none; whether it
-    takes tools, a system message, a text beside a call; whether results are parts.
+    takes tools, a system message, a text next to a call; whether results are parts.
     """
 
     shape: TurnShape | None
