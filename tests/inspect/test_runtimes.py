@@ -545,7 +545,7 @@ def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_adv
     assert set(report.runtimes.values()) == {f"none: {refuses}"}
     fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Pass functions and datetime with every request, or use another template."
-    assert fixes["TF042"] == "Give the tools there, and datetime as well."
+    assert fixes["TF042"] == "Pass the tools there, and datetime as well."
     assert [one.fixed_by for one in report.findings if label(one) == "TF042"] == ["request"]
     assert fixes["tools-dropped"] == "Describe the tools in a message once the template takes one (TF003)."
     unknown = "not known: no answer given as a text is rendered, and no eos_token is named"

@@ -7,8 +7,8 @@ follows looks like something else.
 Or the template prints the object itself instead of `tojson` of it: then it is Python's text, with single quotes, `True`
 and `None`, which no JSON that the model has seen looks like.
 
-What to do: print the tools with `tojson`, unless the model was trained on this. Until then write descriptions on one line
-and without quotes, or describe the tools in a system message (in toolfmt, strategy `prompt`).
+What to do: print the tools with `tojson`, unless the model was trained on this. Until then write descriptions on one
+line and without quotes, or describe the tools in a system message (in toolfmt, strategy `prompt`).
 
 Example: `"description": "{{ tool.description }}"` instead of `"description": {{ tool.description | tojson }}`.
 """
