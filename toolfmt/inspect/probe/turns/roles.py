@@ -55,11 +55,13 @@ def system_alone(asking: TurnProbe) -> Answer:
     """Whether a conversation may consist of a system message alone, as some clients send it to warm a cache."""
     if not _appear(asking, user(system=True), [SYSTEM, USER]):
         return no("no system message is rendered")
-    prompt = asking.prompt(user(system=True)[:1])
+    alone = user(system=True)[:1]
+    prompt = asking.prompt(alone)
+    where = " if tools are given" if SYSTEM in asking.without_tools(alone) else ""
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "a system message alone is rejected")
+        return threw(prompt, f"a system message alone is rejected{where}")
     if SYSTEM not in prompt:
-        return no("a system message alone is dropped", "dropped")
+        return no(f"a system message alone is dropped{where}", "dropped")
     return yes("a system message alone is rendered", None, around(prompt, SYSTEM))
 
 
