@@ -145,6 +145,8 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.tool_calls and '<think>' in m.content", "{{ m.content }}" + SKIP)),
     ("reasoning_unclosed", "no", "", "no call beside a text is rendered",
      changed("m.tool_calls or []", "(m.tool_calls if not m.content) or []")),
+    ("system_later", "no", "dropped", "a later system message is dropped if tools are given",
+     when("m.role == 'system' and tools and not loop.first", SKIP)),
     ("system_alone", "yes", "", "a system message alone is rendered: ", BASE),
     ("system_alone", "error", "threw", "a system message alone is rejected: the template refuses",
      when("messages | length == 1 and m.role == 'system'", REFUSE)),

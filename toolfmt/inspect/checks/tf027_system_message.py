@@ -57,7 +57,7 @@ def _later(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("system_later")
     what = {
         "threw": f"is refused: {answer.evidence}",
-        "dropped": "is dropped without a word",
+        "dropped": answer.words.removeprefix("a later system message "),
         "misplaced": "takes the place of the first, which is lost",
     }.get(answer.outcome)
     if what is not None:

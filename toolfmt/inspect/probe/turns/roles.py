@@ -39,7 +39,7 @@ def system_later(asking: TurnProbe) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if _LATER not in prompt:
-        return no("a later system message is dropped", "dropped")
+        return no(f"a later system message is dropped{_with_tools(asking, messages, _LATER)}", "dropped")
     line = asking.line_of(messages, _LATER)
     if SYSTEM not in prompt:
         return no("a later system message takes the place of the first, which is lost", "misplaced", line)
@@ -57,7 +57,7 @@ def system_alone(asking: TurnProbe) -> Answer:
         return no("no system message is rendered")
     alone = user(system=True)[:1]
     prompt = asking.prompt(alone)
-    where = " if tools are given" if SYSTEM in asking.without_tools(alone) else ""
+    where = _with_tools(asking, alone, SYSTEM)
     if isinstance(prompt, TemplateError):
         return threw(prompt, f"a system message alone is rejected{where}")
     if SYSTEM not in prompt:
@@ -87,12 +87,15 @@ def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer
     known = asking.line(r"""['"]developer['"]""")
     line = asking.dropped_at([messages[0] | {"role": "system"}, *user()], messages, _DEVELOPER) or known
     later = [*user(), _answer(asking), messages[0], _AGAIN]
-    where = ""
-    if _DEVELOPER in asking.without_tools(messages):
-        where = " if tools are given"
-    elif known and _DEVELOPER in asking.text(later):
+    where = _with_tools(asking, messages, _DEVELOPER)
+    if not where and known and _DEVELOPER in asking.text(later):
         where = " at the start of the conversation"
     return no(f"a message of the role developer is dropped{where}", "dropped", line)
+
+
+def _with_tools(asking: TurnProbe, messages: Sequence[Message], text: str) -> str:
+    """The condition of what the prompt with tools lacks, if the prompt without them has it; otherwise empty."""
+    return " if tools are given" if text in asking.without_tools(messages) else ""
 
 
 def users_in_a_row(asking: TurnProbe) -> Answer:
