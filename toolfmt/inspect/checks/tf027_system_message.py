@@ -57,7 +57,7 @@ def _later(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("system_later")
     what = {
         "threw": f"is rejected: {answer.evidence}",
-        "dropped": "is silently dropped",
+        "dropped": answer.words.removeprefix("a later system message "),
         "misplaced": "replaces the first, which is dropped",
     }.get(answer.outcome)
     if what is not None:

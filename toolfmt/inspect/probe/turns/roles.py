@@ -39,7 +39,7 @@ def system_later(asking: TurnProbe) -> Answer:
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if _LATER not in prompt:
-        return no("a later system message is dropped", "dropped")
+        return no(f"a later system message is dropped{_with_tools(asking, messages, _LATER)}", "dropped")
     line = asking.line_of(messages, _LATER)
     if SYSTEM not in prompt:
         return no("a later system message replaces the first, which is dropped", "misplaced", line)
@@ -55,11 +55,13 @@ def system_alone(asking: TurnProbe) -> Answer:
     """Whether a conversation may consist of a system message alone, as some clients send it to warm a cache."""
     if not _appear(asking, user(system=True), [SYSTEM, USER]):
         return no("no system message is rendered")
-    prompt = asking.prompt(user(system=True)[:1])
+    alone = user(system=True)[:1]
+    prompt = asking.prompt(alone)
+    where = _with_tools(asking, alone, SYSTEM)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "a system message alone is rejected")
+        return threw(prompt, f"a system message alone is rejected{where}")
     if SYSTEM not in prompt:
-        return no("a system message alone is dropped", "dropped")
+        return no(f"a system message alone is dropped{where}", "dropped")
     return yes("a system message alone is rendered", None, around(prompt, SYSTEM))
 
 
@@ -85,12 +87,15 @@ def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer
     known = asking.line(r"""['"]developer['"]""")
     line = asking.dropped_at([messages[0] | {"role": "system"}, *user()], messages, _DEVELOPER) or known
     later = [*user(), _answer(asking), messages[0], _AGAIN]
-    where = ""
-    if _DEVELOPER in asking.without_tools(messages):
-        where = " if tools are given"
-    elif known and _DEVELOPER in asking.text(later):
+    where = _with_tools(asking, messages, _DEVELOPER)
+    if not where and known and _DEVELOPER in asking.text(later):
         where = " at the start of the conversation"
     return no(f"a message of the role developer is dropped{where}", "dropped", line)
+
+
+def _with_tools(asking: TurnProbe, messages: Sequence[Message], text: str) -> str:
+    """The condition of what the prompt with tools lacks, if the prompt without them has it; otherwise empty."""
+    return " if tools are given" if text in asking.without_tools(messages) else ""
 
 
 def users_in_a_row(asking: TurnProbe) -> Answer:
