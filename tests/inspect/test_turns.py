@@ -503,6 +503,13 @@ def test_a_developer_message_that_is_dropped_everywhere_is_not_dropped_at_the_st
     assert told.words == "a message of the role developer is dropped"
 
 
+def test_a_dropped_part_points_to_where_the_other_one_is_taken() -> None:
+    # Devstral of Unsloth: what is printed on the last line was taken before
+    one = "\n{% set text = m.content if m.content is string else m.content[0].text %}\n{{ text }}\n"
+    told = report(changed("{{ m.content }}", one, BASE.replace(CONTENT, "{{ m.content }}"))).sections.details
+    assert (told["content_parts"].outcome, told["content_parts"].line) == ("dropped", 2)
+
+
 def test_text_that_several_calls_drop_points_to_the_condition() -> None:
     few = "\n{% if not (m.tool_calls and m.tool_calls | length > 1) %}\n" + CONTENT + "{% endif %}\n"
     assert report(changed(CONTENT, few)).sections.details["text_beside_call"].line == 2

@@ -31,6 +31,8 @@ from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, excerpt
 
+_ONE_PART = r"\bcontent\b['\"\])]*(?:\[-?[01]\]|\.0\b|\s*\|\s*(?:first|last)\b)"
+"""Where a template takes the first or the last part of a content."""
 _BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
 
 
@@ -273,6 +275,7 @@ def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
         return no(f"of two parts of text (role {role}) both are dropped", "dropped", line)
     which = "last" if left[0] == BESIDE else "first"
     line, shown = asking.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
+    line = (line and asking.last_line(_ONE_PART, line)) or line
     return no(f"of two parts of text (role {role}) only the {which} is in the prompt", "dropped", line, shown)
 
 
