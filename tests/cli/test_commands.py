@@ -128,7 +128,7 @@ def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
         assert not depth.every or text == run("inspect", directory).stdout
         # What is to be typed stands in one line, however long: no blank that was not meant comes into it by copying.
         typed = [advice.text for advice in inspected(directory).sections.advice if advice.supported]
-        typed += [f" toolfmt render {directory} --request FILE{comma}" for comma in ("", ",")]
+        typed += [f" toolfmt render {directory} --request FILE{comma}" for comma in ("", ";")]
         assert [line for line in text.splitlines() if len(line) > columns and not line.endswith((*typed,))] == []
         assert [line for line in text.splitlines() if line != line.rstrip()] == []
         assert "\x1b" not in text

@@ -416,7 +416,7 @@ def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, differen
     a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]"))
     prompts = len(json.loads(run(a, b, "--json").stdout)["behaviour"]["prompts"]["differ"])
     assert run(a, b, "--ignore", "prompts").stdout.splitlines()[-1] == (
-        f"Of what is told nothing differs. {prompts} excluded by --select or --ignore."
+        f"No differences in the selected findings. {prompts} excluded by --select or --ignore."
     )
     ignored = run(a, b, "--ignore", "behaviour")
     assert (ignored.exit_code, run(a, b, "--select", "prompts").exit_code) == (0, 1)

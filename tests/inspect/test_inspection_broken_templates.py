@@ -84,7 +84,7 @@ BREAKS = {
     ),
     "the role of results renamed": Break(
         broken("message.role == 'tool'", "message.role == 'observation'"),
-        "warning", "TF020", "(role tool) is not in the prompt", "print `message.content` of the role `tool`",
+        "warning", "TF020", "(role `tool`) is not in the prompt", "print `message.content` of the role `tool`",
     ),
     "a marker misspelt in the calls": Break(
         broken("{{- '<tool_call>\\n{\"name\": \"' +", "{{- '<tool_cal>\\n{\"name\": \"' +"),
@@ -93,23 +93,23 @@ BREAKS = {
     ),
     "a marker misspelt in the instructions": Break(
         broken("write:\\n<tool_call>", "write:\\n<tool_cal>"),
-        "warning", "TF048", "say <tool_cal>, the calls are rendered with <tool_call>", "alike in both places",
+        "warning", "TF048", "say <tool_cal>, the calls are rendered with <tool_call>", "the same marker in both places",
         "<tool_cal>",
     ),
     "the end of a turn with a call lost": Break(
         broken(ENDING, ENDING.replace("\\n' }}", "\\n' if not message.tool_calls }}", 1)),
-        "warning", "TF046", "A turn with a call has no <|im_end|> at its end", "Write <|im_end|> behind the calls",
+        "warning", "TF046", "A turn with a call has no <|im_end|> at its end", "Add <|im_end|> after the calls",
         "{{- '}\\n</tool_call>' }}",
     ),
     "the generation prompt lost": Break(
         broken("{%- if add_generation_prompt %}\n    " + GENERATION, ""),
-        "warning", "TF038", "in the history an answer begins with '<|im_start|>assistant'",
+        "warning", "TF038", "in the history a response starts with '<|im_start|>assistant'",
         '{% if add_generation_prompt %}{{- "<|im_start|>assistant\\n" }}{% endif %}',
     ),
     "the tools printed as Python writes them": Break(
         broken("tool | tojson", "tool | string"),
         "note", "TF044",
-        "as Python writes objects (single quotes, True, None), not as JSON: …ction', 'function': {'name':",
+        "as Python objects (single quotes, True, None), not as JSON: …ction', 'function': {'name':",
         "`{{ tool | tojson }}`", "tool | string",
     ),
     "the clock asked": Break(
@@ -119,7 +119,7 @@ BREAKS = {
     "the system message refused": Break(
         "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}" + SOUND,
         "warning", "system-message-lost",
-        "refuses: System role not supported", "at the beginning of the first user message",
+        "raises: System role not supported", "at the beginning of the first user message",
         "raise_exception",
     ),
     "the first call only": Break(
@@ -129,7 +129,7 @@ BREAKS = {
     "tools under another name": Break(
         broken("{%- if tools %}", "{%- if functions %}"),
         "note", "tools-not-rendered",
-        "only where the variable functions is given as well", "ask for `tools` in place of functions",
+        "only if the variable functions is passed too", "test `tools` instead of functions",
         "{%- if functions %}",
     ),
     "escaped for HTML as it is shown in a page": Break(
@@ -148,17 +148,17 @@ BREAKS = {
     ),
     "saved with the line ends of Windows": Break(
         broken("'\\n' + tool | tojson", "'\n' + tool | tojson").replace("\n", "\r\n"),
-        "note", "other-engine-differs", "comes out differently", "Save the template with plain line ends (LF)",
+        "note", "other-engine-differs", "renders differently", "Save the template with plain line ends (LF)",
     ),
     "the template of another family": Break(
         SOUND.replace("<|im_start|>", "<|turn|>").replace("<|im_end|>", "<|over|>"),
-        "warning", "response-end-not-a-stop", "ends an answer with <|over|>, which is no token of this model",
+        "warning", "response-end-not-a-stop", "ends a response with <|over|>, which is not a token of this model",
         "written for a model with other tokens",
     ),
     "another end of sequence in the configuration": Break(
         SOUND,
         "warning", "response-end-not-a-stop",
-        "what stops the model, by its files, is <|endoftext|>", "Make <|im_end|> the eos_token",
+        "the model's files stop at <|endoftext|>", "Make <|im_end|> the eos_token",
         files={
             "config.json": {"model_type": "qwen3", "eos_token_id": 1},
             "generation_config.json": {"eos_token_id": 1},
@@ -182,7 +182,7 @@ BREAKS = {
     "an empty file": Break("", "error", "TF003", "the prompt is empty", "Use another template"),
     "a filter that no renderer has": Break(
         broken("message.content or ''", "message.content | strip"),
-        "error", "TF002", "uses a filter `strip`", "Take the filter out", "| strip",
+        "error", "TF002", "uses a filter `strip`", "Remove the filter", "| strip",
     ),
 }  # fmt: skip
 

@@ -58,10 +58,12 @@ def _group(told: Differences) -> list[Table | Group]:
 def _summary(comparison: Comparison) -> str:
     """Whether they behave alike, on the last line, and how much differs."""
     settings = f"the settings differ: {_counted(comparison.settings)}" if comparison.settings else ""
-    left_out = f" {comparison.left_out} left out by --select or --ignore." if comparison.left_out else ""
+    left_out = f" {comparison.left_out} excluded by --select or --ignore." if comparison.left_out else ""
     if not comparison.differs:
         alike = (
-            "Of what is told nothing differs." if left_out and not settings else _alike(comparison.same_text, settings)
+            "No differences in the selected findings."
+            if left_out and not settings
+            else _alike(comparison.same_text, settings)
         )
         return f"{alike}{left_out}"
     same = len(comparison.same_prompts)

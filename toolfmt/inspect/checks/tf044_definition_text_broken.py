@@ -46,7 +46,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "Definitions are printed as Python objects (single quotes, True, None), not as JSON: "
             f"{around(_with_a_tool(facts), TOOL)}.",
-            "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained on this.",
+            "In the template, print each tool with `tojson` (`{{ tool | tojson }}`), unless the model was trained on "
+            "this.",
             line,
             "note",
         )

@@ -90,8 +90,8 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
     if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
         return
     yield Diagnostic(
-        f"A turn with a call has no {end} at its end, as a response with text has: {quote(called[-40:])} is followed by "
-        f"{quote(begins)} at once.",
+        f"A turn with a call has no {end} at its end, as a response with text has: {quote(called[-40:])} is followed "
+        f"by {quote(begins)} at once.",
         f"Add {end} after the calls of a turn.",
         renders.line_at(
             conversation(shape, SINGLE, results=True), tools, prompt.rfind(VALUES[0]) + len(called.rstrip()) - 1

@@ -33,7 +33,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         what = "A question with tools is rejected if there is no system message."
     yield Diagnostic(
         what,
-        "Send a system message with the tools; `toolfmt render` describes them in the system prompt if there is none. In the "
-        "template, print them outside the branch for the role system.",
+        "Send a system message with the tools; `toolfmt render` describes them in the system prompt if there is none. "
+        "In the template, print them outside the branch for the role system.",
         answer.line,
     )

@@ -186,7 +186,7 @@ def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
     return replace(one[1], words=words, excerpts=(*begins.excerpts, *ends.excerpts), error=ends.error)
 
 
-_HOW = {"threw": "refused", "dropped": "dropped", "like-a-call": "written like a turn with calls"}
+_HOW = {"threw": "rejected", "dropped": "dropped", "like-a-call": "written like a turn with calls"}
 
 
 def _with_calls(
