@@ -18,7 +18,7 @@ _ESCAPES = ("escapes nothing in strings",)
 NO_WAY = "no way to write"
 _MARKERS = (NO_WAY, *_ESCAPES)
 _FALSE = ("does not keep zero and false",)
-_BLANKS = ("does not keep blanks", *_ESCAPES)
+_BLANKS = ("does not keep whitespace", *_ESCAPES)
 
 _CODE = 'def greet(names: list[str]) -> None:\n    for name in names:\n        print(f"Hi, {name}!")  # it\'s fine\n'
 _MARKDOWN = '# Title\n\n```json\n{"a": [1, 2]}\n```\n\n| a | b |\n|---|---|\n| 1 | *2* |\n\nDone.'

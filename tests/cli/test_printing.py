@@ -160,7 +160,7 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
     assert said(replace(FULL, sections=stable), "prefix") == (
         "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning that is "
-        "not sent back (50 % reused) or with enable_thinking=false (25 % reused)"
+        "not sent back (50 % reused) or with enable_thinking=false and reasoning that is not sent back (25 % reused)"
     )
 
 

@@ -340,6 +340,6 @@ def test_the_default_system_message_is_shown_beside_the_sentence_that_stays() ->
     default = "{%- if messages[0].role != 'system' %}{{- 'You are a helpful captain of ships.\\n' }}{%- endif %}\n"
     shown = inspect_template(rule + default + HONEST).sections.safety["no_instructions"]
     assert shown.evidence == (
-        "unasked the template writes even beside a system message: 'You must not speak of fees.'; without a system "
+        "the template adds even with a system message: 'You must not speak of fees.'; without a system "
         "message, it also writes 'You are a helpful captain of ships'"
     )

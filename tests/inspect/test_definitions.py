@@ -345,7 +345,7 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     assert report.sections.definitions["enum"].answer == "no"
     told = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
     assert any("the allowed values (`enum`) of integers, " in one for one in told)
-    numbers = "a number as `default` beside `enum`, null as `default` beside `enum` and a number as `default` beside"
+    numbers = "a number as `default` next to `enum`, null as `default` next to `enum` and a number as `default` next to"
     assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it concatenates a string") for one in told)
     shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
     whole = inspect_template(source.replace(shows, shown).replace("' = ' + p.default if", "'' if"))

@@ -536,11 +536,11 @@ def test_a_value_of_code_is_read_as_the_template_shows_them(written: str, given:
 REFUSED = {
     "values without quotes": (
         template("[{{ f.name }}(" + pairs("{{ k }}=" + TEXT + COMMA) + ")]"),
-        "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument",
+        "values have no quotes or end markers: a comma or a line break in one looks like the next argument",
     ),
     "lines of keys and values": (
         template("<do>\nname: {{ f.name }}\n" + pairs("{{ k }}: " + TEXT + "\n") + "</do>"),
-        "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument",
+        "values have no quotes or end markers: a comma or a line break in one looks like the next argument",
     ),
     "broken JSON": (
         template('<act>{"name": "{{ f.name }}, "arguments": ' + JSON + '"}</act>'),
@@ -548,15 +548,15 @@ REFUSED = {
     ),
     "a plain word": (
         template("Use: {{ f.name }}\n" + JSON + "\n"),
-        "a call would begin with plain words: Use:",
+        "a call would start with plain words: Use:",
     ),
     "one sign": (
         template("⟦{{ f.name }}" + pairs("〈{{ k }}⇒" + TEXT + "〉") + "⟧"),
-        "a call would begin with one sign, which stands in ordinary answers: ⟦",
+        "a call would start with one character that ordinary responses contain: ⟦",
     ),
     "a marker of answers in words": (
         template("<say>{{ f.name }}<with>" + JSON + "</say>", words="<say>"),
-        "a call would begin with what stands in answers in words: <say>",
+        "a call would start with text that ordinary responses contain: <say>",
     ),
     "keys as tags without a sign": (
         template('<do name="{{ f.name }}">' + pairs("<{{ k }}>" + TEXT + "</{{ k }}>") + "</do>"),
@@ -565,11 +565,11 @@ REFUSED = {
     ),
     "values between marks, and a call that one sign opens": (
         template("⟦{{ f.name }}⟧" + pairs("⟨{{ k }}⟩" + TEXT + "⟨∕⟩") + "⟦∎⟧"),
-        "a call would begin with one sign, which stands in ordinary answers: ⟦",
+        "a call would start with one character that ordinary responses contain: ⟦",
     ),
     "keys with a prefix as tags": (
         template("<|do {{ f.name }}|>" + pairs("<arg:{{ k }}>" + TEXT + "</arg:{{ k }}>") + "<|/do|>"),
-        "what closes a value repeats its key, and a derived format has one closer for all values",
+        "what closes a value repeats its key, and a derived format has one end marker for all values",
     ),
     "arguments in lines, and nothing behind them": (
         template("- do: {{ f.name }}\n" + pairs("    {{ k }}: {{ v | tojson }}\n"), "<|steps|>\n", "", "<|/steps|>"),
@@ -583,7 +583,7 @@ REFUSED = {
         template("<c>{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }})") + ")</c>").replace(
             "f.arguments.items() %}", "f.arguments.items() %}{{ '' if loop.first else '(' }}"
         ),
-        "what stands between two arguments, ')(', cannot be told apart from what closes the arguments",
+        "the text between two arguments, ')(', cannot be told apart from what closes the arguments",
     ),
     "a second call without its opener": (
         template(
@@ -593,11 +593,11 @@ REFUSED = {
     ),
     "arguments with nothing between": (
         template("<c>{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}") + ")</c>"),
-        "nothing stands between two arguments",
+        "there is nothing between two arguments",
     ),
     "a list inside of an object without a frame": (
         template('{"name": "{{ f.name }}", "arguments": ' + JSON + "}", '{"calls": [', ", ", "]}"),
-        "the calls lie in a list inside of another JSON value, and no marker stands before that",
+        "the calls lie in a list inside of another JSON value, and no marker precedes that",
     ),
     "a call that is a list": (
         template('["{{ f.name }}", ' + JSON + "]", '<act>{"calls": [', ", ", "]}</act>"),
@@ -605,15 +605,15 @@ REFUSED = {
     ),
     "an id behind the arguments that nothing closes": (
         template("<c>{{ f.name }}<a>" + JSON + "<id>{{ c.id }}", between="\n"),
-        "an id stands behind the arguments of a call, and nothing closes that",
+        "an id follows the arguments of a call, and nothing closes it",
     ),
     "an id behind the arguments without a marker": (
         template("<c>{{ f.name }}<a>" + JSON + " {{ c.id }}</c>"),
-        "no marker stands between a call's arguments and its id",
+        "there is no marker between a call's arguments and its id",
     ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),
-        "the name of a call stands in it more than once",
+        "it contains the name of a call more than once",
     ),
 }  # fmt: skip
 
@@ -625,7 +625,7 @@ def test_what_cannot_be_told_apart_is_refused_in_a_clause(what: str) -> None:
 
 
 def test_what_an_engine_refuses_is_told_without_the_names_of_its_parameters() -> None:
-    alike = "what closes a value, '<k', cannot be told apart from what stands before a key"
+    alike = "what closes a value, '<k', cannot be told apart from the text before a key"
     with pytest.raises(Refused) as refused:
         made(Tagged, name_opener="<c>", call_closer="</c>", key_opener="<k>", key_closer="</k>", value_closer="<k")
     assert str(refused.value) == alike
@@ -638,12 +638,12 @@ def test_a_second_call_in_another_form_is_refused() -> None:
     source = template(other + "<act>{{ f.name }} does " + JSON + "</act>{% endif %}")
     derived = derivation(source)
     assert list(derived.candidates()) == []
-    assert ("JSON objects", "the second of two calls is written otherwise than the first") in derived.refusals
+    assert ("JSON objects", "the second of two calls is written differently than the first") in derived.refusals
 
 
 def test_a_value_that_is_not_written_is_refused() -> None:
     source = template("<act>{{ f.name }}{% for k, v in f.arguments.items() %}<k>{{ k }}</k>{% endfor %}</act>")
-    with pytest.raises(Refused, match="the value of a call does not stand in the answer"):
+    with pytest.raises(Refused, match="the value of a call is not in the output"):
         Candidates(Renders(ChatTemplate(source), STAND_INS), TurnShape())
 
 

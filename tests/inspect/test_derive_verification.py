@@ -76,7 +76,7 @@ REFUSED = {
     "signs are dropped": (numbers("{{ v|abs }}"), "numbers: -5 comes back as 5"),
     "the date stands in a marker": (
         in_turns("<f {{ strftime_now('%d %b %Y') }}>" + _OBJECT + "</f>"),
-        "what stands around calls changes with the clock",
+        "the text around calls changes with the clock",
     ),
     "how many messages there are stands in a marker": (
         in_turns("<f {{ messages|length }}>" + _OBJECT + "</f>"),
@@ -84,7 +84,7 @@ REFUSED = {
     ),
     "whether there are as many questions as answers stands in a marker": (
         in_turns("<f {{ messages|length % 2 }}>" + _OBJECT + "</f>"),
-        "a call behind results of others: 0 calls are read instead of 1",
+        "a call after results of others: 0 calls are read instead of 1",
     ),
     "the question begins a marker": (
         in_turns("<f {{ (messages|selectattr('role', 'equalto', 'user')|list|last).content[0] }}>" + _OBJECT + "</f>"),
@@ -110,7 +110,7 @@ REFUSED = {
     ),
     "signs of printf are doubled": (
         tags("{{ v|replace('%', '%%') if v is string else v|tojson }}"),
-        'a string of every sign of ASCII|"{{ x }} {% y %}" comes back as "{{ x }} {%% y %%}"',
+        'a string of all ASCII characters|"{{ x }} {% y %}" comes back as "{{ x }} {%% y %%}"',
     ),
     "line separators become line ends": (
         tags("{{ v|replace('\\u2028', '\\n') if v is string else v|tojson }}"),
@@ -171,7 +171,7 @@ REFUSED = {
     ),
     "a plain word opens calls": (in_turns("call " + _OBJECT + "\n"), "plain word"),
     "words of prose open calls": (in_turns("I call: " + _OBJECT + "\n"), "plain words"),
-    "one sign opens calls": (in_turns("@{{ f.name }} {{ f.arguments|tojson }}\n"), "nothing|sign|which stands"),
+    "one sign opens calls": (in_turns("@{{ f.name }} {{ f.arguments|tojson }}\n"), "ordinary responses contain"),
     "arguments are encoded twice": (
         in_turns("<call>{{ {'name': f.name, 'arguments': f.arguments|tojson}|tojson }}</call>"),
         "renders no call with its name",
@@ -194,7 +194,8 @@ TOLD = {
     "what is false is dropped": (tags(only=" if v"), "does not keep zero and false: of 3 arguments 2 are lost"),
     "values are trimmed": (
         tags("{{ v|trim if v is string else v|tojson }}"),
-        'does not keep blanks at the ends of a string: "  blanks at both ends " comes back as "blanks at both ends"',
+        "does not keep whitespace at the ends of a string: "
+        '"  blanks at both ends " comes back as "blanks at both ends"',
     ),
     "keys are sorted": (tags(items="f.arguments|dictsort"), "writes arguments in another order"),
     "quotes are not escaped": (
@@ -442,10 +443,10 @@ def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
     known, template = get("json"), _THINKING.replace("@@", KNOWN["json"])
     assert why_not(template, known) == ""
     for changed, says in (
-        (replace(known, reasoning=()), "reasoning next to a call: its reasoning is told as content"),
+        (replace(known, reasoning=()), "reasoning next to a call: its reasoning becomes content"),
         (
             replace(known, reasoning=(("<thought>", "</thought>"),)),
-            "reasoning next to a call: its reasoning is told as content",
+            "reasoning next to a call: its reasoning becomes content",
         ),
         (replace(known, ignored_markers=(REPLY,)), "an answer in words: its text is lost"),
         (replace(known, ignored_markers=("[",)), 'an answer that mentions the markers: of "The function f(x)'),
@@ -464,9 +465,9 @@ def test_what_a_turn_leaves_beside_text_is_no_part_of_it() -> None:
 @pytest.mark.parametrize(
     ("opener", "says"),
     [
-        ("@", 'a call would begin with "@", which stands in ordinary answers'),
-        ("call", 'a call would begin with plain words: "call"'),
-        ("Now I call this, please:", 'a call would begin with plain words: "Now I call this, please:"'),
+        ("@", 'a call would start with "@", which ordinary responses contain'),
+        ("call", 'a call would start with plain words: "call"'),
+        ("Now I call this, please:", 'a call would start with plain words: "Now I call this, please:"'),
         (f"<call {ID[:-1]}B>", "the id of a call would be one of its markers"),
     ],
 )
@@ -575,7 +576,7 @@ def read_as(*calls: tuple[str, dict[str, Any]], rejected: str = "", streams: boo
     [
         (read_as(("f", {"a": 1, "b": "x"})), ""),
         (read_as(("f", {"b": "x", "a": 1})), ""),
-        (read_as(("f", {"a": 1, "b": "x"}), streams=False), "it is read otherwise in pieces"),
+        (read_as(("f", {"a": 1, "b": "x"}), streams=False), "it is parsed differently in chunks"),
         (read_as(rejected="malformed_syntax"), "it is rejected as malformed_syntax"),
         (read_as(), "0 calls are read instead of 1"),
         (read_as(("f", {}), ("f", {})), "2 calls are read instead of 1"),
@@ -617,7 +618,7 @@ def test_the_end_of_a_turn_is_nothing_left(text: str, left: str) -> None:
 def test_what_follows_a_call_is_left_beside_it() -> None:
     template = in_turns(f"<call>{_OBJECT}</call><after>")
     format = replace(get("json"), engine=JsonObject(opener="<call>", closer="</call>"), name="derived")
-    assert why_not(template, format) == 'one call: "<after>" is left beside the calls'
+    assert why_not(template, format) == 'one call: "<after>" is left over next to the calls'
     assert why_not(template, replace(format, ignored_markers=("<after>",))) == ""
 
 
@@ -630,7 +631,7 @@ def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch:
     renders = Renders(ChatTemplate(TOLD["values are trimmed"][0]), STAND_INS)
     made = derive_from(renders, find_shape(renders)[0])
     assert made.proof is not None
-    assert any("no way to write blanks at the ends of a string" in limit for limit in made.proof.limits)
+    assert any("no way to write whitespace at the ends of a string" in limit for limit in made.proof.limits)
 
 
 def test_a_history_that_answers_another_prompt_is_read_from_behind_its_header() -> None:

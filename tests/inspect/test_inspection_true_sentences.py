@@ -174,8 +174,8 @@ NAMED_BY_ID = (
 
 
 def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
-    by_name = "no: among calls of one tool a result goes by its place alone: its id tells the tool's name only"
-    by_place = "no: a result goes with a call by its place alone: its id changes nothing in the prompt"
+    by_name = "no: results of the same tool are matched by position; the id only selects the tool's name"
+    by_place = "no: results are matched to calls by position; their ids change nothing in the prompt"
     assert evidence(NAMED_BY_ID, "results_reordered") == by_name
     assert evidence(TOOLS + CALLS, "results_reordered") == by_place
 
@@ -207,7 +207,7 @@ def test_the_line_of_a_printed_null_is_that_which_prints_it() -> None:
 
 def test_nothing_between_two_turns_is_said() -> None:
     joined = "{% for m in messages %}{{ m.content }}{% endfor %}"
-    assert evidence(joined, "users_in_a_row").endswith("both are in the prompt; nothing stands between them")
+    assert evidence(joined, "users_in_a_row").endswith("both are in the prompt; there is nothing between them")
     assert evidence(joined.replace("{{ m.content }}", "{{ m.content }}\n"), "users_in_a_row").endswith(
         "between them is a line break only"
     )
@@ -223,7 +223,11 @@ def test_a_call_that_is_not_rendered_is_not_called_rendered() -> None:
 def test_content_in_parts_that_is_refused_is_told() -> None:
     # Skywork-R1V3-38B, Phi-3-medium: only what is printed raw or dropped was a finding.
     found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "content-parts-lost")
-    assert (found.severity, found.message, found.line) == ("note", "Content given as a list of parts is rejected.", 1)
+    assert (found.severity, found.message, found.line) == (
+        "note",
+        "Content of the roles user, system and assistant given as a list of parts is rejected.",
+        1,
+    )
 
 
 def variable(template: str, name: str) -> str:
@@ -279,7 +283,7 @@ def test_default_instructions_end_before_the_header_of_the_question() -> None:
 {% if m.role == 'user' %}### Input:
 {% elif m.role == 'assistant' %}### Response:
 {% endif %}{{ m.content }}{% endfor %}"""
-    said = "Unasked the template writes: 'You are a very helpful assistant.'."
+    said = "The template adds: 'You are a very helpful assistant.'."
     assert finding(template, "TF057").message == said
 
 
@@ -291,7 +295,7 @@ def test_default_instructions_that_come_with_tools() -> None:
 {{- 'These are your tools:' }}{{ tools | tojson }}{% elif messages[0].role == 'system' %}
 {{- '<|system|>' + messages[0].content }}{% endif %}"""
     template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    said = "Unasked the template writes with tools: 'First of all think about it step by step.'."
+    said = "The template adds with tools: 'First of all think about it step by step.'."
     assert finding(template, "TF057").message == said
 
 
@@ -388,7 +392,7 @@ def test_a_mark_that_stands_only_behind_earlier_answers_ends_answers() -> None:
     template = """\
 {% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'assistant' and not loop.last %}<|end|>{% endif %}
 {% endfor %}"""
-    said = "yes: an answer ends with <|end|>; no eos_token is named"
+    said = "yes: a response ends with <|end|>; no eos_token is defined"
     assert evidence(template, "stop") == said
     assert evidence(template.replace("<|end|>", ""), "stop").startswith("no: unknown")
 
@@ -397,21 +401,21 @@ def test_a_stand_in_behind_the_last_answer_hides_no_mark_behind_the_earlier_ones
     # allenai's Olmo 3: {% if not loop.last %}<|im_end|>{% else %}{{ eos_token }}{% endif %}
     end = "{{ '<|end|>' if m.role == 'user' or not loop.last else eos_token }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + end + "\n{% endfor %}"
-    assert evidence(template, "stop") == "yes: an answer ends with <|end|>; no eos_token is named"
+    assert evidence(template, "stop") == "yes: a response ends with <|end|>; no eos_token is defined"
     assert report(template).profile.stop == ("<|end|>",)
     always = template.replace(end, "{{ eos_token if m.role == 'assistant' }}")
-    assert evidence(always, "stop").endswith("the template writes no other mark behind an answer")
+    assert evidence(always, "stop").endswith("the template writes no other marker after a response")
     # OrionStarAI's Orion 14B: written by the template itself it is no stand-in
     named = template.replace(end, "{{ '</s>' if m.role == 'assistant' }}")
-    assert evidence(named, "stop") == "yes: an answer ends with </s>; no eos_token is named"
+    assert evidence(named, "stop") == "yes: a response ends with </s>; no eos_token is defined"
 
 
 def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:
     # zai-org's GLM-4.5: <|user|> stands behind an answer in words, and the model's files name it
     end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
-    unknown = "no: unknown: no eos_token is named, and the template writes no other mark behind an answer"
-    assert evidence(template, "stop") == f"{unknown}; where the conversation goes on, <|user|> follows"
+    unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
+    assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
     said = "what ends a response is unknown, but <|user|> follows it"
     assert said in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
@@ -450,7 +454,7 @@ def test_what_begins_every_turn_ends_none() -> None:
     template = "{% for m in messages %}<role>{{ m.role }}</role>{{ m.content }}{% endfor %}"
     assert evidence(template, "stop").startswith("no: unknown")
     assert evidence(template.replace("{% endfor", "<end>{% endfor"), "stop").startswith(
-        "yes: an answer ends with <end>"
+        "yes: a response ends with <end>"
     )
 
 
@@ -711,9 +715,9 @@ def test_what_past_answers_begin_with_is_told_where_the_prompt_leaves_it_to_the_
         "{{ m.content }}", "{{ '<|channel|>final<|message|>' if m.role == 'assistant' }}{{ m.content }}"
     )
     begun = "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-    told = "no: nothing of the answer is written; past answers begin with <|channel|>final<|message|>"
+    told = "no: the prompt contains no part of the response; earlier responses start with <|channel|>final<|message|>"
     assert evidence(turn + begun, "generation_open") == told
-    assert evidence(PLAIN + begun, "generation_open") == "no: the answer begins with its first word"
+    assert evidence(PLAIN + begun, "generation_open") == "no: the prompt contains no part of the response"
 
 
 def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() -> None:  # Gemma 4's own
@@ -870,7 +874,8 @@ def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fi
 def test_what_the_last_answer_alone_begins_with_is_told_as_that() -> None:  # Qwen3
     last = "{{ '<think>\n\n</think>\n\n' if m.role == 'assistant' and loop.last }}{{ m.content }}"
     turn = PLAIN.replace("{{ m.content }}", last) + "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-    told = "no: nothing of the answer is written; an answer that is the last message begins with <think>\\n\\n</think>"
+    told = "no: the prompt contains no part of the response; a response that is the last message starts with "
+    told += r"<think>\n\n</think>"
     assert evidence(turn, "generation_open") == told
 
 

@@ -295,7 +295,7 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == ("mistral", False)
     assert told(report)["mlx-swift-lm"].right is True
     assert found(report)["wrong-parser-inferred"].startswith(
-        "mlx-lm takes mistral, which takes the id behind [CALL_ID] for the name of the tool: [TOOL_CALLS]"
+        "mlx-lm takes mistral, which takes the id after [CALL_ID] for the tool's name: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
         f"none: it uses mistral, which misparses these calls; {PARSER.format('mistral')} parses the output"
@@ -307,8 +307,8 @@ def test_a_declared_parser_that_takes_the_id_for_the_name_is_an_error(tmp_path: 
     (finding,) = [one for one in report.findings if label(one) in ("TF022", "wrong-parser-inferred")]
     assert (label(finding), finding.severity) == ("TF022", "error")
     assert finding.message.startswith(
-        "tokenizer_config.json: tool_parser_type declares 'mistral', which takes the id behind [CALL_ID] for the name "
-        "of the tool: [TOOL_CALLS]"
+        "tokenizer_config.json: tool_parser_type declares 'mistral', which takes the id after [CALL_ID] for the tool's "
+        "name: [TOOL_CALLS]"
     )
     assert finding.fix == (
         f'Parse what mlx-lm generates with toolfmt.load("{tmp_path}").parser(tools=tools): it has no parser that reads '
@@ -548,7 +548,7 @@ def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_adv
     assert fixes["TF042"] == "Pass the tools there, and datetime as well."
     assert [one.fixed_by for one in report.findings if label(one) == "TF042"] == ["request"]
     assert fixes["tools-dropped"] == "Describe the tools in a message once the template takes one (TF003)."
-    unknown = "not known: no answer given as a text is rendered, and no eos_token is named"
+    unknown = "unknown: no response with text is rendered, and no eos_token is defined"
     assert report.sections.details["stop"].words == unknown
 
 

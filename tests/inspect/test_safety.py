@@ -159,13 +159,13 @@ def test_sentences_that_nobody_gave_are_a_note_with_their_line() -> None:
     finding = found(inspect_template(default + PLAIN), "TF057")
     assert finding is not None
     assert (finding.severity, finding.line) == ("note", 3)
-    assert finding.message == "Unasked the template writes: 'You are a very helpful assistant.'."
+    assert finding.message == "The template adds: 'You are a very helpful assistant.'."
 
 
 def test_sentences_that_stay_beside_a_system_message_are_told_as_such() -> None:
     finding = found(inspect_template("You are a very helpful assistant.\n" + PLAIN), "TF057")
     assert finding is not None
-    assert "even beside a system message" in finding.message
+    assert "even with a system message" in finding.message
 
 
 def test_what_stays_beside_a_system_message_is_told_apart_from_what_goes() -> None:
@@ -177,8 +177,8 @@ def test_what_stays_beside_a_system_message_is_told_apart_from_what_goes() -> No
     finding = found(inspect_template(first + default + rest), "TF057")
     assert finding is not None
     assert finding.message == (
-        "Unasked the template writes: 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
-        "even beside a system message it writes 'You were trained by a small company.'."
+        "The template adds: 'You were trained by a small company.\\nYou are a very helpful assistant.'; "
+        "even with a system message it writes 'You were trained by a small company.'."
     )
     assert finding.fix == "Check whether you want these sentences. A system message does not replace them."
 
@@ -191,7 +191,7 @@ def test_the_header_of_the_question_is_no_part_of_the_sentences_and_no_system_me
     template = "You are a very helpful assistant.\n\n{% for m in messages %}" + refuse + turn + "{% endfor %}"
     finding = found(inspect_template(template), "TF057")
     assert finding is not None
-    assert finding.message == "Unasked the template writes: 'You are a very helpful assistant.'."
+    assert finding.message == "The template adds: 'You are a very helpful assistant.'."
     assert finding.fix == "Check whether you want these sentences. No system message replaces them."
 
 

@@ -79,16 +79,16 @@ def report(template: str) -> Report:
 
 CASES: list[tuple[str, str, str, str, str]] = [
     # the detail, the answer, its one word, what the evidence says, the template
-    ("results_several", "yes", "", "each in a turn of its own; between them stands <|end|><|tool|>", BASE),
-    ("results_several", "yes", "", "in one turn; between them stands ][", JOINED),
+    ("results_several", "yes", "", "each in a turn of its own; between them is <|end|><|tool|>", BASE),
+    ("results_several", "yes", "", "in one turn; between them is ][", JOINED),
     # Olmo 3: an answer ends with another mark than a result does.
-    ("results_several", "yes", "", "each in a turn of its own; between them stands <|over|><|tool|>",
+    ("results_several", "yes", "", "each in a turn of its own; between them is <|over|><|tool|>",
      changed("<|end|>", "{{ '<|end|>' if m.role == 'assistant' else '<|over|>' }}")),
     # Midm 2.0: the header stands before the first result only, the mark of a turn's end behind each.
-    ("results_several", "yes", "", "turn of the first ends and none begins for the second; between them stands <|end|>",
+    ("results_several", "yes", "", "turn of the first ends and none begins for the second; between them is <|end|>",
      changed("<|{{ m.role }}|>", "{% if loop.first or m.role != 'tool' or loop.previtem.role != 'tool' %}"
              "<|{{ 'user' if m.role == 'tool' else m.role }}|>{% endif %}")),
-    ("results_several", "yes", "", "in one turn; between them stands </r><r>",
+    ("results_several", "yes", "", "in one turn; between them is </r><r>",
      JOINED.replace("[{{ m.content }}]", "<r>{{ m.content }}</r>")),
     ("results_several", "no", "dropped", "the second is dropped",
      when("not loop.first and m.role == loop.previtem.role == 'tool'", SKIP)),
@@ -99,16 +99,16 @@ CASES: list[tuple[str, str, str, str, str]] = [
         "{% for m in messages | rejectattr('role', 'eq', 'tool') | list + late | reverse | list %}")),
     ("results_several", "no", "", "not tested: the template does not render all calls of a turn",
      changed("m.tool_calls or []", "(m.tool_calls or [])[:1]")),
-    ("results_reordered", "no", "by-order", "by its place alone", BASE),
+    ("results_reordered", "no", "by-order", "by position; their ids change nothing", BASE),
     ("results_reordered", "yes", "", "by its id", changed(ROLE, WITH_ID)),
     # command-a: results are looked up by their ids, which the prompt does not show
-    ("results_reordered", "yes", "", "by its id the prompt tells which call a result answers; it does not show the id",
+    ("results_reordered", "yes", "", "results are ordered by their ids; the prompt does not contain the ids",
      changed(CALL, CALL + "{% for r in messages if r.tool_call_id is defined and r.tool_call_id == c.id %}"
              "[{{ r.content }}]{% endfor %}").replace(LOOP, LOOP[:-3] + " if m.role != 'tool' %}")),
     ("results_unnamed", "yes", "", "as one with it", BASE),
     ("results_unnamed", "no", "name-lost", "without the tool's name: ",
      changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
-    ("results_unnamed", "no", "name-lost", "under the word None: ",
+    ("results_unnamed", "no", "name-lost", "under the name None: ",
      changed(ROLE, "<|{{ m.role }} {{ m.get('name') }}|>")),
     ("results_unnamed", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.name", REFUSE)),
     ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", REFUSE)),
@@ -138,12 +138,12 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.tool_calls and m.tool_calls[0].function.arguments is none", SKIP)),
     ("arguments_missing", "no", "python", "null are printed as None: ",
      when("m.tool_calls and m.tool_calls[0].function.arguments is none", "{{ none }}")),
-    ("reasoning_unclosed", "yes", "", "a call beside an unclosed <think> is rendered", BASE),
-    ("reasoning_unclosed", "error", "threw", "a call beside an unclosed <think> is rejected: the template raises",
+    ("reasoning_unclosed", "yes", "", "a call next to an unclosed <think> is rendered", BASE),
+    ("reasoning_unclosed", "error", "threw", "a call next to an unclosed <think> is rejected: the template raises",
      when("m.tool_calls and '<think>' in m.content", REFUSE)),
-    ("reasoning_unclosed", "no", "call-dropped", "a call beside an unclosed <think> is dropped",
+    ("reasoning_unclosed", "no", "call-dropped", "a call next to an unclosed <think> is dropped",
      when("m.tool_calls and '<think>' in m.content", "{{ m.content }}" + SKIP)),
-    ("reasoning_unclosed", "no", "", "no call beside a text is rendered",
+    ("reasoning_unclosed", "no", "", "no call next to text is rendered",
      changed("m.tool_calls or []", "(m.tool_calls if not m.content) or []")),
     ("system_later", "no", "dropped", "a later system message is dropped if tools are given",
      when("m.role == 'system' and tools and not loop.first", SKIP)),
@@ -205,11 +205,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("calls_empty", "yes", "", "as one without", BASE),
     ("calls_empty", "error", "threw", "null as `tool_calls` is rejected",
      changed(" in m.tool_calls or []", " in m.tool_calls")),
-    ("calls_empty", "no", "like-a-call", "an empty list as `tool_calls` is written like a turn with calls: ",
+    ("calls_empty", "no", "like-a-call", "an empty list as `tool_calls` is rendered like a turn with calls: ",
      changed(CALLS, "{% if m.tool_calls | default(none) is not none %}<calls>" + CALLS + "</calls>{% endif %}")),
-    ("calls_empty", "no", "like-a-call", "null or an empty list as `tool_calls` is written like a turn with calls: ",
+    ("calls_empty", "no", "like-a-call", "null or an empty list as `tool_calls` is rendered like a turn with calls: ",
      changed(CALLS, "{% if m.tool_calls is defined %}<calls>" + CALLS + "</calls>{% endif %}")),
-    ("calls_empty", "no", "dropped", "answer with an empty list as `tool_calls` is dropped",
+    ("calls_empty", "no", "dropped", "response with an empty list as `tool_calls` is dropped",
      changed(CONTENT, "{{ (m.content or '') if m.tool_calls is not defined or m.tool_calls != [] }}")),
     ("calls_empty", "error", "threw", "null or an empty list as `tool_calls` is rejected; with null: it iterates",
      changed("{% for c in m.tool_calls or []", "{{ raise_exception('empty') if m.tool_calls == [] }}"
@@ -217,7 +217,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     # Hunyuan A13B: {% if 'tool_calls' in message %}{% for tool_call in message['tool_calls'] %}
     ("calls_empty", "error", "threw", "with null it is rejected: it iterates",
      changed(CALLS, "{% if 'tool_calls' in m %}<calls>" + CALLS.replace(" or []", "") + "</calls>{% endif %}")),
-    ("calls_empty", "error", "threw", "an empty list as `tool_calls` is written like a turn with calls (…",
+    ("calls_empty", "error", "threw", "an empty list as `tool_calls` is rendered like a turn with calls (…",
      changed(CALLS, "{% if 'tool_calls' in m %}<calls>" + CALLS.replace(" or []", "") + "</calls>{% endif %}")),
     ("calls_empty", "no", "like-a-call", "<|assistant|>Aq3reply<calls></calls><|end|><|user|>…); with an "
      "empty list it is dropped",
@@ -241,12 +241,12 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
     ("content_parts", "error", "threw", "no, thank you",
      when("m.content is sequence and m.content is not string", REFUSE)),
-    ("content_parts", "no", "python", "(role user) is printed as Python's repr where tools are given: ",
+    ("content_parts", "no", "python", "(role user) is printed as Python's repr if tools are given: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools", PARTS))),
     # Llama 3.2 Vision: the system message as it is given, the first question so beside tools.
-    ("content_parts", "no", "python", "repr where tools are given, of the role system always: ",
+    ("content_parts", "no", "python", "repr if tools are given, of the role system always: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools or m.role == 'system'", PARTS))),
-    ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped where tools are given",
+    ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped if tools are given",
      changed(CONTENT, "{% if m.content is string or not tools %}" + PARTS + "{% endif %}")),
     ("content_parts", "error", "threw", "of the role system given as a list of parts is rejected: the template raises",
      when("m.role == 'system' and m.content is not string", REFUSE, changed(CONTENT, PARTS))),
@@ -264,12 +264,12 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("reasoning_field", "yes", "", "read as reasoning_content, thought", THOUGHT.replace(CONTENT, REASONED + CONTENT)),
     ("reasoning_earlier", "yes", "", "is kept: ", THINKS),
     ("reasoning_earlier", "yes", "", "is kept: ", THOUGHT),
-    ("reasoning_earlier", "yes", "", "beside a call before the last user message is kept: ", PLANS),
-    ("reasoning_earlier", "no", "dropped", "beside a call before the last user message is not in the prompt",
+    ("reasoning_earlier", "yes", "", "next to a call before the last user message is kept: ", PLANS),
+    ("reasoning_earlier", "no", "dropped", "next to a call before the last user message is not in the prompt",
      changed("if m.tool_plan", "if m.tool_plan and messages[-1].role != 'user'", PLANS)),
-    ("reasoning_earlier", "no", "lost-later", "next to a call is not in the prompt once an answer without a call",
+    ("reasoning_earlier", "no", "lost-later", "next to a call is not in the prompt once a response without a call",
      changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS)),  # llm-jp-4-8b
-    ("reasoning_earlier", "no", "lost-later", "the user has spoken again; that beside a call, once an answer without a",
+    ("reasoning_earlier", "no", "lost-later", "the next user message; that next to a call, once a response without a",
      changed("{% if m.reasoning_content %}",
              "{% if m.reasoning_content and (not (" + ANSWERED + ") if m.tool_calls else loop.last) %}", THINKS)),
     ("reasoning_in_loop", "yes", "", "is kept: ", THOUGHT),
@@ -283,7 +283,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("system_later", "yes", "", "moved to the beginning",
      changed(LOOP, "{% for m in messages | selectattr('role', 'eq', 'system') | list + "
              "messages | rejectattr('role', 'eq', 'system') | list %}")),
-    ("system_later", "yes", "", "moved behind the question that follows it",
+    ("system_later", "yes", "", "moved after the question that follows it",
      changed(LOOP, "{% for m in messages | rejectattr('role', 'eq', 'system') | list + "
              "messages | selectattr('role', 'eq', 'system') | list %}")),
     ("system_later", "yes", "", "moved before the answer",
@@ -292,7 +292,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", REFUSE)),
     ("system_later", "error", "threw", "no, thank you",
      when("m.role == 'system' and not loop.first or m.role == 'assistant' and not m.reasoning_content", REFUSE)),
-    ("system_later", "no", "", "does not come out whole either", when("m.role == 'system'", SKIP)),
+    ("system_later", "no", "", "is not rendered completely either", when("m.role == 'system'", SKIP)),
     ("developer", "yes", "", "is rendered: <|developer|>", changed("<tools>{{ tools | tojson }}</tools>", "", BASE)),
     ("developer", "yes", "", "treated as a system message",
      changed(ROLE, "<|{{ 'system' if m.role == 'developer' else m.role }}|>")),
@@ -301,7 +301,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("developer", "no", "dropped", "is dropped at the start of the conversation",
      when("loop.first and m.role == 'developer'", SKIP)),
     ("developer", "error", "threw", "no, thank you", when("m.role == 'developer'", REFUSE)),
-    ("users_in_a_row", "yes", "", "between them stands <|end|><|user|>", BASE),
+    ("users_in_a_row", "yes", "", "between them is <|end|><|user|>", BASE),
     ("users_in_a_row", "error", "threw", "no, thank you",
      when("not loop.first and m.role == loop.previtem.role == 'user'", REFUSE)),
     ("users_in_a_row", "no", "dropped", "one is dropped",
@@ -310,7 +310,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("not loop.first and m.role == loop.previtem.role == 'assistant'", REFUSE)),
     ("user_after_result", "error", "threw", "no, thank you",
      when("m.role == 'user' and not loop.first and loop.previtem.role == 'tool'", REFUSE)),
-    ("user_after_result", "yes", "", "between them stands <|end|><|user|>", BASE),
+    ("user_after_result", "yes", "", "between them is <|end|><|user|>", BASE),
     ("history_without_tools", "yes", "", "without tools as well", BASE),
     ("history_without_tools", "no", "dropped", "without tools the call of an earlier turn is not",
      changed("m.tool_calls or []", "(m.tool_calls if tools) or []")),
@@ -322,13 +322,13 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("generation_prompt", "no", "misplaced", "it always ends with ### Answer:",
      "{% for m in messages %}{{ '### Question:\n' if m.role == 'user' else '### Answer:\n' }}{{ m.content }}\n"
      "{% endfor %}### Answer:\n"),
-    ("generation_prompt", "no", "in-place", "writes an answer right behind it",
+    ("generation_prompt", "no", "in-place", "renders a response directly after it",
      "{% for m in messages %}{{ m.content }}\n{% endfor %}"),
-    ("generation_open", "no", "", "first word", BASE),
+    ("generation_open", "no", "", "no part of the response", BASE),
     ("generation_open", "yes", "", "starts the response with <think>", changed(HEADER, "<|assistant|><think>{% endif")),
     ("generation_open", "yes", "", "starts the response with <think></think>",
      changed(HEADER, "<|assistant|><think></think>{% endif", THINKS)),
-    ("stop", "yes", "", "ends with <|end|>; no eos_token is named", BASE),
+    ("stop", "yes", "", "ends with <|end|>; no eos_token is defined", BASE),
     ("stop", "no", "", "unknown: no eos_token", changed("<|end|>", "\n")),
     ("stop", "no", "", "unknown: no eos_token",
      "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}<|talk_ends|>\n"
@@ -340,7 +340,7 @@ CASES += [
     ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
     ("developer", "yes", "as-answer", "treated as an answer",
      LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
-    ("users_in_a_row", "yes", "", "between them are blanks only", LOOP + "{{ m.content }}\n\n{% endfor %}"),
+    ("users_in_a_row", "yes", "", "between them is whitespace only", LOOP + "{{ m.content }}\n\n{% endfor %}"),
 ]  # fmt: skip
 
 
@@ -371,7 +371,7 @@ BEHIND_RESULT = changed(
     ("says", "how", "finding", "template"),
     [
         ("text next to a call appears", "", "", BASE),
-        ("text next to a call appears, behind the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
+        ("text next to a call appears, after the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
         # Gemma 4
         ("text next to a call appears after the result", "misplaced",
          "Text next to a call appears after the result: ", BEHIND_RESULT),
@@ -384,8 +384,8 @@ BEHIND_RESULT = changed(
          "Text next to a call is dropped once the user has spoken again.",
          changed(CONTENT, "{{ m.content or '' if not m.tool_calls or messages[-1].role != 'user' }}")),
         # llm-jp-4-8b, and gpt-oss itself: {% if future_message.role == 'assistant' and "tool_calls" not in it %}
-        ("text next to a call is dropped once an answer without a call stands behind it", "lost-later",
-         "Text next to a call is dropped once an answer without a call stands behind it.",
+        ("text next to a call is dropped once a response without a call follows", "lost-later",
+         "Text next to a call is dropped once a response without a call follows.",
          changed(CONTENT, "{{ m.content or '' if not (m.tool_calls and " + ANSWERED + ") }}")),
         ("text next to a call is dropped", "dropped", "Text next to a call is dropped: ", LATE),
     ],
@@ -731,7 +731,7 @@ def test_text_that_is_lost_later_and_refused_beside_reasoning_is_told_as_both() 
     answer = inspect_template(refused.replace(CONTENT, lost)).sections.details["text_beside_call"]
     assert (
         answer.words
-        == "text next to a call is dropped once the result follows, and refused with reasoning as well (line 1)"
+        == "text next to a call is dropped once the result follows, and rejected with reasoning as well (line 1)"
     )
     assert answer.outcome == "lost-later"
 

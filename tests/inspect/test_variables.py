@@ -123,6 +123,35 @@ def test_the_default_is_the_boolean_that_changes_nothing(source: str, default: s
 @pytest.mark.parametrize(
     ("source", "effect"),
     [
+        ("{% if x or tools %}<|system|>{{ tools | tojson if tools }}{% if x %}<think>{% endif %}{% endif %}" + TURNS,
+         'true adds "<|system|><think>" without tools'),
+        ("{% if x %}{{ '' if messages[0].role == 'system' else '<|system|>' }}<think>{% endif %}" + TURNS,
+         'true adds "<|system|><think>" without a system message'),
+        ("{% if x %}<think>{% endif %}" + TURNS, 'true adds "<think>"'),
+    ],
+)  # fmt: skip
+def test_an_effect_that_is_another_one_with_tools_has_that_condition(source: str, effect: str) -> None:
+    (variable,) = inspect_template(source).sections.variables
+    assert variable.effect == effect
+
+
+def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
+    # substantial_swan's Qwen 3.5
+    source = (
+        "{% if '/off' in messages[0].content %}{% set enable_thinking = false %}{% endif %}"
+        + TURNS
+        + "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>{% endif %}"
+    )
+    (variable,) = inspect_template(source).sections.variables
+    assert (variable.name, variable.effect) == (
+        "enable_thinking",
+        r"false writes an empty reasoning block: <think>\n\n</think>",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "effect"),
+    [
         (TURNS + "{% if x is defined and x is false %}<think>\n\n</think>\n\n{% endif %}",
          r"false writes an empty reasoning block: <think>\n\n</think>"),
         (TURNS + "{% if x %}<think>\n{% endif %}", "true opens a reasoning block: <think>"),

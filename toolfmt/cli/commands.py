@@ -64,14 +64,14 @@ def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version and exit."
 )
 def main() -> None:
-    """Inspect a model, render tools for it, parse what it answers.
+    """Inspect a model, render prompts with tools, parse the output.
 
-    Begin with toolfmt inspect MODEL. A MODEL is a model directory or a file of it, a .gguf file, a template's .jinja
-    file, or a repository id of the Hugging Face hub (org/name), from the hub cache or fetched.
+    Start with toolfmt inspect MODEL. A MODEL is a model directory or a file in it, a .gguf file, a .jinja file, or a
+    Hugging Face repository id (org/name), which is read from the cache or downloaded.
     """
 
 
-@main.command(short_help="Report what a model does with tools, and what will go wrong.")
+@main.command(short_help="Report what a model does with tools, and its problems.")
 @click.argument("places", metavar="MODEL...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Same as --output-format json.")
 @click.option(
@@ -82,13 +82,13 @@ def main() -> None:
     callback=targets,
     help="Write text (the default), json, sarif, html, markdown, github or junit. Repeatable.",
 )
-@click.option("--full", is_flag=True, help="Print every answer with its evidence (text, one place).")
+@click.option("--full", is_flag=True, help="Print every result with its evidence (text, one model).")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "note", "never"]),
     default="error",
     show_default=True,
-    help="How bad a finding has to be for exit status 1.",
+    help="Lowest severity of a finding that gives exit status 1.",
 )
 @click.option("--require", type=click.Choice(["tools"]), help="Also fail if the verdict is prompt-only or broken.")
 @click.option("--baseline", "baseline_file", metavar="FILE", help="An earlier --json output: only new findings fail.")
@@ -103,7 +103,7 @@ def main() -> None:
     "--continue", "lines_file", metavar="FILE", help="Append --json lines to FILE; skip models already in it."
 )
 @click.option("--fix", is_flag=True, help="Write a fixed copy to --output and print the diff (one model).")
-@click.option("--output", metavar="DIR", help="Where --fix writes the copy: a directory that is new, or empty.")
+@click.option("--output", metavar="DIR", help="Directory for the copy of --fix; new or empty.")
 @click.option(
     "--time-limit",
     type=Seconds(least=1),
@@ -112,9 +112,9 @@ def main() -> None:
 )
 @trusted_option
 def inspect(**given: Any) -> int:
-    """Report what MODEL can do with tools, which tool-call format it uses, and what will go wrong.
+    """Report what MODEL does with tools, which tool-call format it uses, and its problems.
 
-    MODEL is a model directory or a file of it, a .gguf or .jinja file, or a repository id. Several models, or a folder
+    MODEL is a model directory or a file in it, a .gguf or .jinja file, or a repository id. Several models, or a folder
     with models in it or below it, are shown as a table with one row per model. With --json, each model is printed as
     one JSON line when it is done.
 
@@ -137,20 +137,20 @@ def inspect(**given: Any) -> int:
 @click.argument("b", metavar="B")
 @json_option
 @click.option(
-    "--select", multiple=True, metavar="WORDS", help="Tell only these: capabilities,prompts,TF014. Repeatable."
+    "--select", multiple=True, metavar="WORDS", help="Compare only these: capabilities,prompts,TF014. Repeatable."
 )
-@click.option("--ignore", multiple=True, metavar="WORDS", help="Do not tell these. Repeatable.")
+@click.option("--ignore", multiple=True, metavar="WORDS", help="Do not compare these. Repeatable.")
 @trusted_option
 def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
-    """Tell how the model in B behaves otherwise than the one in A, whatever their templates look like.
+    """Compare the behavior of model A and model B, not the text of their templates.
 
-    What only the other files make different (where the template stands, a declared parser, what runtimes have to be
-    told) is told apart, as settings, and does not count.
+    Differences that come only from other files (the file that has the template, a declared parser, runtime settings)
+    are listed as settings and do not count.
 
     WORDS are parts (behaviour, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes ...)
-    and the codes and names of findings, with commas between them.
+    and codes or names of findings, separated by commas.
 
-    Exit status: 0 the same behaviour, 1 another one, 2 could not look.
+    Exit status: 0 the same behavior, 1 different behavior, 2 a model cannot be read.
     """
     from toolfmt.cli.diff_command import DifferenceSelection
     from toolfmt.inspect.comparison import compare
@@ -175,7 +175,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
 @click.option("--messages", "messages_file", metavar="FILE", help="A JSON list of chat messages.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
-    "--request", "request_file", metavar="FILE", help="A request as a server takes it, messages and tools in it."
+    "--request", "request_file", metavar="FILE", help="A JSON request as sent to a server, with messages and tools."
 )
 @click.option("--strategy", type=click.Choice(["auto", "template", "prompt"]), default="auto", show_default=True)
 @click.option(
@@ -185,14 +185,14 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     metavar="NAME=JSON",
     help="A variable of the template: enable_thinking=true. Repeatable.",
 )
-@click.option("--continue-final-message", "continued", is_flag=True, help="Leave the answer that stands last open.")
-@click.option("--lossy", is_flag=True, help="Render even what the template loses a part of, and tell which.")
+@click.option("--continue-final-message", "continued", is_flag=True, help="Leave the last assistant message open.")
+@click.option("--lossy", is_flag=True, help="Render even if something is lost, and list what.")
 @click.option(
     "--output",
     type=click.Choice(["prompt", "messages"]),
     default="prompt",
     show_default=True,
-    help="The prompt, or what a chat endpoint has to be sent to render it.",
+    help="Print the prompt, or a request that a chat endpoint renders to it.",
 )
 @json_option
 @trusted_option
@@ -209,14 +209,14 @@ def render(
     as_json: bool,
     trusted: bool,
 ) -> None:
-    """Print the prompt for the messages, exactly, with no newline added.
+    """Print the exact prompt for the messages, without an added newline.
 
-    The tools go in through the template of the MODEL or into the system prompt, never both. FILE may be - for standard
+    The tools are rendered by MODEL's template or described in the system prompt, never both. FILE may be - for standard
     input.
 
-    --request takes what a client sends to a server: messages, tools, chat_template_kwargs, Anthropic's system, the
-    instructions and input of OpenAI's Responses. --output messages prints such a request, whose messages are as the
-    template needs them.
+    --request reads what a client sends to a server: messages, tools, chat_template_kwargs, Anthropic's system, or
+    instructions and input of OpenAI's Responses API. --output messages prints such a request with the messages in the
+    form that the template needs.
     """
     from toolfmt.cli.request import variables
     from toolfmt.errors import BadMessages, BadTools
@@ -267,28 +267,32 @@ def _asked(messages_file: str | None, tools_file: str | None, request_file: str 
     return RequestInput(shown(messages_file), messages, tools)
 
 
-@main.command(short_help="Read content, reasoning and calls out of an answer.")
+@main.command(short_help="Parse content, reasoning and calls from an output.")
 @click.argument("file", metavar="[FILE]", required=False)
-@click.option("--format", "format_name", metavar="NAME|FILE", help="The format to read; see toolfmt formats.")
-@click.option("--model", "directory", metavar="MODEL", help="Read the format of this model.")
+@click.option("--format", "format_name", metavar="NAME|FILE", help="The tool-call format; see toolfmt formats.")
+@click.option("--model", "directory", metavar="MODEL", help="Use the format of this model.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
-@click.option(
-    "--prefix", metavar="TEXT", help="The tail of the prompt. With --model: by default what its template begins."
-)
+@click.option("--prefix", metavar="TEXT", help="The end of the prompt. [default with --model: what its template adds]")
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
-@click.option("--strict", is_flag=True, help="Reject what is usually read generously.")
+@click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated.")
 @click.option(
-    "--output", type=click.Choice(["events", "message", "openai"]), help="By default events; with --jsonl messages."
+    "--output",
+    type=click.Choice(["events", "message", "openai"]),
+    help="What to print. [default: events; with --jsonl message]",
 )
-@click.option("--jsonl", "jsonl_file", metavar="FILE", help="Recorded answers: a JSON object a line; - for input.")
-@click.option("--text-key", callback=_key, metavar="KEY", help="Where a line of --jsonl has the answer; else text.")
+@click.option(
+    "--jsonl", "jsonl_file", metavar="FILE", help="Recorded outputs, one JSON object per line; - for standard input."
+)
+@click.option(
+    "--text-key", callback=_key, metavar="KEY", help="The key of the output in a line of --jsonl. [default: text]"
+)
 @click.option(
     "--tools-key",
     callback=_key,
     metavar="KEY",
-    help="Where a line of --jsonl has its own tool definitions: a list, or a string that is read as JSON.",
+    help="The key of a line's own tool definitions in --jsonl: a list, or a JSON string.",
 )
-@click.option("--processes", type=Count(), metavar="N", help="Read --jsonl in N processes.")
+@click.option("--processes", type=Count(), metavar="N", help="Parse --jsonl in N processes.")
 def parse(
     file: str | None,
     format_name: str | None,
@@ -303,14 +307,14 @@ def parse(
     tools_key: str | None,
     processes: int | None,
 ) -> int:
-    """Parse what a model answered, from FILE or standard input.
+    """Parse a model's output, from FILE or standard input.
 
-    Input is read as it arrives, events are printed as they happen. The exit status is 0 for every answer: rejected
-    calls are part of the output. Bytes that are no UTF-8 are read as U+FFFD; a line on standard error says so.
+    Input is parsed as it arrives, and events are printed immediately. The exit status is 0 for every output, even with
+    rejected calls. Bytes that are not UTF-8 become U+FFFD, with a warning on standard error.
 
-    --jsonl reads many recorded answers, a JSON object a line, and prints a message for each line that can be read, in
-    their order. Any other line is named on standard error and skipped (of lines without the text's key the first 20 are
-    named, the others counted); the exit status is then 2, and everything else is printed.
+    --jsonl reads recorded outputs, one JSON object per line, and prints one message for each valid line, in order.
+    Invalid lines are reported on standard error and skipped (of lines without the text key only the first 20, then a
+    count). The exit status is then 2.
     """
     _check_one_way(
         file,
@@ -357,70 +361,79 @@ def _check_one_way(
         raise click.UsageError(f"{given[0]} is for one answer; --jsonl prints a message a line")
 
 
-@main.command(short_help="Measure how often a model calls tools, and how well.")
+@main.command(short_help="Measure how often and how well a model calls tools.")
 @click.argument("place", metavar="[MODEL]", required=False)
 @click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, up to /v1.")
-@click.option("--model", "model_name", metavar="NAME", help="What the endpoint calls the model.")
-@click.option("--completions", is_flag=True, help="Ask for plain completions of the prompts that MODEL renders.")
+@click.option("--model", "model_name", metavar="NAME", help="The model's name at the endpoint.")
+@click.option("--completions", is_flag=True, help="Request completions of the prompts that MODEL renders.")
 @click.option(
     "--format",
     "format_name",
     metavar="NAME|FILE",
-    help="The format of the endpoint's model, without a MODEL to tell it.",
+    help="The format of the endpoint's model, if there is no MODEL.",
 )
-@click.option("--runtime", type=click.Choice(["mlx-lm", "transformers"]), help="What runs MODEL here.")
+@click.option("--runtime", type=click.Choice(["mlx-lm", "transformers"]), help="The runtime for MODEL.")
 @click.option("--runs", type=Count(), default=5, show_default=True, metavar="N", help="Ask every question N times.")
 @click.option(
     "--prompt",
     "wordings",
     type=click.Choice(["direct", "neutral", "no-tool"]),
     multiple=True,
-    help="Ask in this wording only. Repeatable.",
+    help="Use only this wording. Repeatable.",
 )
 @click.option(
     "--strategy",
     "strategies",
     type=click.Choice(["template", "prompt"]),
     multiple=True,
-    help="Give tools in this way only. Repeatable.",
+    help="Pass tools only in this way. Repeatable.",
 )
 @click.option(
     "--tool-choice",
     "choices",
     type=click.Choice(["left-out", "auto", "required"]),
     multiple=True,
-    help="Say only this about calling. Repeatable.",
+    help="Use only this tool_choice. Repeatable.",
 )
-@click.option("--scenario", "scenarios", metavar="NAME", multiple=True, help="Ask this one only. Repeatable.")
+@click.option("--scenario", "scenarios", metavar="NAME", multiple=True, help="Run only this scenario. Repeatable.")
 @click.option(
     "--temperature", callback=temperature, default="0.7", show_default=True, metavar="T", help="A number, or unset."
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="The seed of the first run.")
-@click.option("--max-tokens", type=Count(), default=512, show_default=True, metavar="N", help="Of an answer.")
+@click.option(
+    "--max-tokens", type=Count(), default=512, show_default=True, metavar="N", help="Maximum tokens of a response."
+)
 @click.option("--var", "typed", multiple=True, metavar="NAME=JSON", help="A variable of the template. Repeatable.")
-@click.option("--parallel", type=Count(), default=1, show_default=True, metavar="K", help="Ask an endpoint K at once.")
+@click.option(
+    "--parallel",
+    type=Count(),
+    default=1,
+    show_default=True,
+    metavar="K",
+    help="Send K requests to an endpoint at once.",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="Of an endpoint: until an answer begins, and from there until it is whole.",
+    help="Seconds to wait for the start of a response, and then for its end.",
 )
 @click.option("--api-key", envvar="OPENAI_API_KEY", show_envvar=True, metavar="KEY", help="The endpoint's key.")
 @json_option
 @trusted_option
 def measure(**given: Any) -> int:
-    """Measure how often a model calls tools, and how well.
+    """Measure how often a model calls tools, and whether the calls are correct.
 
-    The model stands behind an --endpoint, or is a MODEL directory that runs here (in mlx-lm or transformers). It is
-    asked for a tool by its name (direct), told a need (neutral), and asked what no tool helps with (no-tool); tools go
-    in through the template and as prose; tool_choice is left out, auto and required. All of that unless options say
-    less. A MODEL given beside --endpoint tells its format and prepares the prose.
+    The model is served by an --endpoint, or is a MODEL directory that runs here (with mlx-lm or transformers).
+    Questions name a tool (direct), describe a need (neutral), or need no tool (no-tool). Tools are rendered by the
+    template and described in the system prompt. tool_choice is omitted, auto and required. Options select less. With
+    --endpoint, MODEL provides the format and the description.
 
-    Interrupted, it prints what was measured so far.
+    If it is interrupted, it prints what was measured so far.
 
-    Exit status: 0 measured, 1 some requests came to nothing, 2 nothing was measured, 130 interrupted.
+    Exit status: 0 measured, 1 some requests failed, 2 nothing was measured, 130 interrupted.
     """
     from toolfmt.cli.measure_command import Measuring
 
@@ -431,7 +444,7 @@ def measure(**given: Any) -> int:
 @click.argument("name", metavar="[NAME|FILE]", required=False)
 @json_option
 def formats(name: str | None, as_json: bool) -> None:
-    """List the formats, or show the page of one, which a FILE of JSON may describe (docs/own_formats.md)."""
+    """List the formats, or show the page of one. A JSON FILE may define a format (docs/own_formats.md)."""
     from toolfmt import formats as registry
     from toolfmt.formats.format_files import given_format
 
@@ -464,7 +477,7 @@ def explain(code: str | None) -> None:
     print_text(page_text(page(code), *terminal()))
 
 
-@main.command(short_help="Print the grammar of the answers that may be given.")
+@main.command(short_help="Print a grammar for constrained decoding.")
 @click.argument("place", metavar="MODEL|FORMAT|FILE")
 @click.option("--tools", "tools_file", required=True, metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
@@ -490,14 +503,14 @@ def explain(code: str | None) -> None:
 )
 @trusted_option
 def grammar(**given: Any) -> None:
-    """Print the grammar of the answers that a model may give with these tools, for constrained decoding.
+    """Print a grammar of the outputs that are valid with these tools, for constrained decoding.
 
-    The model is a MODEL directory (then the markers that are one token are named by their ids), the name of a FORMAT or
-    a .json FILE of one. An answer that the grammar allows holds valid calls only: declared tools, and arguments that
-    satisfy their schemas. Where no grammar can be held to a schema, a line says which tool and argument, and the exit
-    status is 2.
+    The format is that of a MODEL directory (markers that are single tokens are then written as token ids), the name of
+    a FORMAT, or a .json FILE that defines one. The grammar allows only valid calls: declared tools with arguments that
+    satisfy their schemas. If a schema has no grammar, an error names the tool and the argument, and the exit status
+    is 2.
 
-    Where the grammar allows less than format and schemas do, a line on standard error names it.
+    If the grammar allows less than the format and the schemas, a line on standard error says what.
     """
     from toolfmt.cli.grammar_command import Constraining
 

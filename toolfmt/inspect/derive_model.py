@@ -28,7 +28,7 @@ class DerivationResult:
 
 
 def derive_files(files: ModelFiles) -> DerivationResult:
-    """What can be derived from the template in force where tools are given. Raises `LimitHit`, and nothing else."""
+    """What can be derived from the template in force if tools are given. Raises `LimitHit`, and nothing else."""
     return derivation_of(facts_of(files, None))
 
 

@@ -56,7 +56,7 @@ _OWN_TEXT = re.compile(
 
 
 def profile_files(files: ModelFiles) -> TemplateProfile:
-    """The profile of the template in force where tools are given, and of no other."""
+    """The profile of the template in force if tools are given, and of no other."""
     return profile_read(files, find_tokenizer(files.home))
 
 

@@ -52,7 +52,7 @@ class ShownTurns:
 
 
 def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
-    """What the template in force where tools are given makes of these turns. Raises `LimitHit`, and nothing else."""
+    """What the template in force if tools are given makes of these turns. Raises `LimitHit`, and nothing else."""
     facts = facts_of(files, None)
     derivation = derivation_of(facts)
     if facts.renders is None:

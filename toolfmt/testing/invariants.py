@@ -99,7 +99,7 @@ def json_arguments(events: Iterable[Event]) -> None:
 
 
 def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
-    """Law 3: content, reasoning, calls and rejected spans tile the text; between them stands only its frame.
+    """Law 3: content, reasoning, calls and rejected spans tile the text; between them is only its frame.
 
     For a parser that tells offsets and spans; see `nothing_lost` for others.
     """

@@ -77,7 +77,7 @@ def _conditions(conditions: Sequence[PrefixCondition]) -> str:
 
 def _condition(condition: PrefixCondition) -> str:
     given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
-    sent = [] if given else [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
+    sent = [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
     when = "" if condition.tools else "if no tools are sent, "
     return f"{when}with {listed([*given, *sent])} ({int(condition.share * 100)} % reused)"
 

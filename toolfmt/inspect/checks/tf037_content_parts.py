@@ -50,10 +50,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     fix = "Send content as a string; `toolfmt render` does this if all parts are text."
     if facts.question_form == "parts":
         fix = SEND_TEXT_PARTS
-    what = answer.words or "content given as a list of parts is rejected"
     if answer.outcome == "threw":
         yield Diagnostic(
-            f"{what[0].upper()}{what[1:]}.",
+            f"{answer.words[0].upper()}{answer.words[1:]}.",
             fix,
             answer.line,
             outcome="content-parts-lost",

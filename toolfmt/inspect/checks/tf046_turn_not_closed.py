@@ -100,7 +100,7 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _system(facts: Facts) -> Iterator[Diagnostic]:
-    """A system message that is closed by the mark behind answers, and not where tools are given."""
+    """A system message that is closed by the mark behind answers, and not if tools are given."""
     assert facts.renders is not None
     assert facts.probed is not None
     renders, messages = facts.renders, user(system=True)

@@ -72,7 +72,7 @@ def mend(
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
 ) -> Mended | None:
-    """The template in force where tools are given, with what can be healed of the findings with these keys.
+    """The template in force if tools are given, with what can be healed of the findings with these keys.
 
     None where there is no template, or one that is not rendered.
     """

@@ -113,7 +113,7 @@ def decide(
             evidence.append(_derived_evidence(other))
     if format is None and not rendered and source is not None:
         format, confidence = default_format(), "default"
-        evidence.append(Evidence("default", format.name, "nothing tells the format; this is the most widespread one"))
+        evidence.append(Evidence("default", format.name, "no evidence of the format; this is the default"))
     variant = ""
     if format is not None and best is not None and best.format == format and renders is not None and probed is not None:
         variant = best.variant or ""

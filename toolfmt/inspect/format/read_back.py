@@ -149,7 +149,7 @@ def try_calls(
     expected = [(name, dict(arguments)) for name, arguments in calls]
     wrong = _difference(expected, reading)
     if not wrong and not signed and not _framed(format, region):
-        wrong = "the calls stand without the format's frame"
+        wrong = "the calls lack the format's frame"
     return RoundTrip(kind, "inexact" if wrong else "exact", wrong, reading.tolerated)
 
 
@@ -265,7 +265,7 @@ def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
         if _exact(arguments) != _exact(read_arguments):
             return _differing_arguments(arguments, read_arguments)
     beside = (answer_prefix(reading.leading) + reading.between).strip()
-    return f"{_quote(beside)} is left beside the calls" if beside else ""
+    return f"{_quote(beside)} is left over next to the calls" if beside else ""
 
 
 def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:

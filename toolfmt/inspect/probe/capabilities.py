@@ -363,7 +363,7 @@ def _arguments(renders: Renders, shape: TurnShape | None, form: Literal["object"
     line = _line_in_call(renders, shape, VALUES[0])
     match seen.how:
         case "right":
-            return Answer("yes", "the value appears as it went in", line)
+            return Answer("yes", "the value is unchanged", line)
         case "double":
             return Answer("no", "the arguments are double-encoded", line, "double-encoded", (seen.excerpt,))
         case "python":

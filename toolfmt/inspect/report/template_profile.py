@@ -49,7 +49,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class TemplateProfile:
-    """The template in force where tools are given.
+    """The template in force if tools are given.
 
     `arguments_form` is the form of a call's arguments that comes out right, `shape` the whole shape of the turn that
     does (None where no call is rendered). `reasoning` is what stands around a turn's reasoning, `stop` what ends
@@ -104,7 +104,7 @@ class TemplateProfile:
     result_documents: bool = True
     """Whether documents in a result's content come out."""
     empty_calls: bool = True
-    """Whether an answer with null or an empty list as `tool_calls` comes out as one without."""
+    """Whether a response with null or an empty list as `tool_calls` comes out as one without."""
     reasoning_name: str = ""
     """The name under which a message has to hold its reasoning; empty where one of the usual ones will do."""
     reasoning_parts: bool = False

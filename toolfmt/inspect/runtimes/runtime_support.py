@@ -117,7 +117,7 @@ def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | N
         return None, None, "the template shows no tools, so that there is no parser to derive from it"
     best = facts.decided.read_back
     confirmed = same and best is not None and DERIVED in parser_names(best.format, LLAMA_CPP)
-    return DERIVED, True if confirmed else None, "it derives the parser from the template"
+    return DERIVED, True if confirmed else None, "it chooses or derives the parser by the template"
 
 
 def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
@@ -127,7 +127,7 @@ def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
         return None, None, "it parses no calls without a response_template"
     best = facts.decided.read_back
     right = None if best is None or not found.formats else best.format in found.formats
-    return _RESPONSE_TEMPLATE, right, f"{found.source} tells it how calls are written"
+    return _RESPONSE_TEMPLATE, right, f"{found.source} specifies the format of calls"
 
 
 def _reads(facts: Facts, choice: TemplateChoice, parser: str) -> bool | None:

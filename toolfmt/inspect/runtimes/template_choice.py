@@ -112,14 +112,14 @@ def _mlx_swift_lm(files: ModelFiles) -> TemplateChoice:
             others = {source.origin for source in files.templates} - {origin}
             why = f"it takes {origin} before any other" if others else f"{origin} holds the only chat template"
             return TemplateChoice(MLX_SWIFT_LM, _pick(found, tools=True), _pick(found, tools=False), why)
-    return TemplateChoice(MLX_SWIFT_LM, None, None, "it finds no chat template where it looks")
+    return TemplateChoice(MLX_SWIFT_LM, None, None, "it finds no chat template")
 
 
 def _llama_cpp(files: ModelFiles) -> TemplateChoice:
     """llama.cpp's converter, gguf-py/gguf/vocab.py (main, November 2026), and what its runtime makes of the result."""
     config = files.tokenizer_config
     if not config:
-        why = f"its converter takes a template only beside a {_TOKENIZER}"
+        why = f"its converter takes a template only next to a {_TOKENIZER}"
         return TemplateChoice(LLAMA_CPP, None, None, why)
     if "chat_template" in config:
         usable = isinstance(config["chat_template"], (str, list))
@@ -133,7 +133,9 @@ def _llama_cpp(files: ModelFiles) -> TemplateChoice:
         why = f"its converter takes {_JINJA} where {_TOKENIZER} holds none"
     else:
         found = _at(files, _PROCESSOR)
-        why = f"its converter takes {_PROCESSOR} where nothing else is" if found else "its converter finds no template"
+        why = (
+            f"its converter takes {_PROCESSOR} if there is nothing else" if found else "its converter finds no template"
+        )
     return TemplateChoice(LLAMA_CPP, _pick(found, tools=True), _pick(found, tools=False), why)
 
 
@@ -151,7 +153,7 @@ def _at(files: ModelFiles, origin: str) -> list[TemplateSource]:
 
 
 def _pick(sources: Iterable[TemplateSource], *, tools: bool) -> TemplateSource | None:
-    """`tool_use` where tools are given and it is there, else `default`."""
+    """`tool_use` if tools are given and it is there, else `default`."""
     named: dict[str, TemplateSource] = {}
     for source in sources:
         named.setdefault(source.name, source)

@@ -195,8 +195,8 @@ def _default(template: _Template, plain: str) -> Answer:
         for what, prompt in prompts.items()
         if isinstance(prompt, TemplateError) and _takes_without_default(template, DEFAULTS[what])
     }
-    # What fails alone fails beside anything.
-    told = [what for what in failed if (alone := what.partition(" beside ")[0]) == what or alone not in failed]
+    # What fails alone fails next to anything.
+    told = [what for what in failed if (alone := what.partition(" next to ")[0]) == what or alone not in failed]
     return threw(failed[told[0]], listed(told)) if told else answer
 
 
@@ -263,13 +263,13 @@ def _types(template: _Template, plain: str) -> Answer:
     texts = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, str)}
     alike = [[name for name in TYPES if texts[name] == text] for text in dict.fromkeys(texts.values())]
     same = [group for group in alike if len(group) > 1]
-    told = "; ".join(f"{listed(group)} look alike" for group in same)
+    told = "; ".join(f"{listed(group)} look the same" for group in same)
     shown = ", ".join(f"{name} as {{}}" for name in _SHOWN_TYPES)
     written = tuple(quote(_as(texts, name), 40) for name in _SHOWN_TYPES)
     if not same:
-        return Answer("yes", f"every type can be told: {shown}", excerpts=written)
+        return Answer("yes", f"every type is shown: {shown}", excerpts=written)
     if same == [["integer", "number"]]:
-        return Answer("yes", f"{told}, every other type can be told: {shown}", excerpts=written)
+        return Answer("yes", f"{told}, every other type is shown: {shown}", excerpts=written)
     return Answer("no", told)
 
 

@@ -55,14 +55,14 @@ def how_quoted(prompt: str) -> Quoting:
     if any(entity in text for entity in _ENTITIES):
         return Quoting("quotes are written as HTML entities", True, stretch)
     if _in_string(prompt, begin) and '"one"' in text:
-        return Quoting("a quote ends the string it stands in", True, stretch)
+        return Quoting("a quote ends the string that contains it", True, stretch)
     line = prompt[prompt.rfind("\n", 0, begin) + 1 : begin].strip()
     # The line that follows may have been given a comment sign of its own.
     if (line.startswith(_COMMENT) or line.endswith(_COMMENT)) and "\n" in text:
         if _COMMENT not in text.rpartition("\n")[2]:
-            return Quoting("a newline ends the comment it stands in", True, stretch)
+            return Quoting("a newline ends the comment that contains it", True, stretch)
     if text == _RAW:
-        return Quoting("quotes and newlines stand as they are", False, stretch)
+        return Quoting("quotes and newlines are unchanged", False, stretch)
     return Quoting("quotes and newlines are written another way", False, stretch)
 
 

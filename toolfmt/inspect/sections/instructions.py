@@ -16,7 +16,7 @@ from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, SENTENCE, b
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import quote
 
-_BESIDE_SYSTEM = "even beside a system message"
+_BESIDE_SYSTEM = "even with a system message"
 _LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
 """A line that begins with at least four words, as in `Cutting Knowledge Date: December 2023`."""
 
@@ -32,14 +32,14 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
         return _in_other_forms(renders)
     if found is None:
         line = renders.line_at(user(), TOOLS, offset)
-        what = "unasked the template writes with tools: '{}'"
+        what = "the template adds with tools: '{}'"
         return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
     said = _said(renders, prompt, found[0])
     line = renders.line_at(user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
     kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
     stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
-    words, excerpts = f"unasked the template writes{stays}: '{{}}'", [quote(said, 200)]
+    words, excerpts = f"the template adds{stays}: '{{}}'", [quote(said, 200)]
     if kept and not stays:
         words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
         excerpts.append(quote(kept, 200))
@@ -87,7 +87,7 @@ def _headless(renders: Renders, text: str) -> str:
 
 
 def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
-    """The sentences that a system message takes the place of where tools are given, and where they stand."""
+    """The sentences that a system message takes the place of if tools are given, and where they stand."""
     if not facts.shows_tools or not facts.profile.takes_system:
         return "", 0
     prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)

@@ -197,7 +197,9 @@ def _without_generation_tags(source: str) -> str:
 def _generation_tags(template: ChatTemplate) -> Iterator[Difference]:
     """What is told of tags that were cut out: not every runtime does that."""
     if _without_generation_tags(template.code) != template.code:
-        what = "the engine does not know it; mistral.rs and Dynamo cut it out first, other runtimes refuse the template"
+        what = (
+            "the engine does not support it; mistral.rs and Dynamo remove it first, other runtimes reject the template"
+        )
         yield Difference(_TAG, template.line_of(re.escape(_TAG)), what)
 
 
@@ -265,7 +267,7 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
     cut = _without_generation_tags(template.code) != template.code
     if cut and "".join(other.split()) == "".join(prompt.split()):
         line = template.line_of(re.escape(_TAG))
-        return Difference(_TAG, line, f"cut out, it leaves other blanks: {what}", False, wrong, right)
+        return Difference(_TAG, line, f"without it, whitespace differs: {what}", False, wrong, right)
     if at_fault := _filter_at_fault(renders, asked, prompt):
         name, line = at_fault
         return Difference(f"the filter {name}", line, what, False, wrong, right)

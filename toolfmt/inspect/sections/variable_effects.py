@@ -30,7 +30,7 @@ def described(was: str, becomes: str) -> Effect:
         at = becomes.find(GIVEN)
         return Effect("printed", "is printed: {}", (excerpt(becomes, at - 30, at + len(GIVEN) + 30, 80),))
     if not made.removed.strip() and not made.added.strip():
-        return Effect("blanks", "changes blanks or newlines only")
+        return Effect("blanks", "changes whitespace only")
     block = _block(was, becomes)
     if block is not None:
         before = _whole(*(text[: _block_begin(text)].rstrip() for text in (was, becomes)))

@@ -130,7 +130,7 @@ class _Seeing:
         if takes:
             taking = _taking(takes, [name for name in self._needed if name != use.name])
             return Variable(use.name, use.default, (taking,), use.line, takes_tools=takes)
-        if use.own:
+        if use.own and use.name not in _SWITCHES:  # a template may override a switch that its caller gave
             return None
         values = list(_values(use))
         found = Variable(use.name, use.default, self._effects(use, base, values), use.line)
@@ -190,7 +190,9 @@ class _Seeing:
             elif isinstance(was, TemplateError):
                 first = first or _lacking(thrown(was), talk.where)
             elif was != becomes:
-                first = first or _behind(described(was, becomes), talk.where)
+                effect = described(was, becomes)
+                effect = effect if talk.where else self._with_condition(effect, base, varied)
+                first = first or _behind(effect, talk.where)
                 reasoning = reasoning or of_reasoning(was, becomes, calls=talk.tools is not None)
         if failed and (throws or first):
             # What fails with one conversation and works with another is told with the difference.
@@ -202,6 +204,18 @@ class _Seeing:
             first = replace(_behind(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""
         return _behind(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
+
+    def _with_condition(self, effect: Effect, base: Renders, varied: Renders) -> Effect:
+        """The effect on a plain question; if text is added only without tools or a system message, with that."""
+        if not effect.words.startswith('adds "{}"') or " … " in effect.excerpts[0]:
+            return effect
+        text, others = effect.excerpts[0].replace("\\n", "\n"), list[str]()
+        for talk, what in zip(self._talks[1:3], ("tools", "a system message"), strict=True):
+            was, becomes = talk.render(base), talk.render(varied)
+            if isinstance(was, str) and isinstance(becomes, str) and becomes.count(text) <= was.count(text):
+                others.append(what)
+        adds = f'adds "{{}}" without {listed(others, "or")}'
+        return replace(effect, words=effect.words.replace('adds "{}"', adds, 1)) if others else effect
 
     def _written(self, base: Renders, varied: Renders) -> str:
         """A call as it is written with the value, where it is written otherwise without."""

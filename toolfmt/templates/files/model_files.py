@@ -93,7 +93,7 @@ class ModelFiles:
         return {number: text for number, text in texts.items() if isinstance(text, str) and len(text) <= LONGEST_TOKEN}
 
     def template(self, tools: bool) -> TemplateSource | None:
-        """The template in force, where tools are given or not; None where there is none or none called default."""
+        """The template in force, if tools are given or not; None where there is none or none called default."""
         named = self._in_force()
         chosen = (named.get("tool_use") if tools else None) or named.get("default")
         # llama.cpp takes tool_use where there is no default.

@@ -122,7 +122,7 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
     if parallel:
         yield from _several()
-    yield _together("blanks at the ends of a string", tuple(string_set("", value, "told") for value in _BLANKS))
+    yield _together("whitespace at the ends of a string", tuple(string_set("", value, "told") for value in _BLANKS))
     yield string_set("an empty string", "", "told")
     for what, given in _SELDOM.items():
         yield CallSet(what, ((TYPED_TOOL, given),), "told", ALL_TOOLS)
@@ -174,7 +174,7 @@ def _plain_string(value: str) -> CallSet:
 
 def _signs() -> Iterator[CallSet]:
     """Strings of all that can be typed, and of spaces that templates and readers may take for others."""
-    yield string_set("a string of every sign of ASCII", f"a{_PRINTABLE}b", "if escaped")
+    yield string_set("a string of all ASCII characters", f"a{_PRINTABLE}b", "if escaped")
     yield string_set("other spaces in a string", "one\u2028two\u00a0three")
     for what, space in _INSIDE.items():
         yield string_set(f"{what} in a string", f"one{space}two", "told")

@@ -163,13 +163,13 @@ def _check_openers(engine: Engine, rendered: Rendered) -> None:
     for opener in engine.openers:
         closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
         if _PROSE.fullmatch(opener) and not closed:
-            raise Refused(f"a call would begin with plain words: {quote(opener, 40)}", near=3)
+            raise Refused(f"a call would start with plain words: {quote(opener, 40)}", near=3)
         if len(opener.strip()) == 1:
             raise Refused(
-                f"a call would begin with one sign, which stands in ordinary answers: {opener.strip()}", near=3
+                f"a call would start with one character that ordinary responses contain: {opener.strip()}", near=3
             )
         if opener in answer and opener not in rendered.header:
-            raise Refused(f"a call would begin with what stands in answers in words: {quote(opener, 40)}", near=3)
+            raise Refused(f"a call would start with text that ordinary responses contain: {quote(opener, 40)}", near=3)
 
 
 def _held(text: str) -> str:

@@ -47,9 +47,7 @@ _LEAD = re.compile(r"[(\[{]?[\w:.]+[ \t]*")
 _WORD = re.compile(r"\w")
 _FENCE, _FENCE_LENGTH = re.compile(r"```\w{0,20}\Z"), 23
 _BEHIND = re.compile(r"\s*\]?\s*(?:```)?\s*")
-_UNQUOTED = (
-    "values stand without quotes or closers: a comma or a line break in one cannot be told from the next argument"
-)
+_UNQUOTED = "values have no quotes or end markers: a comma or a line break in one looks like the next argument"
 _KIND = "calls as code"
 
 
@@ -120,7 +118,7 @@ def _signs(parts: RawParts) -> _Signs:
         bracket, key_lead = parts.head, ""
     separator = separator[: len(separator) - len(key_lead)]
     if not separator + key_lead:
-        raise Refused("nothing stands between two arguments", near=3)
+        raise Refused("there is nothing between two arguments", near=3)
     pair_closer = _pair_closer(separator, after, bracket, parts.none)
     if pair_closer:
         separator, after = separator[len(pair_closer) :], after[len(pair_closer) :]
@@ -132,8 +130,7 @@ def _signs(parts: RawParts) -> _Signs:
     closes = _closes(bracket.strip(), after, between)
     if parts.none is not None and bracket.strip() and not parts.none.lstrip().startswith(bracket.strip()):
         raise Refused(
-            f"behind the name of a call with arguments stands {quote(bracket.strip(), 40)}, and not behind that of one "
-            "without"
+            f"{quote(bracket.strip(), 40)} follows the name of a call with arguments, but not that of one without"
         )
     after = after.lstrip()[len(closes) :]
     between = between.lstrip()[len(closes) :] if between is not None else None
@@ -169,7 +166,7 @@ def _assign(parts: RawParts) -> tuple[str, str]:
     if assign == bare and len(assign) > 1 and assign[0] in "=:" and parts.separator.startswith(assign[1:]):
         return assign[0], assign[1:]
     if bare == assign and (closer := common_start(parts.separator, parts.after).strip()):
-        raise Refused(f"values stand without quotes, and are closed by a marker: {quote(closer, 40)}")
+        raise Refused(f"values have no quotes and are closed by a marker: {quote(closer, 40)}")
     if not assign.startswith(bare) or assign == bare:
         raise Refused(_UNQUOTED, near=2 if bare == assign else 1)
     return bare, assign[len(bare) :]

@@ -115,7 +115,7 @@ def _written(rendered: Rendered) -> WrittenObject:
     name, arguments = seen.calls[0]
     found = _own_object(seen.text, (name, *(str(value) for value in arguments.values())))
     if found is None:
-        raise Refused("two arguments are written otherwise than one")
+        raise Refused("two arguments are written differently than one")
     text = seen.text[found.begin : found.end]
     id, form = next((id for id in seen.ids if id in text), ""), _ID_FORM
     if not id and _counted(rendered):
@@ -152,7 +152,7 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
         return None, ", "
     first, second = (_of_call(two, at) for at in (0, 1))
     if first is None or second is None:
-        raise Refused("the second of two calls is written otherwise than the first", near=2)
+        raise Refused("the second of two calls is written differently than the first", near=2)
     if (first.begin, first.end) != (second.begin, second.end):
         between = two.text[first.end : second.begin]
         in_list = found.listed and not found.shell[0] and not isinstance(first.value, list)
@@ -228,7 +228,7 @@ def _list(
     after = shape.each_close or around.outer_close
     closer, ignored = closing(after, ends, opened=bool(opener) or between is not None)
     if not opener and found.shell[0]:
-        raise Refused("the calls lie in a list inside of another JSON value, and no marker stands before that", near=2)
+        raise Refused("the calls lie in a list inside of another JSON value, and no marker precedes that", near=2)
     shell, text = found.shell, text[len(found.shell[0]) : len(text) - len(found.shell[1])]
     opens, last = _LIST_OPENS.match(text), text.removesuffix("]")
     enclosed = (

@@ -123,7 +123,7 @@ def _parts(rendered: Rendered) -> _Parts:
     (header,) = _headers(one)
     body = object_behind(one.text, one.calls[0][1], header.end)
     if body is None:
-        raise Refused("no JSON object of the arguments stands behind the name")
+        raise Refused("no JSON object of arguments follows the name")
     head, after, fence = one.text[header.end : body.begin], one.text[body.end :], ("", "")
     if "```" in head:
         at, closing = head.find("```"), _FENCE.match(after)
@@ -148,9 +148,9 @@ def _id_behind(seen: RenderedCalls, after: str) -> tuple[str, str]:
         return "", after
     marker, rest = after[:at], after[at + len(id) :]
     if not marker.strip():
-        raise Refused("no marker stands between a call's arguments and its id", near=2)
+        raise Refused("there is no marker between a call's arguments and its id", near=2)
     if not markers(rest):
-        raise Refused("an id stands behind the arguments of a call, and nothing closes that", near=2)
+        raise Refused("an id follows the arguments of a call, and nothing closes it", near=2)
     return marker, rest
 
 
@@ -162,7 +162,7 @@ def _between(rendered: Rendered, fence: str) -> str | None:
     first, second = _headers(two)
     body = object_behind(two.text, two.calls[0][1], first.end)
     if body is None or body.end > second.begin:
-        raise Refused("the arguments of two calls are written otherwise than those of one", near=2)
+        raise Refused("the arguments of two calls are written differently than those of one", near=2)
     return two.text[body.end : second.begin].removeprefix(fence)
 
 
@@ -182,7 +182,7 @@ def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
         return _Header(spot, spot + len(id), "indexed", led=id.startswith(_INDEX_LEAD))
     spot = text.find(name, begin)
     if spot < 0:
-        raise Refused("the name of a call does not stand before its arguments")
+        raise Refused("the name of a call does not precede its arguments")
     end = spot + len(name)
     if text.startswith(f":{number}", end):
         led = text[:spot].endswith(_INDEX_LEAD)
@@ -214,7 +214,7 @@ def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames
     if prompted.strip() and (not shape.each or asked.rstrip().endswith(prompted.strip())):
         return Frames("", parts.after, prompted, common_start(parts.after, parts.between), ""), True
     if not shape.each:
-        raise Refused("nothing stands before every call", near=1)
+        raise Refused("there is no common text before every call", near=1)
     return shape, False
 
 
@@ -224,7 +224,7 @@ def _identity(header: _Header) -> Identity:
     if header.form == "indexed":
         return INDEXED if header.led else made(Indexed, prefix="")
     if not header.marker.strip():
-        raise Refused("no marker stands between a call's name and its id", near=2)
+        raise Refused("there is no marker between a call's name and its id", near=2)
     if header.form == "id first":
         return made(IdThenName, header.marker, _ID_FORM)
     return made(NameThenId, header.marker, _ID_FORM)
@@ -234,5 +234,5 @@ def _separator(head: str) -> str:
     if head.strip():
         return head.strip()
     if not head:
-        raise Refused("nothing stands between the name and its arguments", near=1)
+        raise Refused("there is nothing between the name and its arguments", near=1)
     return "\n" if "\n" in head else head

@@ -14,7 +14,7 @@ from toolfmt.inspect.format.derive.text_cuts import cut
 from toolfmt.inspect.format.derive.turn_ends import saying_nothing
 
 _CLOSING = re.compile(r"\s*(</[^<>\s]{1,60}>)")
-_NO_TAGS = "keys do not stand in two tags around their values"
+_NO_TAGS = "keys are not in two tags around their values"
 
 
 def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
@@ -34,13 +34,15 @@ def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             near=3,
         )
     if opened != ">" or not closing.endswith("</") or not sign.strip():
-        raise Refused("what closes a value repeats its key, and a derived format has one closer for all values", near=3)
+        raise Refused(
+            "what closes a value repeats its key, and a derived format has one end marker for all values", near=3
+        )
     if not head.endswith(opens) or not between.startswith(">"):
-        raise Refused("the tags of keys are not written alike", near=2)
+        raise Refused("the tags of keys differ", near=2)
     call_begin = before.rfind(opens)
     end = _CLOSING.match(after.removeprefix(">").lstrip().removeprefix(sign))
     if call_begin < 0 or end is None:
-        raise Refused("no tag stands around tags that are keys", near=2)
+        raise Refused("no tag surrounds tags that are keys", near=2)
     opener = around.lead(before, None)[: call_begin - len(before)].strip()
     behind = after.removeprefix(">").lstrip().removeprefix(sign)[end.end() :]
     closes = saying_nothing(behind.lstrip())

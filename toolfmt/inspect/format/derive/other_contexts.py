@@ -1,7 +1,7 @@
 """The calls of a template rendered elsewhere than the probes do it: at another time, later in a conversation.
 
 A format whose markers were read off one place is not proven for another: a template may print the date, or how many
-messages there are, in what stands around a call.
+messages there are, in the text around a call.
 """
 
 from __future__ import annotations

@@ -106,11 +106,11 @@ def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) ->
     """Raises `Refused` where the format's markers are none: plain words, one sign, a piece of an id."""
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
-            raise Refused(f"a call would begin with {shown(opener)}, which stands in ordinary answers")
+            raise Refused(f"a call would start with {shown(opener)}, which ordinary responses contain")
         if _SIGNS.fullmatch(opener):
-            raise Refused(f"a call would begin with {shown(opener.strip())}, which stands in ordinary answers")
+            raise Refused(f"a call would start with {shown(opener.strip())}, which ordinary responses contain")
         if _WORDS.fullmatch(opener):
-            raise Refused(f"a call would begin with plain words: {shown(opener.strip())}")
+            raise Refused(f"a call would start with plain words: {shown(opener.strip())}")
     if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):
         raise Refused("the id of a call would be one of its markers")
 
@@ -195,7 +195,7 @@ class WholeAnswers:
         if text and REPLY not in came.content + came.reasoning:
             return "its text is lost"
         if reasoning and REASONING not in came.reasoning:
-            return "its reasoning is told as content" if REASONING in came.content else "its reasoning is lost"
+            return "its reasoning becomes content" if REASONING in came.content else "its reasoning is lost"
         return self._left(came.content)
 
     def _left(self, content: str) -> str:

@@ -52,9 +52,9 @@ def raw_parts(rendered: Rendered) -> RawParts:
         raise Refused(_order(words), near=1)
     before, head, assign, separator, again, after = pieces[0::2]
     if again != assign:
-        raise Refused("the second argument is written otherwise than the first")
+        raise Refused("the second argument is written differently than the first")
     if _OF_JSON.match(assign):
-        raise Refused("keys stand in quotes as those of JSON do, but name and arguments are no JSON", near=1)
+        raise Refused("keys are quoted as in JSON, but name and arguments are no JSON", near=1)
     number_assign, number_after = _of_number(rendered.number, assign, after)
     return RawParts(
         before, head, assign, separator, after, number_assign, number_after, _between(rendered), _none(rendered),
@@ -65,14 +65,14 @@ def raw_parts(rendered: Rendered) -> RawParts:
 def _order(words: list[str]) -> str:
     """Why the words of a call are in no order that an engine reads."""
     if NAMES[0] not in words:
-        return "the name of a call does not stand in the answer"
+        return "the name of a call is not in the output"
     if words.count(NAMES[0]) > 1 and KEYS[0] in words:
-        return "the name of a call stands in it more than once"
+        return "it contains the name of a call more than once"
     if not set(KEYS) & set(words):
         return "the keys of the arguments are not written"
     if words.count(KEYS[0]) > 1:
-        return "the key of an argument stands in it more than once"
-    return "name, keys and values do not stand in this order"
+        return "it contains the key of an argument more than once"
+    return "name, keys and values are not in this order"
 
 
 def _of_number(seen: RenderedCalls | None, assign: str, after: str) -> tuple[str, str]:
@@ -80,7 +80,7 @@ def _of_number(seen: RenderedCalls | None, assign: str, after: str) -> tuple[str
         return assign, after
     pieces = cut(seen.text, (NAMES[0], NUMBER_KEY, str(NUMBER)))
     if pieces[1::2] != [NAMES[0], NUMBER_KEY, str(NUMBER)]:
-        raise Refused("a number is written otherwise than a string")
+        raise Refused("a number is written differently than a string")
     return pieces[4], pieces[6]
 
 
@@ -89,7 +89,7 @@ def _between(rendered: Rendered) -> str | None:
         return None
     pieces = cut(rendered.two.text, (*NAMES, *KEYS, *VALUES))
     if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], NAMES[1], KEYS[1], VALUES[1]]:
-        raise Refused("two calls are written otherwise than one", near=2)
+        raise Refused("two calls are written differently than one", near=2)
     return pieces[6]
 
 

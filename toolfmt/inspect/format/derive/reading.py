@@ -68,7 +68,7 @@ def differing(wanted: Sequence[Call], came: AnswerRead) -> str:
             return f"the name {shown(name)} comes back as {shown(read_name)}"
         if said := _differing_arguments(dict(arguments), read_arguments):
             return said
-    return "" if came.streams else "it is read otherwise in pieces"
+    return "" if came.streams else "it is parsed differently in chunks"
 
 
 def reordered(wanted: Sequence[Call], came: AnswerRead) -> bool:

@@ -111,7 +111,7 @@ def rendered(renders: Renders, shape: TurnShape) -> Rendered:
     if one is None:
         raise Refused("the template throws on a call of one string argument")
     if value not in one.text or name not in one.text + one.before[-_NEAR:]:
-        raise Refused("the value of a call does not stand in the answer")
+        raise Refused("the value of a call is not in the output")
     given = TOOLS if shape.tools else None
     question = user(system=shape.system)
     asked = _text(renders, question, given, generation=True)

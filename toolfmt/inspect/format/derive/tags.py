@@ -132,7 +132,7 @@ def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
     value_closer = common_start(behind_value if behind_value.endswith(blanks) else "", parts.after).strip()
     if not value_closer:
         raise Refused(
-            "values stand without quotes or closers: a line break in a value cannot be told from the next argument",
+            "values have no quotes or end markers: a line break in a value looks like the next argument",
             near=3,
         )
     key_closer, value_opener, line = _between_key_and_value(behind_key)
@@ -161,12 +161,10 @@ def _key_header(parts: RawParts) -> tuple[Header, str]:
         quoted = parts.assign.startswith('"') and ">" in parts.assign
         return (QUOTED, parts.assign[1:]) if quoted else (PLAIN, parts.assign)
     if parts.assign.removeprefix(parts.number_assign) in _QUOTES:
-        raise Refused("strings stand in quotes and numbers do not: the values are no texts between tags", near=-1)
+        raise Refused("strings are quoted and numbers are not: the values are not text between tags", near=-1)
     of_string, of_number = _TYPE.search(parts.assign), _TYPE.search(parts.number_assign)
     if not of_string or not of_number or of_string[1] != of_number[1] or not parts.assign.startswith('"'):
-        raise Refused(
-            "what stands behind a key depends on the type of its value", near=-1 if ":" in parts.assign else 1
-        )
+        raise Refused("the text after a key depends on the type of its value", near=-1 if ":" in parts.assign else 1)
     header = Attributes(type_attribute=of_string[1], string=of_string[2].lower(), other_types=(of_number[2].lower(),))
     return header, parts.assign[of_string.end() :]
 
@@ -180,7 +178,7 @@ def _key_opener(parts: RawParts) -> str:
         if same and rest.strip() and parts.separator.endswith(rest.lstrip()):
             opener = rest
     if not opener:
-        raise Refused("nothing stands before every key")
+        raise Refused("there is no common text before every key")
     return opener
 
 
@@ -196,7 +194,7 @@ def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
     if two:
         closer, opener = two[1], two[2]
     if not closer:
-        raise Refused("nothing stands between a key and its value")
+        raise Refused("there is nothing between a key and its value")
     return closer, opener, blanks_behind(behind_key)
 
 
@@ -215,7 +213,7 @@ def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
     ids = tuple(name for name, value in first.items() if any(id in value for id in rendered.one.ids))
     constant = tuple((name, value) for name, value in first.items() if name not in (*counted, *ids))
     if len(counted) > 1 or any(second.get(name, value) != value for name, value in constant):
-        raise Refused("an attribute beside the name differs from call to call")
+        raise Refused("an attribute next to the name differs from call to call")
     first_index = int(first[counted[0]]) if counted else 1
     header = made(
         Attributes,

@@ -110,7 +110,7 @@ class _Tried:
         if self.unwritten:
             yield f"the format has no way to write {_named(self.unwritten)}"
         if self.unescaped:
-            yield f"the template escapes nothing in strings: {_named(self.unescaped)} cannot be told from other text"
+            yield f"the template escapes nothing in strings: {_named(self.unescaped)} looks like other text"
         if self.ended:
             yield f"the template writes an end of the turn between calls ({_named(self.ended)})"
         for what, how in self.changed.items():
@@ -135,10 +135,10 @@ def _elsewhere(renders: Renders, shape: TurnShape, called: Sequence[Call]) -> It
         yield (
             RendersElsewhere(renders, shape, now=ANOTHER_TIME),
             "a call at another time",
-            "what stands around calls changes with the clock",
+            "the text around calls changes with the clock",
         )
     yield RendersElsewhere(renders, shape, later=True), "a call later in a conversation", ""
-    yield RendersElsewhere(renders, shape, called=called), "a call behind results of others", ""
+    yield RendersElsewhere(renders, shape, called=called), "a call after results of others", ""
 
 
 def _try(renders: Renders, shape: TurnShape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:
@@ -198,11 +198,11 @@ def _prints_ids(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> b
 
 
 def _beside(shape: TurnShape, came: AnswerRead) -> str:
-    """What is left beside the calls; what follows the last is the next turn's where the shape has one."""
+    """What is left over next to the calls; what follows the last is the next turn's where the shape has one."""
     beside = answer_prefix(came.before).strip() or left_over(came.between)
     if not beside and shape.follows == "nothing":
         beside = left_over(came.behind)
-    return f"{shown(beside)} is left beside the calls" if beside else ""
+    return f"{shown(beside)} is left over next to the calls" if beside else ""
 
 
 def _not_written(call_set: CallSet, region: Region) -> str:

@@ -29,7 +29,7 @@ from toolfmt.inspect.probe.turn_markers import MARK
 from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, TurnProbe, no, printed_as, yes
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer
-from toolfmt.inspect.report.wording import around, excerpt
+from toolfmt.inspect.report.wording import around, excerpt, quote
 
 _ONE_PART = r"\bcontent\b['\"\])]*(?:\[-?[01]\]|\.0\b|\s*\|\s*(?:first|last)\b)"
 """Where a template takes the first or the last part of a content."""
@@ -54,12 +54,12 @@ def text_beside_call(asking: TurnProbe) -> Answer:
     later, refused = _beside_two_calls(asking) or _once_answered(asking), _with_reasoning(asking, messages)
     if refused is not None and later is not None and later.outcome == "lost-later":
         at = "" if refused.line is None else f" (line {refused.line})"
-        return replace(later, words=f"{later.words}, and refused with reasoning as well{at}", excerpts=())
+        return replace(later, words=f"{later.words}, and rejected with reasoning as well{at}", excerpts=())
     if refused is not None and later is None:
         return threw(refused, "text and reasoning together next to a call are rejected")
     if later is not None:
         return later
-    behind = ", behind the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
+    behind = ", after the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
     return yes(f"text next to a call appears{behind}", line, around(prompt, BESIDE))
 
 
@@ -122,7 +122,7 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
         # Said by the user right behind the result: it is then the answer between them that counts.
         spoken = asking.ask([*history, again])
         by_answer = isinstance(spoken, str) and SECOND_USER in spoken and BESIDE in spoken
-        when = "an answer without a call stands behind it" if by_answer else "the user has spoken again"
+        when = "a response without a call follows" if by_answer else "the user has spoken again"
         line = asking.line_in_history(history, prompt.find(BESIDE))
         return no(f"text next to a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
     return None
@@ -163,7 +163,7 @@ def _calls_empty(asking: TurnProbe) -> Answer:
     plain, again = reply(), [{"role": "user", "content": SECOND_USER}]
     expected = asking.prompt([*plain, *again])
     if not isinstance(expected, str) or REPLY not in expected:
-        return no("an answer in words is not rendered")
+        return no("a response with text is not rendered")
     given: dict[str, list[Message] | None] = {"null": None, "an empty list": []}
     answers = {told: _with_calls(asking, [*plain, *again], value, expected) for told, value in given.items()}
     first = next((told for told, answer in answers.items() if answer is not None), "")
@@ -175,18 +175,19 @@ def _calls_empty(asking: TurnProbe) -> Answer:
             return replace(wrong, words=f"{words}; with {first}")
         others = [(told, answer) for told, answer in answers.items() if answer and told not in alike]
         return _told_both((first, wrong), *others) if others else replace(wrong, words=words)
-    return yes("an answer with null or an empty list as `tool_calls` is rendered as one without")
+    return yes("a response with null or an empty list as `tool_calls` is rendered as one without")
 
 
 def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
     """Two ways of saying that there are no calls that go wrong otherwise; what was thrown is told last."""
     (first, begins), (then, ends) = sorted((one, other), key=lambda told: told[1].error is not None)
-    shown = " ({})" if begins.excerpts else ""
+    shown = " ({})" if begins.excerpts and "{}" not in begins.words else ""
     words = f"{begins.words.replace('CALLS', first)}{shown}; with {then} it is {_HOW[ends.outcome]}"
-    return replace(one[1], words=words, excerpts=(*begins.excerpts, *ends.excerpts), error=ends.error)
+    also = () if ends.outcome == "dropped" else ends.excerpts
+    return replace(one[1], words=words, excerpts=(*begins.excerpts, *also), error=ends.error)
 
 
-_HOW = {"threw": "rejected", "dropped": "dropped", "like-a-call": "written like a turn with calls"}
+_HOW = {"threw": "rejected", "dropped": "dropped", "like-a-call": "rendered like a turn with calls"}
 
 
 def _with_calls(
@@ -196,14 +197,20 @@ def _with_calls(
     messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "an answer with CALLS as `tool_calls` is rejected")
+        return threw(prompt, "a response with CALLS as `tool_calls` is rejected")
     if prompt == expected:
         return None
-    if REPLY not in prompt:
-        return no("an answer with CALLS as `tool_calls` is dropped", "dropped", asking.line(*CALLS_AT))
     at = common_prefix(expected, prompt)
+    if REPLY not in prompt:
+        end = common_prefix(expected[at:][::-1], prompt[at:][::-1])
+        instead = prompt[at : len(prompt) - end]
+        what = "a response with CALLS as `tool_calls` is dropped"
+        if instead.strip():
+            what = f"{what}, and {{}} is rendered instead"
+            return no(what, "dropped", asking.line(*CALLS_AT), quote(instead, 40))
+        return no(what, "dropped", asking.line(*CALLS_AT))
     written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
-    what = "an answer with CALLS as `tool_calls` is written like a turn with calls"
+    what = "a response with CALLS as `tool_calls` is rendered like a turn with calls"
     return no(what, "like-a-call", asking.line_at(messages, at) or asking.line(*CALLS_AT), written)
 
 
@@ -219,13 +226,14 @@ def content_parts(asking: TurnProbe) -> Answer:
     how, text, only = _parts(asking, role), _BY_ROLE[role], ""
     if _needs_tools(asking, role):  # of another role it may go wrong without tools as well
         always = [one for one in roles if _parts(asking, one) == how and not _needs_tools(asking, one)]
-        only = " where tools are given" + (f", of the role {listed(always)} always" if always else "")
+        only = " if tools are given" + (f", of the role {listed(always)} always" if always else "")
     talk = _talk(role, text_part(text))
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
-        what = f"content of the role {role} given as a list of parts is rejected{only}"
-        answer = threw(prompt, "" if every else f"{what}{_of_other_roles(asking, roles, how)}")
+        whose = f"roles {listed(roles)}" if every and roles[1:] else f"role {role}"
+        what = f"content of the {whose} given as a list of parts is rejected{only}"
+        answer = threw(prompt, what if every else f"{what}{_of_other_roles(asking, roles, how)}")
         # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
         written = asking.line_of(_talk(role, text), text)
         at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)

@@ -44,16 +44,16 @@ def generation_prompt(asking: TurnProbe) -> Answer:
             return yes("it only leaves out {}", line, quote(left_out, 80))
         return yes("it adds {}", line, quote(what, 80))
     tail = added.rpartition(USER)[2]
-    same = "behind a question the prompt is the same with and without it"
+    same = "after a question the prompt is the same with and without it"
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
     if answered and not tail.strip():
-        return no(f"{same}: the template writes an answer right behind it", "in-place", line)
+        return no(f"{same}: the template renders a response directly after it", "in-place", line)
     if answered or len(answer_prefix(tail)) < len(tail):
         line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
         return no(f"{same}; it always ends with {{}}", "misplaced", line, quote(tail, 80))
     if not tail.strip():
-        return no(f"{same}: nothing is added behind the text", "", line)
-    return no(f"{same}: nothing is added behind {{}}", "", line, quote(tail, 80))
+        return no(f"{same}: nothing is added after the text", "", line)
+    return no(f"{same}: nothing is added after {{}}", "", line, quote(tail, 80))
 
 
 def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
@@ -66,9 +66,9 @@ def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
             # What an answer has before it while it is the last message is not what it has in the history.
             history = asking.text([*reply(), *user()])
             kept = history.startswith(f"{asked}{left}")
-            which = "past answers begin" if kept else "an answer that is the last message begins"
-            return no(f"nothing of the answer is written; {which} with {{}}", "", None, quote(left, 80))
-        return no("the answer begins with its first word")
+            which = "earlier responses start" if kept else "a response that is the last message starts"
+            return no(f"the prompt contains no part of the response; {which} with {{}}", "", None, quote(left, 80))
+        return no("the prompt contains no part of the response")
     return yes("the generation prompt starts the response with {}", None, quote(profile.prefill, 80))
 
 
@@ -107,19 +107,19 @@ def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None,
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
     if not ending and behind is None:
-        return no("not known: no answer given as a text is rendered, and no eos_token is named")
+        return no("unknown: no response with text is rendered, and no eos_token is defined")
     if not ending:
-        what = "unknown: no eos_token is named, and the template writes no other mark behind an answer"
-        return no(f"{what}; where the conversation goes on, {{}} follows", "", None, follows) if follows else no(what)
+        what = "unknown: no eos_token is defined, and the template writes no other marker after a response"
+        return no(f"{what}; if the conversation continues, {{}} follows", "", None, follows) if follows else no(what)
     if eos_token and ending == (eos_token,) and behind is None:
         return no(
-            "no answer given as a text is rendered; the eos_token, {}, is all that is known to end one",
+            "no response with text is rendered; only the eos_token, {}, is known to end one",
             "",
             None,
             eos_token,
         )
     if eos_token and ending == (eos_token,) and eos_token not in (behind or ""):
-        what = "the template writes no mark behind an answer; the eos_token, {}, is all that ends one"
+        what = "the template writes no marker after a response; only the eos_token, {}, ends one"
         return no(what, "", None, eos_token)
-    named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is named", ())
-    return yes(f"an answer ends with {{}}; {named}", None, " or ".join(ending), *token)
+    named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is defined", ())
+    return yes(f"a response ends with {{}}; {named}", None, " or ".join(ending), *token)

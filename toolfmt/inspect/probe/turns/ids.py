@@ -73,8 +73,8 @@ def ids_paired(asking: TurnProbe) -> Answer:
     if times == 1:
         offset, value, result = (prompt.find(text) for text in (id, VALUES[0], RESULT))
         where = "the result" if abs(offset - result) < abs(offset - value) else "the call"
-        return no(f"the id of a call stands only at {where}", "", line, around(prompt, id))
-    return yes("the id of a call stands at the call and at its result", line)
+        return no(f"the id of a call appears only at {where}", "", line, around(prompt, id))
+    return yes("the id of a call appears at the call and at its result", line)
 
 
 def numbered(messages: Sequence[Message], form: Form) -> list[Message]:

@@ -37,15 +37,15 @@ def reasoning_earlier(asking: TurnProbe) -> Answer:
     calls = _kept(
         asking,
         [*called, {"role": "assistant", "content": REPLY}, _AGAIN],
-        "beside a call before the last user message",
+        "next to a call before the last user message",
     )
     by_answer = calls.outcome == "dropped" and _stays(asking, called)
-    until = "once an answer without a call stands behind it"
+    until = "once a response without a call follows"
     if REASONING not in asking.text(answered):  # Shown beside calls only: it is looked for there.
         what = f"reasoning next to a call is not in the prompt {until}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
-        what = "reasoning is not in the prompt once the user has spoken again; that beside a call,"
+        what = "reasoning is not in the prompt after the next user message; that next to a call,"
         return no(f"{what} {until}", "lost-later", calls.line)
     return answers
 
@@ -60,7 +60,7 @@ def reasoning_in_loop(asking: TurnProbe) -> Answer:
     """Whether the reasoning next to a call is still there when the result has come."""
     if not asking.renders_calls or asking.results == "none":
         return no("not tested: no call with a result is rendered")
-    return _kept(asking, _thinking(asking), "beside a call that has been answered")
+    return _kept(asking, _thinking(asking), "next to a call that has a result")
 
 
 def reasoning_unclosed(asking: TurnProbe) -> Answer:
@@ -73,12 +73,12 @@ def reasoning_unclosed(asking: TurnProbe) -> Answer:
         for text in (REASONING, f"<think>{REASONING}")
     )
     if isinstance(plain, TemplateError) or VALUES[0] not in plain:
-        return no("no call beside a text is rendered")
+        return no("no call next to text is rendered")
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "a call beside an unclosed <think> is rejected")
+        return threw(prompt, "a call next to an unclosed <think> is rejected")
     if VALUES[0] not in prompt:
-        return no("a call beside an unclosed <think> is dropped", "call-dropped")
-    return yes("a call beside an unclosed <think> is rendered")
+        return no("a call next to an unclosed <think> is dropped", "call-dropped")
+    return yes("a call next to an unclosed <think> is rendered")
 
 
 def _thinking(asking: TurnProbe) -> list[Message]:

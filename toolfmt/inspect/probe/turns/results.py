@@ -97,14 +97,14 @@ def results_reordered(asking: TurnProbe) -> Answer:
         return threw(turned)
     line = asking.result_line
     if as_called == turned:
-        what = "a result goes with a call by its place alone: its id changes nothing in the prompt"
+        what = "results are matched to calls by position; their ids change nothing in the prompt"
         if _names_by_id(asking):
-            what = "among calls of one tool a result goes by its place alone: its id tells the tool's name only"
+            what = "results of the same tool are matched by position; the id only selects the tool's name"
         return no(what, "by-order", line)
     id = str(answers[0].get("tool_call_id"))
     if isinstance(as_called, str) and id not in as_called:
-        return yes("by its id the prompt tells which call a result answers; it does not show the id", line)
-    return yes("the prompt tells by its id which call a result answers", line)
+        return yes("results are ordered by their ids; the prompt does not contain the ids", line)
+    return yes("the prompt shows by its id which call a result belongs to", line)
 
 
 def _names_by_id(asking: TurnProbe) -> bool:
@@ -269,10 +269,10 @@ def _without(asking: TurnProbe, key: str) -> Answer:
     line = asking.line_in_history(without, missing.find(RESULT)) or asking.result_line
     if missing.count("None") > given.count("None"):
         shown = around(missing, RESULT, 60)
-        return no(f"a result without {key} is told under the word None", "name-lost", line, shown)
+        return no(f"a result without {key} is rendered under the name None", "name-lost", line, shown)
     if key == "name" and missing.count(TOOL) < given.count(TOOL):
         shown = around(missing, RESULT)
-        return no(f"a result without {key} is told without the tool's name", "name-lost", line, shown)
+        return no(f"a result without {key} is rendered without the tool's name", "name-lost", line, shown)
     return yes(f"a result without {key} is rendered", line, around(missing, RESULT))
 
 

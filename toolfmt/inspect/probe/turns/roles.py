@@ -33,7 +33,7 @@ def system_later(asking: TurnProbe) -> Answer:
     """Whether a second system message, in the middle of the conversation, appears."""
     before = [*user(system=True), _answer(asking)]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
-        return no("a conversation that begins with a system message does not come out whole either")
+        return no("a conversation that begins with a system message is not rendered completely either")
     messages = [*before, {"role": "system", "content": _LATER}, _AGAIN]
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
@@ -46,7 +46,7 @@ def system_later(asking: TurnProbe) -> Answer:
     at = prompt.find(_LATER)
     if prompt.find(REPLY) < at < prompt.find(SECOND_USER):
         return yes("a later system message appears in its place", line, around(prompt, _LATER))
-    where = "to the beginning" if at < prompt.find(USER) else "behind the question that follows it"
+    where = "to the beginning" if at < prompt.find(USER) else "after the question that follows it"
     where = where if at < prompt.find(USER) or at > prompt.find(SECOND_USER) else "before the answer"
     return yes(f"a later system message appears, moved {where}", line, around(prompt, _LATER))
 

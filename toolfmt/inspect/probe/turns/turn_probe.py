@@ -155,10 +155,10 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
 def standing(between: str) -> tuple[str, tuple[str, ...]]:
     """What stands between two texts of a prompt, in words and as an excerpt; blanks alone are told as such."""
     if between.strip():
-        return "between them stands {}", (quote(between, 80),)
+        return "between them is {}", (quote(between, 80),)
     if not between:
-        return "nothing stands between them", ()
-    return f"between them {'is a line break' if between == chr(10) else 'are blanks'} only", ()
+        return "there is nothing between them", ()
+    return f"between them {'is a line break' if between == chr(10) else 'is whitespace'} only", ()
 
 
 def no(words: str, outcome: Outcome = "", line: int | None = None, *excerpts: str) -> Answer:
