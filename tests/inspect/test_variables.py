@@ -103,6 +103,7 @@ def test_a_long_chain_is_read_quickly(joined: str) -> None:
 # --- what rendering shows
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("source", "default"),
     [
