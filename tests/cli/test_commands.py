@@ -105,7 +105,7 @@ def test_the_report_in_text_says_everything_at_a_glance() -> None:
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
         assert said in text
-    assert "prompt        ends with <think>\\n; the output continues from there" in text
+    assert "prompt        ends with <think>\\n by default; the output continues from" in text
 
 
 @cache

@@ -235,12 +235,13 @@ def test_what_a_page_shows_of_a_call_is_not_wrapped_and_its_sentences_are(width:
 def test_what_to_do_next_is_a_line_each() -> None:
     lines = shown(FULL)
     begin = next(position for position, line in enumerate(lines) if line.startswith("  next"))
-    assert lines[begin : begin + 7] == [
+    assert lines[begin : begin + 8] == [
         "  next  first         TF013: Do this.",
         "        vLLM          --parser x",
         "        TGI, Ollama   no parser",
         "        stop strings  <end> </s>",
-        "        prompt        ends with <think>\\n; the output continues from there",
+        "        prompt        ends with <think>\\n by default; the output continues from",
+        "                      there",
         "        decode        with skip_special_tokens=False: <call> is a special token",
         "",
     ]
@@ -311,7 +312,7 @@ def test_in_full_every_answer_of_every_chapter_is_there() -> None:
         "for having tools at all 90 tokens dear 200 tokens cheap 22 tokens",
         "<call> 1 token: <call>; a special token, dropped unless skip_special_tokens=False",
         "</call> 2 tokens: </ call>",
-        "minijinja renders 12 of 14 conversations alike x.y() is unknown (line 3)",
+        "minijinja renders 12 of 14 conversations alike, apart from JSON formatting x.y() is unknown (line 3)",
         "mlx-lm it takes json vLLM nothing",
     ):
         assert words in text

@@ -184,7 +184,7 @@ def test_an_honest_template_keeps_its_statements() -> None:
     safety = inspect_template(HONEST).sections.safety
     assert (
         safety["no_instructions"].evidence
-        == "without tools, no tested prompt contains a sentence from the template itself"
+        == "by default and without tools, no tested prompt contains a sentence from the template itself"
     )
     assert safety["content_kept"].evidence == "no tested text changes a question or a tool result"
 

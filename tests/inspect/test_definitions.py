@@ -10,8 +10,8 @@ from toolfmt.errors import NotDelivered
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.differences import TextChange, change, first_change
 from toolfmt.inspect.report.report import Report
-from toolfmt.inspect.sections.definitions import PARTS
-from toolfmt.inspect.sections.escaping import QUOTED, how_quoted
+from toolfmt.inspect.sections.definitions.escaping import QUOTED, how_quoted
+from toolfmt.inspect.sections.definitions.parts import PARTS
 
 NO_TYPE = "UndefinedError: 'dict object' has no attribute 'type'"
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
@@ -82,7 +82,8 @@ def test_additional_properties_shown_as_a_parameter_are_named() -> None:
     answer = report.sections.definitions["additional_properties"]
     assert (answer.answer, answer.outcome) == ("no", "as-parameter")
     (told,) = (finding for finding in report.findings if finding.code == "TF040")
-    assert told.message.endswith("what an object's `additionalProperties` are: it shows a parameter of that name.")
+    what = "the `additionalProperties` of an object without `properties`: it shows a parameter of that name."
+    assert told.message.endswith(what)
     typed = {"type": "object", "description": "Sizes.", "additionalProperties": {"type": "integer"}}
     prompt = model_of(KEYS_AS_PARAMETERS).render([{"role": "user", "content": "Hello"}], [tool({"sizes": typed})])
     assert prompt.adaptations == ("parameters-in-description",)
@@ -145,6 +146,7 @@ def test_tools_that_are_shown_beside_a_system_message_only_are_looked_at_there()
     assert report.sections.definitions["enum"].answer == "yes"
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     ("each", "part", "answer"),
     [
@@ -344,7 +346,7 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     report = inspect_template(source)
     assert report.sections.definitions["enum"].answer == "no"
     told = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
-    assert any("the allowed values (`enum`) of integers, " in one for one in told)
+    assert any("the allowed values (`enum`) of integer parameters, " in one for one in told)
     numbers = "a number as `default` next to `enum`, null as `default` next to `enum` and a number as `default` next to"
     assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it concatenates a string") for one in told)
     shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
@@ -352,3 +354,40 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")
     alone = inspect_template(source.replace(joined, "{{ ' = ' + p.default }}")).sections.definitions["default"]
     assert alone.words == "a number as `default`, true as `default` and null as `default`"
+
+
+def test_a_part_that_list_items_alone_have_is_told_as_such() -> None:  # Gemma 4 prints every key of list items
+    report = after("{% for p in f.parameters.properties.values() %}{{ p.type }} {{ p.get('items') }}{% endfor %}")
+    told = report.sections.definitions
+    assert told["pattern"].evidence == "for a parameter it is not in the prompt; for list items it is shown"
+    assert told["any_of"].evidence == (
+        "for a parameter the prompt is the same with another one; for list items it is shown"
+    )
+    (finding,) = (one for one in report.findings if one.code == "TF040")
+    assert "the types in `anyOf` of parameters" in finding.message
+    nowhere = after("{{ f.parameters.properties | list }}").sections.definitions
+    assert nowhere["pattern"].evidence == "it is not in the prompt"
+
+
+def test_an_object_without_properties_fails_with_the_keys_that_are_named() -> None:  # Gemma 4 of early 2026
+    template = KEYS_AS_PARAMETERS.replace("{{ p.type }}", "{{ p.get('type') }}")
+    told = inspect_template(template).sections.definitions["additional_properties"]
+    assert told.words == "an object without `properties` that has `additionalProperties` or `title`"
+    kept = template.replace("['type', ", "['type', 'title', ")
+    told = inspect_template(kept).sections.definitions["additional_properties"]
+    assert told.words == "an object without `properties` that has `additionalProperties`"
+
+
+def test_a_definition_without_function_is_tried_with_its_type_as_well() -> None:  # as OpenAI's Responses API has it
+    each = "{% for tool in tools or [] %}{% set f = tool.function if tool.type == 'function' else tool %}"
+    report = inspect_template(each + "{{ f.name }}{{ f.description.strip() }}{{ f | tojson }}{% endfor %}" + PLAIN)
+    told = report.sections.definitions["without_wrapper"]
+    assert (told.answer, told.words) == (
+        "error",
+        "a definition without `function` around it, but with `type`, is rejected",
+    )
+    dropped = each.replace("else tool", "else {'name': '', 'description': ''}")
+    report = inspect_template(dropped + "{{ f.name }}{{ f.description.strip() }}{{ f | tojson }}{% endfor %}" + PLAIN)
+    assert report.sections.definitions["without_wrapper"].words.endswith(
+        "or parts of it are; with `type` it is rejected"
+    )

@@ -35,7 +35,12 @@ FAULTS = {
     "29": ("TF031", "orphaned-result-lost", 135, "no previous assistant message with a tool call"),
     "33": ("TF036", "developer-role-rejected", 144, "developer is rejected"),
     "38": ("TF049", "python-repr-in-definitions", None, "Python"),
-    "43": ("TF056", "content-changes-the-template", 79, "'</think>' loses the text before it (line 94)"),
+    "43": (
+        "TF056",
+        "content-changes-the-template",
+        79,
+        "'</think>' loses the text before it, unless `reasoning_content` is a string",
+    ),
     "45": ("TF033", "reasoning-dropped", 149, "before the last user message"),
     "46": ("TF056", "content-changes-the-template", 66, "'/think' is changed"),
     "51": ("TF050", "prefix-not-stable", 28, "the tools move to another place"),

@@ -367,3 +367,38 @@ def test_a_tool_result_that_is_changed_is_a_finding() -> None:
     of_results = "(message.content | replace('\\n', ' ') if message.role == 'tool' else message.content or '')"
     answer = inspect_template(CALLS.replace("message.content or ''", of_results)).sections.safety["content_kept"]
     assert answer.words.startswith("a tool result with quotes")
+
+
+def test_what_an_assistant_text_loses_is_told_with_its_limits() -> None:
+    thought = "{% if message.reasoning_content is defined %}{{ message.content }}{% else %}CUT{% endif %}"
+    for template, limit in (
+        (thought, "loses the text before it, unless `reasoning_content` is a string"),
+        (
+            thought.replace("message.reasoning_content is defined", "keep_thinking"),
+            "before it, unless with keep_thinking=",
+        ),
+    ):
+        cut = "{{ message.content.split('</think>')[-1] if message.role == 'assistant' else message.content }}"
+        report = inspect_template(PLAIN.replace("{{ message.content }}", template.replace("CUT", cut)))
+        finding = found(report, "TF056")
+        assert finding is not None
+        assert limit in finding.message
+    closed = "{% for part in message.content.split('<end>') %}{{ part.split('<start>')[0] }}{% endfor %}"
+    written = "{% if message.role == 'assistant' %}" + closed + "{% else %}{{ message.content }}{% endif %}"
+    finding = found(inspect_template(PLAIN.replace("{{ message.content }}", written)), "TF056")
+    assert finding is not None
+    assert "'<start>' loses the text after it, up to '<end>' if that follows" in finding.message
+
+
+def test_the_condition_of_a_forged_turn_is_told() -> None:
+    mark = "{{ '!' if message.role == 'user' and CONDITION }}"
+    for condition, what in (
+        ("tools and loop.length > 1", "without tools, the question"),
+        ("messages[0].role == 'system' and loop.length > 2", "without a system message, the question"),
+        ("enable_thinking and loop.length > 1", "with the default variables, the question"),
+    ):
+        finding = found(
+            inspect_template(PLAIN.replace("<|end|>", mark.replace("CONDITION", condition) + "<|end|>")), "TF055"
+        )
+        assert finding is not None
+        assert f"; {what} 'Uq1question" in finding.message

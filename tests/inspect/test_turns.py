@@ -67,6 +67,13 @@ PYTHON_CALLS = BASE.replace(
     "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson if v is string else v }}"
     "{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]<|tool_call_end|>{% endif %}",
 )
+NAMED_BY_ID = changed(
+    ROLE,
+    "{% set ns = namespace(name=m.name) %}{% for a in messages if a.tool_calls and m.role == 'tool' %}"
+    "{% for c in a.tool_calls if c.id == m.tool_call_id %}{% set ns.name = c.function.name %}{% endfor %}{% endfor %}"
+    "<|{{ m.role }} {{ ns.name }}|>",
+)
+"""Gives a result the name of the call with its id; without ids, of the last call."""
 BARE = "{{ (m.content or '') if not m.tool_calls }}"
 REFUSE = "{{ raise_exception('no, thank you') }}"
 SKIP = "{% continue %}"
@@ -105,7 +112,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_reordered", "yes", "", "results are ordered by their ids; the prompt does not contain the ids",
      changed(CALL, CALL + "{% for r in messages if r.tool_call_id is defined and r.tool_call_id == c.id %}"
              "[{{ r.content }}]{% endfor %}").replace(LOOP, LOOP[:-3] + " if m.role != 'tool' %}")),
-    ("results_unnamed", "yes", "", "as one with it", BASE),
+    ("results_unnamed", "yes", "", "is rendered as one with both", BASE),
     ("results_unnamed", "no", "name-lost", "without the tool's name: ",
      changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
     ("results_unnamed", "no", "name-lost", "under the name None: ",
@@ -117,7 +124,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.role == 'tool'", "<|tool|>{{ m.content }}<|end|>{% continue %}")),
     ("results_null", "error", "threw", "a result with `content: null` is rejected",
      when("m.role == 'tool'", "<|tool|>{{ m.content + '' }}<|end|>{% continue %}")),
-    ("results_unmatched", "yes", "", "without the name of its tool and the id", BASE),
+    ("results_unmatched", "yes", "", "neither the name of its tool nor the id", BASE),
     ("results_unmatched", "error", "threw", "name nor id, whose call has an id, is rejected: the template raises",
      when("m.role == 'tool' and not m.name and not m.tool_call_id", REFUSE)),
     ("results_unmatched", "no", "dropped", "a result with neither name nor id, whose call has an id, is dropped",
@@ -248,9 +255,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CONTENT, changed("m.content is string", "m.content is string or tools or m.role == 'system'", PARTS))),
     ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped if tools are given",
      changed(CONTENT, "{% if m.content is string or not tools %}" + PARTS + "{% endif %}")),
-    ("content_parts", "error", "threw", "of the role system given as a list of parts is rejected: the template raises",
+    ("content_parts", "error", "threw", "of the role system at the start given as a list of parts is rejected: the tem",
      when("m.role == 'system' and m.content is not string", REFUSE, changed(CONTENT, PARTS))),
-    ("values_as_json", "yes", "", "as JSON", BASE),
+    ("values_as_json", "yes", "", "not printed as in Python", BASE),
     ("values_as_json", "no", "python", "True is printed as in Python: ", changed(CALL, VALUES)),
     ("values_as_json", "no", "python", "None is printed as in Python: ",
      changed(CALL, changed("v is mapping", "v is boolean or v is mapping", VALUES))),
@@ -340,6 +347,34 @@ CASES += [
     ("ids_paired", "no", "", "no call is rendered", LOOP + CONTENT + "{% endfor %}"),
     ("developer", "yes", "as-answer", "treated as an answer",
      LOOP + "{{ 'Q: ' if m.role == 'user' else 'I: ' if m.role == 'system' else 'A: ' }}" + CONTENT + "{% endfor %}"),
+    # what holds in some conversations only
+    ("results_unnumbered", "no", "name-lost", "both rendered under the name of the last tool called", NAMED_BY_ID),
+    ("results_unnumbered", "yes", "", "as one with it; two results of different tools are not",
+     changed(ROLE, "<|{{ m.role }}|>{{ m.tool_call_id if messages | selectattr('role', '==', 'tool') | list"
+             " | length > 1 }}")),
+    ("results_alone", "error", "threw", "is rejected if the conversation contains no call at all: ",
+     when("m.role == 'tool' and not messages | selectattr('tool_calls') | list", REFUSE)),
+    ("results_alone", "no", "dropped", "is dropped, unless there is no response between it and an earlier call",
+     changed(LOOP, "{% set ns = namespace(called=false) %}" + LOOP + "{% if m.role == 'assistant' %}{% set ns.called "
+             "= 'tool_calls' in m %}{% endif %}{% if m.role == 'tool' and not ns.called %}{% continue %}{% endif %}")),
+    ("assistants_in_a_row", "yes", "", "before another question, two answers in a row: both",
+     changed(ROLE, ROLE + "{{ '+' if m.role == 'assistant' and messages[-1].role == 'user' }}")),
+    ("assistants_in_a_row", "yes", "", "without a system message, two answers in a row: both",
+     changed(ROLE, ROLE + "{{ '+' if m.role == 'assistant' and messages[0].role == 'system' }}")),
+    ("assistants_in_a_row", "yes", "", "two answers in a row: both are in the prompt; between them is <|end|>", BASE),
+    ("generation_prompt", "yes", "", "after a question it adds <|assistant|>; after a result it adds nothing",
+     changed("{% if add_generation_prompt %}", "{% if add_generation_prompt and messages[-1].role != 'tool' %}")),
+    ("generation_prompt", "yes", "", "after a question it adds <|assistant|>; after a result it adds <|more|>",
+     changed(HEADER, "{{ '<|more|>' if messages[-1].role == 'tool' else '<|assistant|>' }}{% endif")),
+    ("developer", "no", "dropped", "is dropped at the start of the conversation if tools are given",
+     changed(LOOP, LOOP + "{% if m.role == 'developer' and loop.first and tools %}" + SKIP + "{% endif %}")),
+    ("calls_empty", "error", "threw", "is rejected if another message follows; as the last message it is rendered as "
+     "one without: ", when("m.tool_calls is defined and not m.tool_calls and not loop.last", REFUSE)),
+    ("text_beside_call", "no", "lost-later", "text next to a call is dropped after an earlier call",
+     changed(CONTENT, "{{ (m.content or '') if not m.tool_calls or messages | selectattr('tool_calls') | list | length"
+             " < 2 }}")),
+    ("reasoning_in_loop", "no", "dropped", "is not in a prompt with a generation prompt",
+     changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and not add_generation_prompt %}", THINKS)),
     ("users_in_a_row", "yes", "", "between them is whitespace only", LOOP + "{{ m.content }}\n\n{% endfor %}"),
 ]  # fmt: skip
 
@@ -438,7 +473,7 @@ def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
     ]
     introduced = "\n".join(lines) + BASE.removeprefix(TOOLS)
     told = next(one for one in report(introduced).findings if label(one) == "TF010")
-    assert told.line == 2
+    assert told.line == 1  # the condition, which is what has to be changed
     assert told.message == "With an empty list of tools the template adds: 'You have tools:'."
     spared = "{{ 'No tools.' if tools is none }}" + BASE
     told = next(one for one in report(spared).findings if label(one) == "TF010")
@@ -880,3 +915,34 @@ def test_a_call_that_is_missing_is_not_called_sorted() -> None:
     same = "m.tool_calls | selectattr('function.name', 'equalto', m.tool_calls[0].function.name)"
     inspected = report(changed("m.tool_calls or []", f"({same} if m.tool_calls else [])"))
     assert inspected.capabilities["parallel_tool_calls"].answer == "yes"
+
+
+def test_the_line_is_that_of_the_condition_or_of_the_text_that_decides() -> None:
+    lines = {  # for each row the template, one statement a line, and the line that has to be changed
+        "text_beside_call": (changed(CONTENT, "\n{% if not m.tool_calls %}\n" + CONTENT + "{% endif %}"), 2),
+        "results_as_documents": (
+            changed(
+                CONTENT,
+                "{% if m.content is string %}{{ m.content }}{% else %}\n{% for part in m.content or [] %}\n"
+                "{% if part.type == 'text' %}\n{{ part.text + '' }}{% endif %}{% endfor %}{% endif %}",
+            ),
+            3,
+        ),
+        "values_as_json": (
+            changed(
+                CALLS,
+                "{% for c in m.tool_calls or [] %}<tool_call><function={{ c.function.name }}>"
+                "{% for k, v in c.function.arguments.items() %}<parameter={{ k }}>\n"
+                "{% set v = v | string %}\n{{ v }}\n</parameter>{% endfor %}</function></tool_call>{% endfor %}",
+            ),
+            2,
+        ),
+        "ids_ordinary": (changed('"arguments": ', '"arguments": \n'), 1),
+    }
+    for name, (template, line) in lines.items():
+        assert report(template).sections.details[name].line == line, name
+
+
+def test_results_without_ids_that_are_mixed_up_are_one_finding() -> None:
+    told = [one for one in report(NAMED_BY_ID).findings if one.outcome == "unmatched-result-lost"]
+    assert [one.fix for one in told] == ["Give every call an id, and every result the id of its call."]

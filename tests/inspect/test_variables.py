@@ -146,7 +146,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
     (variable,) = inspect_template(source).sections.variables
     assert (variable.name, variable.effect) == (
         "enable_thinking",
-        r"false writes an empty reasoning block: <think>\n\n</think>",
+        r"false ends the prompt with an empty reasoning block: <think>\n\n</think>",
     )
 
 
@@ -154,9 +154,10 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
     ("source", "effect"),
     [
         (TURNS + "{% if x is defined and x is false %}<think>\n\n</think>\n\n{% endif %}",
-         r"false writes an empty reasoning block: <think>\n\n</think>"),
-        (TURNS + "{% if x %}<think>\n{% endif %}", "true opens a reasoning block: <think>"),
-        (TURNS + "{% if not x %}<think>\n{% endif %}", "true does not open a reasoning block (<think>)"),
+         r"false ends the prompt with an empty reasoning block: <think>\n\n</think>"),
+        (TURNS + "{% if x %}<think>\n{% endif %}", "true opens a reasoning block at the end of the prompt: <think>"),
+        (TURNS + "{% if not x %}<think>\n{% endif %}",
+         "true opens no reasoning block at the end of the prompt (<think>)"),
         ("Effort {{ x | default('medium') }}." + TURNS,
          "a text is printed: Effort Vq9given.<|user|>Uq1question"),
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, '"high" adds "Think hard."'),
@@ -166,7 +167,7 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'true adds "Hint." when tools are given'),
         # danish-foundation-models' Apertus: behind a call nothing changes, behind its result it does
         ("{% if x and messages[-1].role == 'tool' %}Hint.{% endif %}" + TURNS,
-         'true adds "Hint." once the result of a call is there'),
+         'true adds "Hint." with a call and its result'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
          '"b" makes the template fail: it raises: no b'),
@@ -306,5 +307,5 @@ def test_what_changes_at_both_ends_is_told_at_both() -> None:
     )
     assert variable(source, "enable_thinking").effect == (
         'true adds "<|turn>system\\n<|think|><turn|>", '
-        "and writes no empty reasoning block (<|channel>thought<channel|>)"
+        "and does not end the prompt with an empty reasoning block (<|channel>thought<channel|>)"
     )

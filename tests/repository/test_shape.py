@@ -123,7 +123,6 @@ LONG_MODULES = {
     "toolfmt/grammars/gbnf.py": 440,  # one exporter
     "toolfmt/inspect/probe/capabilities.py": 430,  # one probe a capability
     "toolfmt/inspect/report/report.py": 640,  # the dataclasses of the report, which is one JSON document
-    "toolfmt/inspect/sections/definitions.py": 490,  # one probe a part of a definition
     "toolfmt/model/sandbox/pool.py": 490,  # the life of a worker process
     "toolfmt/render/adapt/adaptations.py": 460,  # one function an adaptation
     "toolfmt/render/adapt/remedies.py": 410,  # the order in which adaptations are tried

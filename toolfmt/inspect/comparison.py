@@ -25,7 +25,7 @@ from toolfmt.inspect.report.json_record import JsonRecord
 from toolfmt.inspect.report.report import CAPABILITIES, Advice, Answer, Finding, Report, SamplePrompt, token_mark
 from toolfmt.inspect.runtimes.parser_line import python_text
 from toolfmt.inspect.runtimes.template_choice import RUNTIMES
-from toolfmt.inspect.sections.definitions import PARTS as DEFINITION_PARTS
+from toolfmt.inspect.sections.definitions.parts import PARTS as DEFINITION_PARTS
 from toolfmt.inspect.sections.safety import SAFETY
 from toolfmt.inspect.sections.turns import DETAILS
 

@@ -22,7 +22,7 @@ from toolfmt.inspect.runtimes.advice import advice, runtimes
 from toolfmt.inspect.runtimes.runtime_support import runtime_support
 from toolfmt.inspect.sections.branches.branch_effects import branches
 from toolfmt.inspect.sections.claims import checked
-from toolfmt.inspect.sections.definitions import definitions
+from toolfmt.inspect.sections.definitions.parts import definitions
 from toolfmt.inspect.sections.portability import portability
 from toolfmt.inspect.sections.response_starts import response_starts
 from toolfmt.inspect.sections.safety import safety

@@ -77,6 +77,7 @@ _FORMS = {
     "no_parameters": "without parameters",
     "several_tools": "several at once",
 }
+_FAILING = {"additional_properties": "objects without `properties`"}
 _SPELLING = ("quoting", "non_ascii", "without_wrapper")
 _SEVERAL = "results_several"
 
@@ -97,6 +98,11 @@ def phrases(report: Report, ability: str) -> list[str]:
     outcomes = {name: answer.outcome for name, answer in details.items()}
     if ability == "calls" and outcomes.get("text_beside_call") in _BESIDE_LATER:
         told = [_BESIDE_LATER[outcomes["text_beside_call"]] if one == _NO_TEXT else one for one in told]
+    if ability == "results" and outcomes.get("results_unnumbered") == "name-lost":
+        told = [
+            "of several tools only with ids" if one == _DETAILS["results"]["results_unnumbered"] else one
+            for one in told
+        ]
     if ability == "system" and outcomes.get("system_later") == "misplaced":
         told = ["only the last of several"]
     if ability == "system" and any(outcomes.get(name) in ("threw", "dropped") for name in _IN_A_ROW):
@@ -121,7 +127,7 @@ def _ids(details: Mapping[str, Answer]) -> list[str]:
 def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     parts = {name: answer for name, answer in definitions.items() if name not in _FORMS and name not in _SPELLING}
     lost = [name for name, answer in parts.items() if answer.answer == "no"]
-    failing = [name.replace("_", " ") for name, answer in parts.items() if answer.answer == "error"]
+    failing = [_FAILING.get(name, name.replace("_", " ")) for name, answer in parts.items() if answer.answer == "error"]
     refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:

@@ -252,7 +252,9 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
         lines.append(("stop strings", _stops(report), False))
     if report.profile.prefill:
         begun = shortened(report.profile.prefill, _LONGEST)
-        when = " after a question (not in every turn)" if starts_vary(report.sections.response_starts) else ""
+        when = (
+            " after a question (not in every turn)" if starts_vary(report.sections.response_starts) else " by default"
+        )
         lines.append(("prompt", f"ends with {begun}{when}; the output continues from there", False))
     special = special_markers(report)
     if special:

@@ -76,10 +76,7 @@ def _conditions(conditions: Sequence[PrefixCondition]) -> str:
 
 
 def _condition(condition: PrefixCondition) -> str:
-    given = [f"{name}={str(value).lower()}" for name, value in condition.variables]
-    sent = [f"reasoning that is {'' if condition.reasoning else 'not '}sent back"]
-    when = "" if condition.tools else "if no tools are sent, "
-    return f"{when}with {listed([*given, *sent])} ({int(condition.share * 100)} % reused)"
+    return f"{condition.describe()} ({int(condition.share * 100)} % reused)"
 
 
 def _tokens(tokens: Tokens | None) -> list[str]:
@@ -116,6 +113,12 @@ def _variable(variable: Variable) -> str:
     return f"{variable.name}{default}: {variable.effect}"
 
 
+_SCOPE = (
+    "Each row states what the template does in the tested conversations, with its default variables unless the row "
+    "names others."
+)
+
+
 def everything(report: Report) -> list[RenderableType]:
     """Every answer of every chapter with its evidence, a heading before each chapter that has something to say."""
     sections = report.sections
@@ -133,7 +136,8 @@ def everything(report: Report) -> list[RenderableType]:
         ("other engines", _facts(_differences(report))),
         ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
     ]
-    return [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
+    chapters = [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
+    return [Text(_SCOPE, "dim"), *chapters] if sections.details else [*chapters]
 
 
 def _answers(answers: Mapping[str, Answer]) -> Table:
@@ -216,7 +220,8 @@ def _differences(report: Report) -> dict[str, str]:
         return {}
     cut = any(one.construct == "{% generation %}" for one in other.differences)
     without = "with {% generation %} cut out, " if cut else ""
-    lines = {other.engine: f"{without}renders {other.same} of {other.renders} conversations alike"}
+    alike = f"{without}renders {other.same} of {other.renders} conversations alike"
+    lines = {other.engine: f"{alike}, apart from JSON formatting"}
     for one in other.differences:
         lines[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
     return lines

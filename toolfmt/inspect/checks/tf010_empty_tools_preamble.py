@@ -11,6 +11,7 @@ Example: `{% if tools is not none %}You may call these functions: {{ tools | toj
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.diagnostic import Diagnostic
@@ -59,7 +60,9 @@ def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagno
     begin = token_begin(empty, common_prefix(without, empty))
     behind = common_prefix(without[begin:][::-1], empty[begin:][::-1])
     added = empty[begin : len(empty) - behind]
-    line = renders.line_at(user(), [], begin)
+    first, second = partial(renders.fresh, user()), partial(renders.fresh, user(), [])
+    line = renders.deciding_line(first, second, lambda prompt: prompt == without)
+    line = line or renders.line_at(user(), [], begin)
     if not added.strip():
         gone = quote(without[begin : len(without) - behind], 80)
         return Diagnostic(

@@ -19,15 +19,19 @@ Example: `{{ raise_exception('System role not supported') }}`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.checks.workarounds import give_instructions
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.capabilities import takes_questions
+from toolfmt.inspect.probe.conversations import SINGLE, SYSTEM, conversation, user
 
 OUTCOMES = {
     "system-message-lost": FindingOutcome("warning", "render", replaces="TF027 system-message-lost"),
-    "later-system-message-lost": FindingOutcome("warning", "render", replaces="TF035 later-system-refused"),
+    "later-system-message-lost": FindingOutcome(
+        "warning", "render", replaces="TF035 later-system-refused", summary="later system messages fail"
+    ),
     "system-message-lost-after-result": FindingOutcome("warning", "render", replaces="TF073 system-message-lost-later"),
     "lone-system-message-lost": FindingOutcome("note"),
 }
@@ -75,9 +79,17 @@ def _after_result(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "The system message is dropped after a tool result.",
             give_instructions(facts),
-            answer.line,
+            _dropped_at(facts) or answer.line,
             outcome="system-message-lost-after-result",
         )
+
+
+def _dropped_at(facts: Facts) -> int | None:
+    """The line of the condition that drops the system message after a result."""
+    if facts.asking is None or facts.asking.answered is None:
+        return None
+    messages = conversation(replace(facts.asking.answered, system=True, follows="result"), SINGLE)
+    return facts.asking.dropped_at(user(system=True), messages, SYSTEM)
 
 
 def _alone(facts: Facts) -> Iterator[Diagnostic]:

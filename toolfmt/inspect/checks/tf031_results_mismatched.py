@@ -52,12 +52,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             outcome="several-results-lost",
         )
     yield from _lost(facts, "results_alone", "orphaned-result-lost", "Send the turn with the call before its result.")
-    yield from _lost(
-        facts,
-        "results_unmatched",
-        "unmatched-result-lost",
-        "Add the id and the tool's name of its call to every result.",
-    )
+    without_ids = facts.detail("results_unnumbered").outcome == "name-lost"
+    if without_ids:
+        fix = "Give every call an id, and every result the id of its call."
+        yield from _lost(facts, "results_unnumbered", "unmatched-result-lost", fix)
+    if not (without_ids and facts.detail("results_unmatched").outcome == "name-lost"):
+        fix = "Add the id and the tool's name of its call to every result."
+        yield from _lost(facts, "results_unmatched", "unmatched-result-lost", fix)
 
 
 def _lost(facts: Facts, detail: str, outcome: str, fix: str) -> Iterator[Diagnostic]:

@@ -19,7 +19,8 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.workarounds import describe_tools, shows_descriptions
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.report.report import FixedBy, Severity
+from toolfmt.inspect.probe.conversations import PARAMETER_DESCRIPTION, TOOLS, user
+from toolfmt.inspect.report.report import Answer, FixedBy, Severity
 
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
@@ -42,18 +43,33 @@ _MATTERS = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
-    if _MATTERS["enum"] in lost and answers["enum"].excerpts:
-        lost[lost.index(_MATTERS["enum"])] = f"{_MATTERS['enum']} of {answers['enum'].excerpts[0]}"
+    for part in ("enum", "any_of"):
+        if _MATTERS[part] in lost and answers[part].outcome == "in-part":
+            whose = answers[part].excerpts[0] if answers[part].excerpts else "parameters"
+            lost[lost.index(_MATTERS[part])] = f"{_MATTERS[part]} of {whose}"
     if "additional_properties" in answers and answers["additional_properties"].outcome == "as-parameter":
-        lost.append("what an object's `additionalProperties` are: it shows a parameter of that name")
+        lost.append("the `additionalProperties` of an object without `properties`: it shows a parameter of that name")
     if lost:
         fix, fixed_by = _fix(facts)
         yield Diagnostic(
             f"The prompt does not contain these parts of a tool's definition: {listed(lost)}",
             fix,
-            facts.capabilities["tools"].line,
+            _enum_line(facts, answers["enum"]) or _parameter_line(facts) or facts.capabilities["tools"].line,
             fixed_by=fixed_by,
         )
+
+
+def _enum_line(facts: Facts, enum: Answer) -> int | None:
+    """The line that mentions `enum` if the template shows some allowed values."""
+    return facts.renders.template.line_of(r"\benum\b") if facts.renders and enum.outcome == "in-part" else None
+
+
+def _parameter_line(facts: Facts) -> int | None:
+    """The line that writes a parameter, in a macro if there is one."""
+    if facts.renders is None:
+        return None
+    written = facts.renders.text(user(), TOOLS).find(PARAMETER_DESCRIPTION)
+    return facts.renders.line_at(user(), TOOLS, written, innermost=True) if written >= 0 else None
 
 
 def _fix(facts: Facts) -> tuple[str, FixedBy]:

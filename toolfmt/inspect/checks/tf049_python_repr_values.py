@@ -111,7 +111,11 @@ def _is_python(format: ToolCallFormat | None) -> bool:
         return False
 
 
-_PARTS = {"nullable": "a list of types", "additional_properties": "additionalProperties", "strict": "strict"}
+_PARTS = {
+    "nullable": "a list of types of a parameter",
+    "additional_properties": "true or false as `additionalProperties`",
+    "strict": "`strict`",
+}
 _PYTHON = re.compile(r"\b(?:True|False|None)\b|\['")
 
 

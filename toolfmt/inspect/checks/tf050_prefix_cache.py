@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.growing_prompts import Cause, PrefixStep
@@ -81,8 +80,8 @@ def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
     first = turns[0]
     reasons[0] += f" ({_beginning(first.was)} becomes {_beginning(first.becomes)})"
     yield Diagnostic(
-        f"A prompt is not a prefix of the next one, so a prefix cache keeps {_percent(told.share)} of an "
-        f"example conversation: {'; '.join(reasons)}.",
+        "A prompt with its response is not a prefix of the next prompt, so a prefix cache keeps "
+        f"{_percent(told.share)} of an example conversation: {'; '.join(reasons)}.",
         _fix(first.cause),
         first.line,
         outcome="prefix-not-stable",
@@ -105,7 +104,7 @@ def _percent(share: float) -> str:
 
 def _fix(cause: Cause) -> str:
     if cause == "reasoning-dropped":
-        return "Expect higher cost: the prompt is computed again from the first reasoning of the current turn on."
+        return "Expect higher cost: the prompt is computed again from the dropped reasoning on."
     return "Expect higher cost: everything after that point is computed again."
 
 
@@ -132,13 +131,13 @@ def _on_conditions(facts: Facts) -> Iterator[Diagnostic]:
     worst = min(found.conditions, key=lambda condition: condition.share, default=None)
     if worst is None or worst.broken is None:
         return
-    given = [f"{name}={str(value).lower()}" for name, value in worst.variables]
-    sent = [f"reasoning that is {'' if worst.reasoning else 'not '}sent back"]
-    when = f"{'With' if worst.tools else 'If no tools are sent, with'} {listed([*given, *sent])}"
+    when = worst.describe()
     yield Diagnostic(
-        f"{when} a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
+        f"{when[0].upper()}{when[1:]}, a prefix cache keeps {_percent(worst.share)}: when {worst.broken.name}, "
         f"{_beginning(worst.broken.was)} becomes {_beginning(worst.broken.becomes)}.",
-        "Send reasoning back in the field that the template reads, and keep its variables the same in a conversation.",
+        "Send reasoning back in the field that the template reads, and keep its variables the same in a conversation."
+        if worst.reasoning is False
+        else "Expect higher cost under this condition: everything after that point is computed again.",
         worst.broken.line,
         outcome="prefix-stable-on-conditions",
     )

@@ -32,7 +32,11 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         return
     where, shown = listed(PLACES[name] for name in open_places), answers[open_places[0]]
     forged = forges_a_turn(facts.renders)
-    proof = "" if forged is None else f"; the question '{quote(forged)}' gives the prompt of a question with an answer"
+    proof = ""
+    if forged is not None:
+        text, condition = forged
+        when = f"{condition}, " if condition else ""
+        proof = f"; {when}the question '{quote(text)}' gives the prompt of a question with an answer"
     yield Diagnostic(
         f"Markers in {where} reach the prompt unchanged ({shown.evidence}){proof}.",
         "Neutralize or reject untrusted text that contains the template's markers.",

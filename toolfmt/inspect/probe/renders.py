@@ -7,9 +7,10 @@ answer in words, never off markers.
 
 from __future__ import annotations
 
+import itertools
 import marshal
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -26,6 +27,8 @@ from toolfmt.templates.engine.own_texts import OwnTexts
 # Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
 _LONGEST_TOKEN = 200
 _PARTIAL = re.compile(rf"[<\[][^\s<>\[\]]{{0,{_LONGEST_TOKEN - 1}}}\Z|\w{{1,{_LONGEST_TOKEN}}}\Z")
+_BRANCH = re.compile(r"\{%-?\s*(?:if|for|else|elif|end)")
+_ONLY_A_VARIABLE = re.compile(r"\s*\{\{-?\s*(\w+)(?:\[-?\d*:-?\d*\])?\s*-?\}\}\s*")
 _ADDRESS = re.compile(r"(?<= at 0x)[0-9a-f]{4,16}(?=>)")
 
 Render = Callable[[], str | TemplateError]
@@ -177,28 +180,57 @@ class Renders:
     ) -> int | None:
         """The line of the template that wrote the character at this offset of the prompt; None where there is none.
 
-        `innermost`: of a macro that prints what it was given, the line in it and not that of its call.
+        `innermost`: the line inside a macro instead of the line of its call, and the `set` of a variable instead of the
+        line that only prints it.
         """
         generation = generation or self.always_generation
         for text, line in self._pieces(self.named(messages), tools, generation, innermost):
             offset -= len(text)
             if offset < 0:
-                return line
+                return self._set_of(line) if innermost else line
         return None
 
+    def _set_of(self, line: int) -> int:
+        """The line of the `set` of the variable that this line prints, if no branch is in between; else this line."""
+        lines = self.template.source.split("\n")
+        printed = _ONLY_A_VARIABLE.fullmatch(lines[line - 1])
+        if printed is None:
+            return line
+        sets = re.compile(rf"\bset\s+{printed[1]}\s*=")
+        before = itertools.takewhile(lambda number: not _BRANCH.search(lines[number - 1]), range(line - 1, 0, -1))
+        return next((number for number in before if sets.search(lines[number - 1])), line)
+
     def deciding_line(self, usual: Render, other: Render, has_effect: Callable[[str], bool]) -> int | None:
-        """Find the condition that makes two renders differ: force each condition of `other` to its outcome in `usual`.
-        Return the line of the first for which `has_effect(prompt)` is true, or None.
+        """Find the condition that makes two renders differ: force each condition of `other` to an outcome it has in
+        `usual`. Return the line of the first for which `has_effect(prompt)` is true, or None.
+        """
+        for condition, way in self._differing(usual, other):
+            prompt = render_with_outcome(self.template, condition, way, other)
+            if isinstance(prompt, str) and has_effect(prompt):
+                return condition.line
+        return None
+
+    def differing_line(self, usual: Render, other: Render) -> int | None:
+        """Return the line of the first condition with another outcome in one render than in the other, or None."""
+        return next((condition.line for condition, _ in self._differing(usual, other)), None)
+
+    def _differing(self, usual: Render, other: Render) -> Iterator[tuple[Condition, bool]]:
+        """The conditions with other outcomes in one render than in the other, each with the outcome to force; by line.
+        First those that never have in `other` an outcome that they have in `usual`.
         """
         coverage = self.template.watch
         outcomes, others = (coverage.during(render)[1] for render in (usual, other))
-        for condition in sorted(coverage.conditions, key=lambda one: one.line):
-            ways = {way for way in (False, True) if 2 * condition.number + way in outcomes - others}
-            for way in ways if any(2 * condition.number + way in others for way in (False, True)) else ():
-                prompt = render_with_outcome(self.template, condition, way, other)
-                if isinstance(prompt, str) and has_effect(prompt):
-                    return condition.line
-        return None
+        conditions = sorted(coverage.conditions, key=lambda one: one.line)
+        each = [(one, way, 2 * one.number) for one in conditions for way in (False, True)]
+        ways = [(one, way, first + way, first + (not way)) for one, way, first in each]
+        yield from (
+            (one, way) for one, way, number, opposite in ways if number in outcomes - others and opposite in others
+        )
+        yield from (
+            (one, way)
+            for one, way, number, opposite in ways
+            if number in outcomes & others and opposite in others - outcomes
+        )
 
     def _pieces(
         self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, innermost: bool

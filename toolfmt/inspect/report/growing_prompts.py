@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from toolfmt._util.text_lists import listed
 from toolfmt.inspect.report.json_record import JsonRecord
 
 Turn: TypeAlias = Literal["question", "question without tools", "result", "results", "later question"]
@@ -51,14 +52,23 @@ class PrefixStep(JsonRecord):
 @dataclass(frozen=True)
 class PrefixCondition:
     """A condition under which a prefix cache keeps another share: the values of the template's variables, whether
-    the client sends reasoning back, and whether it sends tools; plus the first step that breaks the prefix.
+    the client sends reasoning back (None if that makes no difference), and whether it sends tools; plus the first step
+    that breaks the prefix.
     """
 
     variables: tuple[tuple[str, bool], ...]
-    reasoning: bool
+    reasoning: bool | None
     share: float
     broken: PrefixStep | None = None
     tools: bool = True
+
+    def describe(self) -> str:
+        """The condition in words, as after "except" in a sentence."""
+        given = [f"{name}={str(value).lower()}" for name, value in self.variables]
+        if self.reasoning is not None:
+            given.append(f"reasoning that is {'' if self.reasoning else 'not '}sent back")
+        when = [] if self.tools else ["if no tools are sent"]
+        return ", ".join([*when, *([f"with {listed(given)}"] if given else [])])
 
     def to_dict(self) -> dict[str, Any]:
         return {

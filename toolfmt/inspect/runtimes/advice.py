@@ -49,7 +49,8 @@ _NO_START = "missing_opener"
 _FLAGS = {VLLM: "--enable-auto-tool-choice --tool-call-parser", SGLANG: "--tool-call-parser"}
 _DECODED = "decode with skip_special_tokens=False"
 _SPECIAL = 'send "skip_special_tokens": false'
-_PARALLEL = 'send "parallel_tool_calls": true, or it makes one call per turn'
+# https://github.com/ggml-org/llama.cpp/pull/22217, merged in April 2026
+_PARALLEL = 'builds before May 2026 make one call per turn unless you send "parallel_tool_calls": true'
 _REJECTS = "the template rejects a plain question"
 _NOT_SHOWN = "the template renders no tools"
 _GUESSED = "the format is unknown"

@@ -7,9 +7,21 @@ that stays.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import FURTHER, REPLY, SYSTEM, TOOL, TOOLS, USER, reply, text_part, user
+from toolfmt.inspect.probe.conversations import (
+    FURTHER,
+    REPLY,
+    SYSTEM,
+    TOOL,
+    TOOLS,
+    USER,
+    Message,
+    reply,
+    text_part,
+    user,
+)
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, SENTENCE, between
@@ -19,6 +31,10 @@ from toolfmt.inspect.report.wording import quote
 _BESIDE_SYSTEM = "even with a system message"
 _LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
 """A line that begins with at least four words, as in `Cutting Knowledge Date: December 2023`."""
+
+
+_SEARCHED = 24
+"""Characters of a sentence that are searched for in the template."""
 
 
 def no_instructions(facts: Facts, renders: Renders) -> Answer:
@@ -31,11 +47,11 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     if found is None and not with_tools:
         return _in_other_forms(renders)
     if found is None:
-        line = renders.line_at(user(), TOOLS, offset)
+        line = _line(renders, user(), TOOLS, offset)
         what = "the template adds with tools: '{}'"
         return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
     said = _said(renders, prompt, found[0])
-    line = renders.line_at(user(), None, found.start())
+    line = _line(renders, user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
     kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
     stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
@@ -53,6 +69,17 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
 
 
+def _line(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, offset: int) -> int | None:
+    """The line that contains the text at this offset of the prompt; if there is not exactly one, the line that writes
+    it.
+    """
+    text = renders.text(messages, tools)[offset:].partition("\n")[0][:_SEARCHED]
+    source = renders.template.source
+    if source.count(text) == 1:
+        return source.count("\n", 0, source.find(text)) + 1
+    return renders.line_at(messages, tools, offset, innermost=True)
+
+
 def _in_other_forms(renders: Renders) -> Answer:
     """The answer if a plain question gets no sentences: those of a question given as parts, and of a later question."""
     asked = user()[0]
@@ -63,11 +90,11 @@ def _in_other_forms(renders: Renders) -> Answer:
         prompt = renders.unchanged_content().text(messages)
         found = SENTENCE.search(prompt) if len(prompt) <= LONGEST_PROMPT else None
         if found is not None:
-            line = renders.unchanged_content().line_at(messages, None, found.start())
+            line = _line(renders.unchanged_content(), messages, None, found.start())
             return Answer(
                 "no", f"{what}, the template writes: '{{}}'", line, "in-some-conversations", (quote(found[0], 200),)
             )
-    return Answer("yes", "without tools, no tested prompt contains a sentence from the template itself")
+    return Answer("yes", "by default and without tools, no tested prompt contains a sentence from the template itself")
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:

@@ -8,10 +8,10 @@ was seen to write around turns, calls and results, not a list of known ones.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from toolfmt._util.text_lists import listed, listed_first
@@ -39,6 +39,8 @@ from toolfmt.inspect.report.report import Answer, Outcome
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import excerpt, quote
 from toolfmt.inspect.sections.instructions import no_instructions
+from toolfmt.inspect.sections.response_starts import reasoning_switches
+from toolfmt.inspect.sections.unchanged_text import is_trimmed, rough_text_changed
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.conditions import Condition
 from toolfmt.templates.analysis.tested_texts import TestedText
@@ -60,13 +62,6 @@ _MOST_LINES = 8
 """Lines that are tried for the one that decides; for each the template is compiled anew."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
-_ROUGH = {
-    "with quotes, line breaks, markup and other characters": (
-        """# "A"\n\n\tb  c <b>x</b> & {0} %s é ÀB 中\\n www.a.com _*`' 1.0"""
-    ),
-    "of 25,000 characters": " ".join(["Nq5long"] * 3_125),
-}
-"""Texts that a template should write as they are, by what to call them."""
 _ANSWER = "an assistant message before the last question"
 
 
@@ -141,20 +136,42 @@ def _passing(
         what = "the tested markers do not reach the prompt from there ({})"
         return Answer("yes", what, excerpts=(_listed(found),))
     where = prompt.find(passed[0], common_prefix(without, prompt))
-    line = renders.line_at(forged, forged_tools, max(0, where))
+    called = any(message.get("tool_calls") for message in forged)
+    line = renders.line_at(forged, forged_tools, max(0, where), innermost=called)
     what = f"{{}} {'reach' if len(passed) > 1 else 'reaches'} the prompt as written"
     return Answer("no", what, line, excerpts=(_listed(passed),))
 
 
-def forges_a_turn(renders: Renders) -> str | None:
-    """The text of a question that renders to the very prompt of a question, an answer and a second question."""
+def forges_a_turn(renders: Renders) -> tuple[str, str] | None:
+    """The text of a question that renders to the very prompt of a question, an answer and a second question; and the
+    condition under which it does, which may be empty.
+    """
     tools = asked_with(renders)
     honest = renders.text([*reply(), question(FURTHER)], tools)
     gaps = between(honest, USER, REPLY, FURTHER)
     if len(gaps) < 2:
         return None
     forged = f"{USER}{gaps[0]}{REPLY}{gaps[1]}{FURTHER}"
-    return forged if renders.render([question(forged)], tools) == honest else None
+    if renders.render([question(forged)], tools) != honest:
+        return None
+    system: Message = {"role": "system", "content": _NEUTRAL}
+    others: list[tuple[str, list[Message], list[Message] | None, Mapping[str, bool]]] = [
+        ("without tools", [], TOOLS, {}),
+        ("without a system message", [system], tools, {}),
+        *(("with the default variables", [], tools, given) for given in reasoning_switches(renders) if given),
+    ]
+    where = (what for what, before, given, switch in others if not _forged(renders, forged, before, given, switch))
+    return forged, listed(dict.fromkeys(where))
+
+
+def _forged(
+    renders: Renders, forged: str, before: list[Message], tools: list[Message] | None, variables: Mapping[str, bool]
+) -> bool:
+    """Whether the forged question has the prompt of the turns that it imitates; also if one of both is rejected."""
+    given = renders.given(variables) if variables else renders
+    imitated = [*before, *reply(), question(FURTHER)]
+    one, other = given.render([*before, question(forged)], tools), given.render(imitated, tools)
+    return one == other or isinstance(one, TemplateError) or isinstance(other, TemplateError)
 
 
 def _listed(marks: Sequence[str]) -> str:
@@ -176,7 +193,8 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
         else:
             changes = _changes(renders, role, carrier, tested)
         if role == _ANSWER:
-            changes = [change for change in map(_of_answer, changes) if change is not None]
+            cut = (change for change in map(_of_answer, changes) if change is not None)
+            changes = [_with_limits(renders, change, tested) for change in cut]
         worst = min(changes, key=lambda change: change.harm, default=None)
         # What already happens to a question behind others says nothing new of the only one.
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
@@ -186,11 +204,11 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
         if facts.profile.takes_system:
             system = (lambda text: [{"role": "system", "content": text}, *user()], plain_tools)
             carriers.append(("a system message", system))
-        rough = next(filter(None, (_rough(renders, role, carrier) for role, carrier in carriers)), None)
+        rough = next(filter(None, (rough_text_changed(renders, role, carrier) for role, carrier in carriers)), None)
         if rough is not None:
             return rough
     if not found:
-        trimmed = [role for role, carrier in talks if role in PLACES.values() and _is_trimmed(renders, carrier)]
+        trimmed = [role for role, carrier in talks if role in PLACES.values() and is_trimmed(renders, carrier)]
         but = f", except that leading and trailing whitespace of {listed(trimmed, 'or')} is removed" if trimmed else ""
         return Answer("yes", f"no tested text changes a question or a tool result{but}")
     found.sort(key=lambda change: change.harm)
@@ -211,34 +229,6 @@ def _with_line(renders: Renders, change: _Change, shown: int) -> Answer:
     # `apart`: these renders must not count as coverage.
     line = renders.template.watch.apart(lambda: _line_of_change(renders.anew(), change))
     return change.answer if line == shown else replace(change.answer, words=f"{change.answer.words} (line {line})")
-
-
-def _rough(renders: Renders, role: str, carrier: Any) -> Answer | None:
-    """How a text with characters of every kind, or a long one, is changed; None if it is written as it is, or with
-    JSON's escapes."""
-    made, tools = carrier
-    neutral = renders.render(made(_NEUTRAL), tools)
-    if isinstance(neutral, TemplateError) or _NEUTRAL not in neutral:
-        return None
-    for what, text in _ROUGH.items():
-        prompt = renders.render(made(text), tools)
-        escaped = (json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
-        expected = [neutral.replace(_NEUTRAL, written) for written in (text, *escaped)]
-        if isinstance(prompt, TemplateError):
-            return replace(threw(prompt, f"{role} {what} is rejected"), outcome="text-changed")
-        if prompt not in expected:
-            offset = common_prefix(prompt, expected[0])
-            line = renders.line_at(made(text), tools, min(offset, len(prompt) - 1))
-            shown = excerpt(prompt, offset - 20, offset + 60)
-            return Answer("no", f"{role} {what} is changed: '{{}}'", line, "text-changed", (shown,))
-    return None
-
-
-def _is_trimmed(renders: Renders, carrier: Any) -> bool:
-    """Whether spaces and line breaks at the ends of a text are removed."""
-    made, tools = carrier
-    neutral, prompt = (renders.text(made(text), tools) for text in (_NEUTRAL, f" \n{_NEUTRAL}\n "))
-    return _NEUTRAL in neutral and prompt == neutral
 
 
 @dataclass(frozen=True)
@@ -266,6 +256,38 @@ def _of_answer(change: _Change) -> _Change | None:
     if outcome == "assistant-text-cut" and not change.lost:
         return None
     return replace(change, answer=replace(change.answer, outcome=outcome))
+
+
+def _with_limits(renders: Renders, change: _Change, tested: Sequence[TestedText]) -> _Change:
+    """The change of an assistant text; if the text is cut after a marker, with the marker that ends the cut, and if it
+    is kept next to `reasoning_content`, with that condition.
+    """
+    if change.answer.error is not None or not change.lost:
+        return change
+    words, excerpts = change.answer.words, change.answer.excerpts
+    cut = next(message for message in change.messages if message["role"] == "assistant")
+
+    def rendered(variables: Mapping[str, bool] = MappingProxyType({}), **new: str) -> str:
+        messages = [message | new if message is cut else message for message in change.messages]
+        return renders.template.watch.apart(lambda: renders.anew().given(variables).text(messages, change.tools))
+
+    if words.endswith("loses the text after it"):
+        ends = (one.text for one in tested if one.text != change.tested.text)
+        kept = (
+            end
+            for end in ends
+            if FURTHER in rendered(content=f"{cut['content']} {end} {REASONING}").partition(REASONING)[2]
+        )
+        if (end := next(kept, None)) is not None:
+            words, excerpts = f"{words}, up to '{{}}' if that follows", (*excerpts, end)
+    if _END in (prompt := rendered(reasoning_content=REASONING)) and _BEGIN in prompt:
+        words = f"{words}, unless `reasoning_content` is a string"
+    for variables in reasoning_switches(renders):
+        if variables and _END in (prompt := rendered(variables)) and _BEGIN in prompt:
+            named = ", ".join(f"{name}={str(value).lower()}" for name, value in variables.items())
+            words = f"{words}, or with {named}" if "unless" in words else f"{words}, unless with {named}"
+            break
+    return replace(change, answer=replace(change.answer, words=words, excerpts=excerpts))
 
 
 def _talks(facts: Facts, plain_tools: list[Message] | None) -> Iterator[tuple[str, Any]]:

@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.facts import Facts
@@ -132,13 +133,17 @@ def _without_tools(facts: Facts, renders: Renders, usual: _Conversation) -> Pref
     """Return the first condition under which the prefix is stable with tools but not without, or None."""
     for variables in reasoning_switches(renders):
         given = renders.given(variables)
+        broken = {}
         for reasoning in (False, True) if facts.yes("reasoning") else (False,):
             with_tools = replace(usual, steps=plain_steps(reasoning=reasoning)[:_STEPS_OF_CONDITION])
             without = replace(with_tools, tools=None)
             if _prefix_is_stable(given, with_tools) and _prefix_is_stable(given, without) is False:
-                turns = _turns(given, without)
-                broken = next(turn for turn in turns if turn.kept < turn.length)
-                return PrefixCondition(tuple(variables.items()), reasoning, _share(turns), broken, tools=False)
+                broken[reasoning] = _turns(given, without)
+        if broken:
+            reasoning, turns = next(iter(broken.items()))
+            first = next(turn for turn in turns if turn.kept < turn.length)
+            matters = reasoning if len(broken) == 1 and facts.yes("reasoning") else None
+            return PrefixCondition(tuple(variables.items()), matters, _share(turns), first, tools=False)
     return None
 
 
@@ -222,7 +227,7 @@ def _turn(
     if kept == len(before.written):
         return PrefixStep(step.name, kept, kept)
     cause = _cause(renders, before, after, kept, tools)
-    line = _line(renders, before, step.answer, kept, tools)
+    line = _line(renders, before, step, kept, tools, cause)
     begin = _border(after, kept)
     was, becomes = (_stretch(text, begin) for text in (before.written, after))
     return PrefixStep(step.name, kept, len(before.written), was, becomes, line, cause)
@@ -311,11 +316,35 @@ _DROPPED: dict[str, Cause] = {
 # --- where
 
 
-def _line(renders: Renders, before: _Moment, answer: Message, kept: int, tools: Sequence[Message] | None) -> int | None:
-    """The line of the statement that wrote what is gone."""
-    if before.answered:
-        return renders.line_at([*before.messages, answer], tools, kept)
-    return renders.line_at(before.messages, tools, kept, generation=True)
+_DECIDED: tuple[Cause, ...] = (
+    "reasoning-dropped",
+    "block-dropped",
+    "tools-moved",
+    "tools-dropped",
+    "system-moved",
+    "system-dropped",
+    "message-dropped",
+)
+
+
+def _line(
+    renders: Renders,
+    before: _Moment,
+    step: ConversationStep,
+    kept: int,
+    tools: Sequence[Message] | None,
+    cause: Cause,
+) -> int | None:
+    """The line of the condition that drops or moves the text, otherwise of the statement that wrote it before."""
+    answered = [*before.messages, step.answer] if before.answered else before.messages
+    generation = not before.answered
+    if cause in _DECIDED:
+        first = partial(renders.fresh, answered, tools, generation=generation)
+        second = partial(renders.fresh, [*before.messages, step.answer, *step.follows], tools, generation=True)
+        deciding = renders.deciding_line(first, second, lambda after: common_prefix(before.written, after) > kept)
+        if deciding is not None:
+            return deciding
+    return renders.line_at(answered, tools, kept, generation=generation)
 
 
 def _border(text: str, offset: int) -> int:

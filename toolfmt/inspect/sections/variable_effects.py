@@ -72,15 +72,17 @@ def _block(was: str, becomes: str) -> Effect | None:
     """What becomes of the reasoning block at the end of the generation prompt."""
     old, new = map(_empty_block, (was, becomes))
     if new and not old:
-        return Effect("reasoning-block", "writes an empty reasoning block: {}", (quote(new),))
+        return Effect("reasoning-block", "ends the prompt with an empty reasoning block: {}", (quote(new),))
     old_open, new_open = (_OPENED_BLOCK.search(text, max(0, len(text) - _LONGEST_BLOCK)) for text in (was, becomes))
     if new_open and not old_open:
-        words = "opens a reasoning block: {}" + (", instead of an empty one" if old else "")
+        words = "opens a reasoning block at the end of the prompt: {}" + (", instead of an empty one" if old else "")
         return Effect("reasoning-block", words, (quote(new_open[0]),))
     if old and not new:
-        return Effect("reasoning-block", "writes no empty reasoning block ({})", (quote(old),))
+        return Effect("reasoning-block", "does not end the prompt with an empty reasoning block ({})", (quote(old),))
     if old_open and not new_open:
-        return Effect("reasoning-block", "does not open a reasoning block ({})", (quote(old_open[0]),))
+        return Effect(
+            "reasoning-block", "opens no reasoning block at the end of the prompt ({})", (quote(old_open[0]),)
+        )
     return None
 
 

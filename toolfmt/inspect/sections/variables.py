@@ -119,7 +119,7 @@ class _Seeing:
                 for turn in (thought, inline)
             ),
             _Conversation(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
-            _Conversation(" once the result of a call is there", called, TOOLS, thought=True),
+            _Conversation(" with a call and its result", called, TOOLS, thought=True),
             _Conversation(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
         )
 

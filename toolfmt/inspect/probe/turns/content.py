@@ -48,10 +48,12 @@ def text_beside_call(asking: TurnProbe) -> Answer:
     if VALUES[0] not in prompt:
         return no("a call is dropped if there is text next to it", "call-dropped", asking.line_of(messages, BESIDE))
     if BESIDE not in prompt:
-        line = asking.line_of(messages, VALUES[0])
+        line = asking.dropped_at([*messages[:-1], {"role": "assistant", "content": BESIDE}], messages, BESIDE)
+        line = line or asking.line_of(messages, VALUES[0])
         return no("text next to a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
     line = asking.line_of(messages, BESIDE, *CALLS_AT)
-    later, refused = _beside_two_calls(asking) or _once_answered(asking), _with_reasoning(asking, messages)
+    later = _beside_two_calls(asking) or _once_answered(asking) or _after_a_call(asking)
+    refused = _with_reasoning(asking, messages)
     if refused is not None and later is not None and later.outcome == "lost-later":
         at = "" if refused.line is None else f" (line {refused.line})"
         return replace(later, words=f"{later.words}, and rejected with reasoning as well{at}", excerpts=())
@@ -128,6 +130,22 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
     return None
 
 
+def _after_a_call(asking: TurnProbe) -> Answer | None:
+    """What goes wrong with the text next to a call that follows an earlier call and its result; None for nothing."""
+    if asking.results == "none":
+        return None
+    history = asking.history()
+    said = [] if history[-1]["role"] == "assistant" else reply(asking.shape)[-1:]
+    again: Message = {"role": "user", "content": SECOND_USER}
+    called = next(message for message in history if message.get("tool_calls"))
+    messages = [*history, *said, again, called | {"content": BESIDE}]
+    prompt = asking.ask(messages)
+    if isinstance(prompt, TemplateError) or prompt.count(VALUES[0]) < 2 or BESIDE in prompt:
+        return None
+    line = asking.line_in_history(messages, prompt.rfind(VALUES[0]))
+    return no("text next to a call is dropped after an earlier call", "lost-later", line)
+
+
 def _answer_outside(asking: TurnProbe, history: list[Message]) -> str:
     """Return the prompt from the text next to a call to the next response if that text ends the turn and no new turn
     starts; otherwise an empty string.
@@ -171,6 +189,10 @@ def _calls_empty(asking: TurnProbe) -> Answer:
     if wrong is not None:
         alike = {told: answer for told, answer in answers.items() if answer and answer.outcome == wrong.outcome}
         words = wrong.words.replace("CALLS", listed(alike, "or"))
+        last = _with_calls(asking, plain, given[first], asking.text(plain))
+        if (last.outcome if last else "") != wrong.outcome and REPLY in asking.text(plain):
+            how = "rendered as one without" if last is None else _HOW[last.outcome]
+            words = f"{words} if another message follows; as the last message it is {how}"
         if any(answer.error != wrong.error for answer in alike.values()):
             return replace(wrong, words=f"{words}; with {first}")
         others = [(told, answer) for told, answer in answers.items() if answer and told not in alike]
@@ -231,7 +253,7 @@ def content_parts(asking: TurnProbe) -> Answer:
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
-        whose = f"roles {listed(roles)}" if every and roles[1:] else f"role {role}"
+        whose = f"roles {listed(map(_named, roles))}" if every and roles[1:] else f"role {_named(role)}"
         what = f"content of the {whose} given as a list of parts is rejected{only}"
         answer = threw(prompt, what if every else f"{what}{_of_other_roles(asking, roles, how)}")
         # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
@@ -241,10 +263,10 @@ def content_parts(asking: TurnProbe) -> Answer:
     others = _of_other_roles(asking, roles, how)
     if how == "dropped":
         line = asking.line_before(asking.line_of(_talk(role, text), text), IS_STRING)
-        return no(f"content of the role {role} given as a list of parts is dropped{only}{others}", how, line)
+        return no(f"content of the role {_named(role)} given as a list of parts is dropped{only}{others}", how, line)
     like = "Python's repr" if how == "python" else "JSON"
     line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
-    return no(f"a list of parts (role {role}) is printed as {like}{only}: {{}}{others}", how, line, shown)
+    return no(f"a list of parts (role {_named(role)}) is printed as {like}{only}: {{}}{others}", how, line, shown)
 
 
 _BECOMES = {
@@ -255,12 +277,19 @@ _BECOMES = {
 }
 
 
+def _named(role: str) -> str:
+    """The role, and for a system message where it was tested."""
+    return "system at the start" if role == "system" else role
+
+
 def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
     """What the template does with a list of parts under the other roles, if it is something else."""
     others: dict[str, list[str]] = {}
     for role in roles:
         if (other := _parts(asking, role)) not in ("", how):
-            others.setdefault(_BECOMES[other], []).append(role)
+            prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
+            line = prompt.line if isinstance(prompt, TemplateError) else None
+            others.setdefault(_BECOMES[other] + (f" (line {line})" if line else ""), []).append(_named(role))
     return "".join(
         f"; for the role{'s' * (len(names) > 1)} {listed(names)} it {what}" for what, names in others.items()
     )
@@ -274,17 +303,17 @@ def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
     talk = _talk(role, [part for text in texts for part in text_part(text)])
     prompt = asking.prompt(talk)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, f"content of the role {role} given as two parts of text is rejected")
+        return threw(prompt, f"content of the role {_named(role)} given as two parts of text is rejected")
     left = [text for text in texts if text in prompt]
     if len(left) == len(texts):
         return None
     if not left:
         line = asking.line_before(asking.line_of(_talk(role, texts[0]), texts[0]), IS_STRING)
-        return no(f"of two parts of text (role {role}) both are dropped", "dropped", line)
+        return no(f"of two parts of text (role {_named(role)}) both are dropped", "dropped", line)
     which = "last" if left[0] == BESIDE else "first"
     line, shown = asking.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
     line = (line and asking.last_line(_ONE_PART, line)) or line
-    return no(f"of two parts of text (role {role}) only the {which} is in the prompt", "dropped", line, shown)
+    return no(f"of two parts of text (role {_named(role)}) only the {which} is in the prompt", "dropped", line, shown)
 
 
 def _parts(asking: TurnProbe, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:

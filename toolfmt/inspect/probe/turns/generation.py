@@ -8,7 +8,7 @@ from functools import partial
 from toolfmt.errors import TemplateError
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.probe.capabilities import threw
-from toolfmt.inspect.probe.conversations import REPLY, USER, reply, user
+from toolfmt.inspect.probe.conversations import REPLY, TOOLS, USER, reply, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import token_begin
 from toolfmt.inspect.probe.turns.turn_probe import TurnProbe, no, yes
@@ -41,8 +41,9 @@ def generation_prompt(asking: TurnProbe) -> Answer:
             first, second = (partial(asking.renders.fresh, user(), generation=wanted) for wanted in (False, True))
             expected = asking.without_tools(user())
             line = asking.renders.deciding_line(first, second, lambda prompt: prompt == expected) or line
-            return yes("it only leaves out {}", line, quote(left_out, 80))
-        return yes("it adds {}", line, quote(what, 80))
+            return yes("after a question it only leaves out {}", line, quote(left_out, 80))
+        words, excerpts = _after_result(asking, what)
+        return yes(f"after a question it adds {{}}{words}", line, quote(what, 80), *excerpts)
     tail = added.rpartition(USER)[2]
     same = "after a question the prompt is the same with and without it"
     answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
@@ -56,6 +57,23 @@ def generation_prompt(asking: TurnProbe) -> Answer:
     return no(f"{same}: nothing is added after {{}}", "", line, quote(tail, 80))
 
 
+def _after_result(asking: TurnProbe, what: str) -> tuple[str, tuple[str, ...]]:
+    """What the generation prompt is after a tool result if it is not `what`, in words and as excerpts."""
+    if asking.results == "none":
+        return "", ()
+    history = asking.history()
+    history = history if history[-1]["role"] == "tool" else history[:-1]
+    tools = TOOLS if (asking.answered or asking.shape).tools else None
+    renders = asking.renders.as_requested()
+    without, added = (renders.render(history, tools, generation=wanted) for wanted in (False, True))
+    if not isinstance(without, str) or not isinstance(added, str) or added.rstrip().endswith(what.strip()):
+        return "", ()
+    if added == without:
+        return "; after a result it adds nothing", ()
+    other = added[token_begin(added, common_prefix(without, added)) :]
+    return "; after a result it adds {}", (quote(other, 80),)
+
+
 def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
     """What the generation prompt starts the response with; if nothing, what past responses have after it."""
     if not profile.prefill:
@@ -66,7 +84,7 @@ def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
             # What an answer has before it while it is the last message is not what it has in the history.
             history = asking.text([*reply(), *user()])
             kept = history.startswith(f"{asked}{left}")
-            which = "earlier responses start" if kept else "a response that is the last message starts"
+            which = "earlier responses without calls start" if kept else "a response that is the last message starts"
             return no(f"the prompt contains no part of the response; {which} with {{}}", "", None, quote(left, 80))
         return no("the prompt contains no part of the response")
     return yes("the generation prompt starts the response with {}", None, quote(profile.prefill, 80))
@@ -122,4 +140,4 @@ def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None,
         what = "the template writes no marker after a response; only the eos_token, {}, ends one"
         return no(what, "", None, eos_token)
     named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is defined", ())
-    return yes(f"a response ends with {{}}; {named}", None, " or ".join(ending), *token)
+    return yes(f"a response without calls ends with {{}}; {named}", None, " or ".join(ending), *token)

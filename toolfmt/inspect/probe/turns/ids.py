@@ -109,7 +109,9 @@ def _taken(asking: TurnProbe, form: Form) -> Answer:
     id, given = form(TOOL, 0) or "", unnamed if prompt is prompts[0] else messages
     if VALUES[0] not in prompt:
         return no("the call is not in the prompt", "dropped", asking.line(*CALLS_AT))
-    line = asking.line_in_history(given, prompt.find(VALUES[0]))
+    value = prompt.find(VALUES[0])
+    name = prompt.rfind(TOOL, max(0, prompt.rfind(USER, 0, value)), value)
+    line = asking.line_in_history(given, name if name >= 0 else value)
     told = prompt if form is function else prompt.replace(id, "")
     spoken = asking.text(reply(asking.shape))
     call = told[told.rfind(USER, 0, told.find(VALUES[0])) : told.find(VALUES[0])]

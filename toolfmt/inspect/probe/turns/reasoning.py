@@ -92,6 +92,9 @@ def _kept(asking: TurnProbe, messages: list[Message], where: str) -> Answer:
     prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
+    asked = asking.ask(messages, generation=True)
+    if REASONING in prompt and isinstance(asked, str) and REASONING not in asked:
+        return no(f"reasoning {where} is not in a prompt with a generation prompt", "dropped")
     if REASONING in prompt:
         return yes(f"reasoning {where} is kept", None, around(prompt, REASONING))
     line = asking.dropped_at(messages[:-1], messages, REASONING)

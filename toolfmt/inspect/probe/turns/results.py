@@ -51,7 +51,7 @@ def results_several(asking: TurnProbe) -> Answer:
     if second < first:
         return no("two results appear in the wrong order", "misplaced", line)
     before, stretch = prompt[max(0, prompt.rfind(VALUES[1], 0, first)) : first], prompt[first + len(RESULT) : second]
-    under_one = _under_one_name(asking, bare=False)
+    under_one = _under_one_name(asking, named=True, numbered=True)
     if under_one is not None:
         return under_one
     of_turns, closers, between_them = _turn_marks(asking), _closers(asking), set(MARK.findall(stretch))
@@ -128,7 +128,7 @@ def results_unnamed(asking: TurnProbe) -> Answer:
 
 def results_unnumbered(asking: TurnProbe) -> Answer:
     """Whether a result may come with the tool's name alone, without the id of its call."""
-    return _without(asking, "tool_call_id")
+    return _under_one_name(asking, named=True) or _without(asking, "tool_call_id")
 
 
 def results_unmatched(asking: TurnProbe) -> Answer:
@@ -147,19 +147,24 @@ def results_unmatched(asking: TurnProbe) -> Answer:
             return threw(prompt, f"{what} is rejected")
         if RESULT not in prompt:
             return no(f"{what} is dropped", "dropped", asking.result_line)
-    return _under_one_name(asking, bare=True) or yes(
-        "a result is rendered without the name of its tool and the id of its call"
+    return _under_one_name(asking) or yes(
+        "a result that has neither the name of its tool nor the id of its call is rendered"
     )
 
 
-def _under_one_name(asking: TurnProbe, *, bare: bool) -> Answer | None:
-    """Return a negative answer if the results of two tools are rendered under the name of one tool, else None. If
-    `bare`, results have no names, and calls and results have no ids.
+def _under_one_name(asking: TurnProbe, *, named: bool = False, numbered: bool = False) -> Answer | None:
+    """Return a negative answer if the results of two tools are rendered under the name of one tool, else None.
+
+    Results have names only if `named`; calls and results have ids only if `numbered`.
     """
+    if _nothing_to_ask(asking, several=True) is not None:
+        return None
     messages = conversation(asking.answered or asking.shape, _OF_TWO_TOOLS, results=True)
     messages = asking.told(messages, [RESULT, SECOND_RESULT])
-    if bare:
-        messages = [_without_ids(_left_out(message, "name")) for message in messages]
+    if not named:
+        messages = [_left_out(message, "name") for message in messages]
+    if not numbered:
+        messages = [_without_ids(message) for message in messages]
     prompt = asking.ask(messages)
     if isinstance(prompt, TemplateError) or not -1 < prompt.find(RESULT) < prompt.find(SECOND_RESULT):
         return None
@@ -169,7 +174,7 @@ def _under_one_name(asking: TurnProbe, *, bare: bool) -> Answer | None:
         if name in first and name in second and other not in first + second:
             line = asking.line_in_history(messages, prompt.rfind(name, 0, prompt.find(RESULT)))
             called = "first" if name == TOOL else "last"
-            when = "if neither calls nor results have ids, " if bare else ""
+            when = "" if numbered else "if neither calls nor results have ids, "
             what = f"{when}the results of two tools are both rendered under the name of the {called} tool called"
             return no(what, "name-lost", line, around(prompt, RESULT))
     return None
@@ -187,11 +192,25 @@ def results_alone(asking: TurnProbe) -> Answer:
     if nothing is not None:
         return nothing
     prompt = asking.ask([message for message in asking.history() if not message.get("tool_calls")])
+    unless = "" if RESULT in f"{prompt}" else _unless_after_an_earlier_call(asking)
     if isinstance(prompt, TemplateError):
-        return threw(prompt, "a result without its call is rejected")
+        return threw(prompt, f"a result without its call is rejected{unless}")
     if RESULT not in prompt:
-        return no("a result without its call is dropped", "dropped")
+        return no(f"a result without its call is dropped{unless}", "dropped")
     return yes("a result without its call is rendered", None, around(prompt, RESULT))
+
+
+def _unless_after_an_earlier_call(asking: TurnProbe) -> str:
+    """The condition if a result without its call is rendered after an earlier call and its result; otherwise empty."""
+    history = [one for one in asking.history() if one["role"] != "assistant" or one.get("tool_calls")]
+    orphan = contents([one for one in history if one["role"] == "tool"], [SECOND_RESULT])
+    orphan = [one | {"tool_call_id": _NO_ID} if "tool_call_id" in one else one for one in orphan]
+    again: Message = {"role": "user", "content": SECOND_USER}
+    if SECOND_RESULT in f"{asking.ask([*history, *reply(asking.shape)[-1:], again, *orphan])}":
+        return " if the conversation contains no call at all"
+    if SECOND_RESULT in f"{asking.ask([*history, again, *orphan])}":
+        return ", unless there is no response between it and an earlier call"
+    return ""
 
 
 def results_as_parts(asking: TurnProbe) -> Answer:
@@ -245,7 +264,8 @@ def _with_content(asking: TurnProbe, content: list[Message], form: str) -> Answe
     if RESULT not in prompt:
         parts = contents(asking.history(), [text_part(RESULT)])
         usual = parts if RESULT in f"{asking.ask(parts)}" else asking.history()
-        line = asking.dropped_at(usual, messages, RESULT) or asking.line_before(asking.result_line, IS_STRING)
+        line = asking.dropped_at(usual, messages, RESULT) or asking.differs_at(usual, messages)
+        line = line or asking.line_before(asking.result_line, IS_STRING)
         return no(f"the text of a result given as a {form} is not in the prompt", "dropped", line)
     printed, shown, line = printed_as(prompt, RESULT), around(prompt, RESULT), asking.result_line_of(messages)
     if printed == "python":
@@ -263,7 +283,10 @@ def _without(asking: TurnProbe, key: str) -> Answer:
     if isinstance(missing, TemplateError):
         return threw(missing)
     if isinstance(given, TemplateError) or given == missing:
-        return yes(f"a result without {key} is rendered as one with it")
+        what = f"a result without {key} is rendered as one with it"
+        if key == "name" and (asking.answered or asking.shape).ids != "none":
+            what = "a result without name, but with the id of its call, is rendered as one with both"
+        return yes(what if _also_of_two_tools(asking, key) else f"{what}; two results of different tools are not")
     if RESULT not in missing:
         return no(f"a result without {key} is dropped", "dropped", asking.line(rf"\b{key}\b"))
     line = asking.line_in_history(without, missing.find(RESULT)) or asking.result_line
@@ -274,6 +297,14 @@ def _without(asking: TurnProbe, key: str) -> Answer:
         shown = around(missing, RESULT)
         return no(f"a result without {key} is rendered without the tool's name", "name-lost", line, shown)
     return yes(f"a result without {key} is rendered", line, around(missing, RESULT))
+
+
+def _also_of_two_tools(asking: TurnProbe, key: str) -> bool:
+    """Whether the results of two tools are rendered alike with and without the key, in the order of their calls."""
+    shape = asking.answered or asking.shape
+    messages = asking.told(conversation(shape, _OF_TWO_TOOLS, results=True), [RESULT, SECOND_RESULT])
+    given = asking.ask(messages)
+    return isinstance(given, TemplateError) or given == asking.ask([_left_out(message, key) for message in messages])
 
 
 def _left_out(message: Message, key: str) -> Message:

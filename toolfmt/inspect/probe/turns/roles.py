@@ -88,8 +88,8 @@ def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer
     line = asking.dropped_at([messages[0] | {"role": "system"}, *user()], messages, _DEVELOPER) or known
     later = [*user(), _answer(asking), messages[0], _AGAIN]
     where = _with_tools(asking, messages, _DEVELOPER)
-    if not where and known and _DEVELOPER in asking.text(later):
-        where = " at the start of the conversation"
+    if _DEVELOPER in asking.text(later):
+        where = f" at the start of the conversation{where}"
     return no(f"a message of the role developer is dropped{where}", "dropped", line)
 
 
@@ -108,7 +108,15 @@ def assistants_in_a_row(asking: TurnProbe) -> Answer:
     answer = _answer(asking)
     more = answer | {"content": SECOND_REPLY}
     base = [*user(), answer, _AGAIN]
-    return _both(asking, base, [*user(), answer, more, _AGAIN], [REPLY, SECOND_REPLY], "two answers in a row")
+    before, last = [*user(), answer, more, _AGAIN], [*user(), answer, more]
+    system: Message = {"role": "system", "content": SYSTEM}
+    with_system = [before, last, [system, *before]] if _appear(asking, [system, *before], [SYSTEM]) else [before, last]
+    found, *others = (_both(asking, base, talk, [REPLY, SECOND_REPLY], "two answers in a row") for talk in with_system)
+    where = [name for name, other in zip(_ELSEWHERE, others, strict=False) if other != found]
+    return replace(found, words=f"{listed(where)}, {found.words}") if where else found
+
+
+_ELSEWHERE = ("before another question", "without a system message")
 
 
 def _answer(asking: TurnProbe) -> Message:

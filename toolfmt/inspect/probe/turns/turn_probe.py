@@ -76,9 +76,17 @@ class TurnProbe:
         """Return the line of the condition that drops `text`: the prompt of `usual` contains it, that of `other` does
         not. None if no single condition decides.
         """
-        tools = TOOLS if (self.answered or self.shape).tools else None
-        first, second = (partial(self.renders.fresh, messages, tools) for messages in (usual, other))
+        first, second = (partial(self.renders.fresh, messages, self._tools_of_history) for messages in (usual, other))
         return self.renders.deciding_line(first, second, lambda prompt: text in prompt)
+
+    def differs_at(self, usual: Sequence[Message], other: Sequence[Message]) -> int | None:
+        """Return the line of the first condition that comes out otherwise in `other` than in `usual`, or None."""
+        first, second = (partial(self.renders.fresh, messages, self._tools_of_history) for messages in (usual, other))
+        return self.renders.differing_line(first, second)
+
+    @property
+    def _tools_of_history(self) -> Sequence[Message] | None:
+        return TOOLS if (self.answered or self.shape).tools else None
 
     def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
         """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
@@ -132,10 +140,10 @@ class TurnProbe:
         """The messages with these texts as results, in the form that comes out whole."""
         return contents(messages, [text_part(text) if self.results == "parts" else text for text in texts])
 
-    def ask(self, messages: Sequence[Message]) -> str | TemplateError:
+    def ask(self, messages: Sequence[Message], *, generation: bool = False) -> str | TemplateError:
         """The prompt of a conversation with calls, with the tools if their shape has them."""
         shape = self.answered or self.shape
-        return self.renders.render(messages, TOOLS if shape.tools else None)
+        return self.renders.render(messages, TOOLS if shape.tools else None, generation=generation)
 
 
 def contents(messages: Sequence[Message], given: Sequence[Any]) -> list[Message]:

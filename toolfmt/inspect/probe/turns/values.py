@@ -82,4 +82,6 @@ def values_as_json(asking: TurnProbe) -> Answer:
             what = found[0] if found[0].isalpha() else "a dict"
             return no(f"{what} is printed as in Python", "python", line, shown)
     given = " (tested with `arguments` as a JSON string)" if shape.arguments == "string" else ""
-    return threw(refused) if refused else yes("true, null and nested values are written as JSON{}", None, given)
+    return (
+        threw(refused) if refused else yes("true, null and nested values are not printed as in Python{}", None, given)
+    )

@@ -9,12 +9,12 @@ ENUM = ("Ez3red", "Ez3green")
 LOW, HIGH = 40423, 40427
 
 ENUMS: tuple[tuple[str, dict[str, Any], Sequence[Any]], ...] = (
-    ("integers", {"type": "integer", "enum": [LOW, HIGH]}, (LOW, HIGH)),
-    ("numbers", {"type": "number", "enum": [LOW + 0.5, HIGH + 0.5]}, (LOW + 0.5, HIGH + 0.5)),
+    ("integer parameters", {"type": "integer", "enum": [LOW, HIGH]}, (LOW, HIGH)),
+    ("number parameters", {"type": "number", "enum": [LOW + 0.5, HIGH + 0.5]}, (LOW + 0.5, HIGH + 0.5)),
     ('parameters of the type ["string", "null"]', {"type": ["string", "null"], "enum": list(ENUM)}, ENUM),
     ("parameters without a type", {"enum": list(ENUM)}, ENUM),
     ("list items", {"type": "array", "items": {"type": "string", "enum": list(ENUM)}}, ENUM),
-    ("parameters with `const`", {"type": "string", "const": ENUM[0]}, ENUM[:1]),
+    ("`const`", {"type": "string", "const": ENUM[0]}, ENUM[:1]),
 )
 """Schemas with allowed values, other than a string with `enum`: the name in the report, the schema, the values."""
 DEFAULTS: dict[str, dict[str, Any]] = {

@@ -1,0 +1,1 @@
+"""Which parts of a tool's definition the prompt contains."""
