@@ -176,7 +176,7 @@ def _prompt(model: Model, asked: Mapping[str, Any], **options: Any) -> Prompt:
     options_of = {*inspect.signature(rendering.render).parameters, *inspect.signature(Model.render).parameters}
     known = [name for name in given if name in options_of]
     if known:
-        raise ToolfmtError(f"Variables: {known[0]!r} is no variable of a template but an option of toolfmt's render.")
+        raise ToolfmtError(f"Variables: {known[0]!r} is not a template variable but an option of toolfmt's render.")
     now = datetime.fromisoformat(asked["now"]) if asked.get("now") else None
     messages, tools = _read(asked, "messages", []), _tools(asked)
     return model.render(messages, tools, asked.get("strategy") or "auto", now=now, **{**given, **options})
@@ -195,7 +195,7 @@ def _read(asked: Mapping[str, Any], name: str, otherwise: Any) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise ToolfmtError(f"{name.capitalize()}: this is no JSON ({where}: {error.msg}).") from None
+        raise ToolfmtError(f"{name.capitalize()}: this is not JSON ({where}: {error.msg}).") from None
     except (ValueError, RecursionError) as error:
         raise ToolfmtError(f"{name.capitalize()}: this JSON cannot be read ({type(error).__name__}).") from None
 

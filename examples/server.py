@@ -145,9 +145,9 @@ async def read(request: Request, models: Mapping[str, Served], protocol: Protoco
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise Refused(400, "the request is no JSON; send one JSON object") from None
+        raise Refused(400, "the request is not JSON; send one JSON object") from None
     if not isinstance(body, dict):
-        raise Refused(400, "the request is no JSON object; send one")
+        raise Refused(400, "the request is not a JSON object; send one")
     name = body.get("model")
     if name is None:
         raise Refused(400, f'the request names no "model"; models: {", ".join(models)}')
@@ -232,7 +232,7 @@ def sampling_of(said: Mapping[str, Any]) -> dict[str, float]:
 def limit_of(said: Mapping[str, Any]) -> int:
     limit = next((said[key] for key in LIMITS if said.get(key) is not None), DEFAULT_LIMIT)
     if isinstance(limit, bool) or not isinstance(limit, int) or limit == 0:
-        raise Refused(400, f"{limit!r} is no number of tokens; send one above 0")
+        raise Refused(400, f"{limit!r} is not a number of tokens; send one above 0")
     return limit if limit > 0 else DEFAULT_LIMIT  # Ollama's -1 and -2: as many as there is room for
 
 

@@ -132,7 +132,7 @@ def test_what_was_rejected_is_told_and_may_be_written_again(weather: Weather) ->
     outcome = run(scripted(wrong, calls("Oslo"), Message("It rains.")), [USER], weather.registry)
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Let me see. " + raw},
-        user(f"Your call of get_weather was not carried out: it ends before it is whole (incomplete_output). {AGAIN}"),
+        user(f"Your call of get_weather was not executed: it ends before it is whole (incomplete_output). {AGAIN}"),
     ]
     assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
@@ -146,8 +146,8 @@ def test_several_rejections_are_told_in_one_message_behind_the_results(weather: 
     assert outcome.messages[1]["content"] == "<x><x><y>"
     assert [message["role"] for message in outcome.messages] == ["user", "assistant", "tool", "user", "assistant"]
     assert outcome.messages[3]["content"].splitlines() == [
-        f"Your call of get_weather was not carried out: it is not written as a call is (malformed_syntax). {AGAIN}",
-        f"Your call was not carried out: no tool has this name (undeclared_tool). {AGAIN}",
+        f"Your call of get_weather was not executed: it is not written as a call is (malformed_syntax). {AGAIN}",
+        f"Your call was not executed: no tool has this name (undeclared_tool). {AGAIN}",
     ]
     assert len(outcome.executions) == 4
 
@@ -269,12 +269,12 @@ def test_what_is_async_is_told_of_a_thread(weather: Weather, make: Callable[[], 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (b"Hi.", "generate gives a text, or pieces of one, not a bytes"),
-        (None, "generate gives a text, or pieces of one, not null"),
-        ({"text": "Hi."}, "generate gives a text, or pieces of one, not an object"),
-        ([b"Hi."], 'a piece of generate is a text, or a pair such as ("", "length"), not a bytes'),
-        ([("Hi.",)], "a piece of generate is a text, or a pair"),
-        ([(b"Hi.", None)], "a piece of generate is a text, or a pair"),
+        (b"Hi.", "generate must return a string or an iterable of strings, not a bytes"),
+        (None, "generate must return a string or an iterable of strings, not null"),
+        ({"text": "Hi."}, "generate must return a string or an iterable of strings, not an object"),
+        ([b"Hi."], 'each item of generate must be a string or a pair such as ("", "length"), not a bytes'),
+        ([("Hi.",)], "each item of generate must be a string or a pair"),
+        ([(b"Hi.", None)], "each item of generate must be a string or a pair"),
     ],
 )
 def test_what_is_no_text_is_misuse(weather: Weather, given: Any, told: str) -> None:
@@ -392,10 +392,10 @@ def test_reasoning_goes_back_under_the_key_it_came_under(weather: Weather, serve
         (
             '{"city": "Os',
             "tool_calls",
-            "its arguments cannot be read (invalid_arguments): they are no JSON (Unterminated string starting at: "
+            "its arguments cannot be read (invalid_arguments): they are not JSON (Unterminated string starting at: "
             "line 1 column 10 (char 9))",
         ),
-        ("[1]", "tool_calls", "its arguments cannot be read (invalid_arguments): they are no JSON object"),
+        ("[1]", "tool_calls", "its arguments cannot be read (invalid_arguments): they are not a JSON object"),
         ("", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
     ],
 )
@@ -408,7 +408,7 @@ def test_a_call_that_a_server_tells_and_that_is_none_is_not_carried_out(
     assert weather.asked == []
     assert serving.asked[1]["messages"][1:] == [
         {"role": "assistant", "content": "Let me see. " + arguments},
-        user(f"Your call of get_weather was not carried out: {why}. {AGAIN}"),
+        user(f"Your call of get_weather was not executed: {why}. {AGAIN}"),
     ]
     assert outcome.ended == "answered"
 
@@ -668,9 +668,9 @@ def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
 
 
 UNREADABLE = [
-    ('{"city": 1e999}', "they are no JSON (1e999 is beyond every number that can be held)"),
-    ('{"city": "Oslo", "city": "Rome"}', "they are no JSON ('city' stands there twice)"),
-    ('{"city": "\\ud800"}', "they hold half of a character"),
+    ('{"city": 1e999}', "they are not JSON (1e999 is beyond every number that can be held)"),
+    ('{"city": "Oslo", "city": "Rome"}', "they are not JSON ('city' appears twice)"),
+    ('{"city": "\\ud800"}', "they contain half of a character"),
 ]
 
 
@@ -688,7 +688,7 @@ def test_a_call_that_no_conversation_can_hold_is_told_and_the_run_goes_on(
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Well. " + (arguments if raw is None else written)},
         user(
-            "Your call of get_weather was not carried out: its arguments cannot be read (invalid_arguments): "
+            "Your call of get_weather was not executed: its arguments cannot be read (invalid_arguments): "
             f"{why}. {AGAIN}"
         ),
     ]
@@ -700,7 +700,7 @@ def test_a_key_that_glm_writes_twice_is_told_and_the_run_goes_on(weather: Weathe
     engine = Engine(written.format(city * 2), written.format(city), "It rains.", end="<|user|>")
     outcome = run(from_text(loaded("glm4-key-value"), engine.whole), [USER], weather.registry)
     assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
-    assert "'city' stands there twice" in outcome.messages[2]["content"]
+    assert "'city' appears twice" in outcome.messages[2]["content"]
 
 
 @pytest.mark.parametrize(("arguments", "why"), UNREADABLE)
@@ -779,7 +779,7 @@ DEFINITIONS = [{"name": "f", "parameters": SCHEMA}, {"name": "now", "parameters"
 
 
 def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
-    """Name and arguments of the calls that ended, as the events say; no arguments where a name stands there twice, or a
+    """Name and arguments of the calls that ended, as the events say; no arguments where a name appears twice, or a
     value that no conversation can hold."""
     ended = {event.index for event in events if isinstance(event, ToolCallEnd)}
     told: dict[int, str] = dict.fromkeys(ended, "")

@@ -269,18 +269,18 @@ def test_arguments_of_a_definition_are_json_as_it_was_read() -> None:
         ({"city": 5}, "5 is not of type 'string' (at $.city)"),
         ({"city": "Oslo", "when": 1}, "Additional properties are not allowed ('when' was unexpected)"),
         ({"city": "Oslo", "days": "3"}, "'3' is not of type 'integer' (at $.days)"),
-        ("", "they are no JSON (Expecting value: line 1 column 1 (char 0))"),
-        ('{"city": "Os', "they are no JSON (Unterminated string starting at: line 1 column 10 (char 9))"),
-        ('{"city": NaN}', "they are no JSON (NaN is no JSON)"),
-        ('{"city": "Oslo", "city": "Rome"}', "they are no JSON ('city' stands there twice)"),
-        ('{"city": {"a": 1, "b": 2, "a": 1}}', "they are no JSON ('a' stands there twice)"),
-        ('{"city": "\\ud800"}', "they hold half of a character"),
-        ('{"city": -1e999}', "they are no JSON (-1e999 is beyond every number that can be held)"),
+        ("", "they are not JSON (Expecting value: line 1 column 1 (char 0))"),
+        ('{"city": "Os', "they are not JSON (Unterminated string starting at: line 1 column 10 (char 9))"),
+        ('{"city": NaN}', "they are not JSON (NaN is not JSON)"),
+        ('{"city": "Oslo", "city": "Rome"}', "they are not JSON ('city' appears twice)"),
+        ('{"city": {"a": 1, "b": 2, "a": 1}}', "they are not JSON ('a' appears twice)"),
+        ('{"city": "\\ud800"}', "they contain half of a character"),
+        ('{"city": -1e999}', "they are not JSON (-1e999 is beyond every number that can be held)"),
         ('{"city": ' + "[" * 256 + "]" * 256 + "}", "they are nested too deeply (more than 256 levels)"),
-        ("[" * 100_000, "they are no JSON (nested too deeply)"),
-        ("1" * 5000, "they are no JSON (an integer of more than 4300 digits)"),
-        ('["Oslo"]', "they are no JSON object"),
-        ("null", "they are no JSON object"),
+        ("[" * 100_000, "they are not JSON (nested too deeply)"),
+        ("1" * 5000, "they are not JSON (an integer of more than 4300 digits)"),
+        ('["Oslo"]', "they are not a JSON object"),
+        ("null", "they are not a JSON object"),
     ],
 )
 def test_arguments_that_do_not_fit_are_told_and_nothing_is_called(arguments: Any, told: str) -> None:
@@ -292,7 +292,7 @@ def test_arguments_that_do_not_fit_are_told_and_nothing_is_called(arguments: Any
     registry = ToolRegistry([get_weather])
     assert execute(registry, "get_weather", arguments).outcome == "invalid_arguments"
     assert answered(registry, "get_weather", arguments) == (
-        f"get_weather was not carried out, its arguments are not valid: {told}"
+        f"get_weather was not executed, because its arguments are not valid: {told}"
     )
     assert called == []
 
@@ -304,7 +304,7 @@ def test_what_the_hints_say_beyond_the_schema_is_told_too() -> None:
         called.append(day)
 
     registry = ToolRegistry([(Booking, called.append), when])
-    told = "was not carried out, its arguments are not valid:"
+    told = "was not executed, because its arguments are not valid:"
     assert answered(registry, "Booking", {"name": "Ada2"}) == (
         f"Booking {told} Value error, a name has no digits (at $.name)"
     )
@@ -425,7 +425,7 @@ def test_a_model_that_is_strict_is_given_json() -> None:
 )
 def test_arguments_that_the_schema_does_not_name_are_refused(schema: dict[str, Any], told: str | None) -> None:
     registry = ToolRegistry([({"name": "f", "parameters": schema}, lambda **named: "called")])
-    wrong = f"f was not carried out, its arguments are not valid: {told}"
+    wrong = f"f was not executed, because its arguments are not valid: {told}"
     assert answered(registry, "f", {"x": 1}) == (wrong if told else "called")
 
 
@@ -660,11 +660,11 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
     [
         (
             Rejected(0, "incomplete_output", (0, 9), '{"city": ', "get_weather", '{"city": '),
-            "Your call of get_weather was not carried out: it ends before it is whole (incomplete_output).",
+            "Your call of get_weather was not executed: it ends before it is whole (incomplete_output).",
         ),
         (
             Rejected(0, "undeclared_tool", (0, 9), "raw"),
-            "Your call was not carried out: no tool has this name (undeclared_tool).",
+            "Your call was not executed: no tool has this name (undeclared_tool).",
         ),
     ],
 )
@@ -751,7 +751,7 @@ def dispatched_without_id(call: Any) -> None:
 
 def test_a_call_without_arguments_or_with_others_is_told() -> None:
     registry = ToolRegistry([({"name": "f"}, lambda: "called")])
-    prefix = "f was not carried out, its arguments are not valid: "
+    prefix = "f was not executed, because its arguments are not valid: "
     for arguments, told in ((None, "they are missing"), ([1], "they are a list")):
         call = {"id": "1", "function": {"name": "f", "arguments": arguments}}
         assert registry.dispatch(call)["content"] == prefix + told

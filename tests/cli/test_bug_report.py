@@ -196,7 +196,7 @@ def test_an_output_is_masked_and_has_its_events(tmp_path: Path) -> None:
     events = [json.loads(line) for line in shown["Events"].splitlines()]
     assert events[-1]["type"] == "tool_call_rejected"
     assert [call.reason for call in message.rejected] == [events[-1]["reason"]]
-    assert "The output itself is parsed alike" in done.stdout
+    assert "The output itself is parsed in the same way" in done.stdout
 
 
 def test_an_output_that_masking_changes_has_its_events_in_lengths() -> None:

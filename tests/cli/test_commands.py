@@ -225,11 +225,11 @@ def test_a_template_alone_is_given_the_tokens_of_its_model(tmp_path: Path) -> No
         ("enable_thinking=True", "; write it as JSON: --var enable_thinking=true"),
         ("effort=None", "; write it as JSON: --var effort=null"),
         ("effort=none", """; put a string in quotes: --var effort='"none"'"""),
-        ("effort=NaN", "--var effort: 'NaN' is not JSON (NaN is no JSON); "),
+        ("effort=NaN", "--var effort: 'NaN' is not JSON (NaN is not JSON); "),
         ("effort=" + "[" * 100_000, "is not JSON (nested too deeply); "),
         ("effort", "--var 'effort' is not NAME=JSON; write for example enable_thinking=true"),
         ("=1", "--var '=1' is not NAME=JSON; write for example enable_thinking=true"),
-        ("messages=[]", '--var "messages" is no variable of a template; --messages gives the messages'),
+        ("messages=[]", '--var "messages" is not a template variable; --messages gives the messages'),
         ("add_generation_prompt=1", '--var "add_generation_prompt" must be true or false, not a number'),
         ("efort=1", "the template reads no variable 'efort'; leave it out, or give one that it reads: effort, thinks"),
     ],
@@ -298,7 +298,7 @@ def test_render_takes_a_request_as_clients_send_it(
         ({"messages": USER, "add_generation_prompt": 1}, '"add_generation_prompt" must be true or false, not a number'),
         (
             {"messages": USER, "chat_template_kwargs": {"tools": []}},
-            '"tools" is no variable of a template; --tools gives the tools',
+            '"tools" is not a template variable; --tools gives the tools',
         ),
     ],
 )
@@ -874,7 +874,7 @@ def test_a_pipe_that_nobody_writes_to_is_refused_after_a_while(
 ) -> None:
     monkeypatch.setattr("toolfmt.cli.special_files._SECONDS", 0.2)
     threads = threading.active_count()
-    told = f"{pipe}: a pipe that nobody writes to; start what writes to it first, or give a file"
+    told = f"{pipe}: no process writes to this pipe; start the writer first, or pass a file"
     assert complaint("inspect", JSON_FRAMES, option, str(pipe)) == told
     assert told in complaint("render", JSON_FRAMES, "--request", str(pipe))
     assert told in complaint("render", JSON_FRAMES, "--messages", str(pipe))
@@ -913,7 +913,7 @@ def test_what_a_shell_gives_for_a_command_is_read() -> None:
 @pytest.mark.parametrize("format", ["html", "json", "markdown"])
 def test_a_pipe_that_nobody_reads_is_not_written_to(format: str, pipe: Path) -> None:
     told = complaint("inspect", JSON_FRAMES, "--output-format", f"{format}={pipe}")
-    assert told == f"{pipe}: a pipe that nobody reads; start what reads it first, or name a file"
+    assert told == f"{pipe}: no process reads this pipe; start the reader first, or pass a file"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))

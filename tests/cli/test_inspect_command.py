@@ -393,7 +393,7 @@ def test_options_that_contradict_are_one_line(options: tuple[str, ...], said: st
 )
 def test_those_who_ask_for_tokens_are_told_that_none_are_counted(more: tuple[str, ...]) -> None:
     place = str(MODELS / "double-encoded")
-    message = f"toolfmt: {place}: no tokens are counted: there is no tokenizer.json that can be read\n"
+    message = f"toolfmt: {place}: tokens are not counted, because there is no readable tokenizer.json\n"
     assert run("--trusted", place, *more).stderr.startswith(message)
     assert "counted" not in run("--trusted", place).stderr
 

@@ -757,4 +757,4 @@ def test_without_a_runtime_the_extras_are_named(runtime: list[str], told: str, m
 
 def test_only_a_chat_endpoint_is_told_about_calling(tiny: str) -> None:
     line = complaint(here(tiny, "--tool-choice", "required"))
-    assert line == "tool_choice required: only a chat endpoint can be told so; leave --tool-choice out"
+    assert line == "tool_choice required: only a chat endpoint supports this; leave out --tool-choice"

@@ -221,9 +221,9 @@ def test_what_the_template_spoils_is_left_out_and_named(clone: Path, tmp_path: P
     spoiled = TEMPLATE.replace("(value if value is string else", "(value | trim if value is string else")
     assert spoiled != TEMPLATE
     told = made(clone, "trimming", template(tmp_path, spoiled)).stderr
-    assert "left out: whitespace, blanks at both ends of a string; it does not come back as it went in" in told
+    assert "left out: whitespace, whitespace at both ends of a string; it does not come back as it went in" in told
     cases = check_read(module(clone / KNOWN / "trimming.py").FORMAT, clone / "corpus" / "trimming")
-    assert "blanks at both ends of a string" not in [case.title for case in cases]
+    assert "whitespace at both ends of a string" not in [case.title for case in cases]
 
 
 def test_words_that_the_template_changes_are_no_case(clone: Path, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_a_string_is_the_same_in_python(text: str) -> None:
 
 
 def test_what_no_format_holds_is_not_said() -> None:
-    with pytest.raises(TypeError, match="object is no part of a stored format"):
+    with pytest.raises(TypeError, match="object is not part of a stored format"):
         keyword("x", object(), {}, 1)
 
 
@@ -382,25 +382,25 @@ def test_what_no_format_holds_is_not_said() -> None:
     [
         ("json", "'json' is a module of Python's standard library, which json.py would shadow"),
         ("string", "'string' is a module of Python's standard library"),
-        ("class", "'class' is a keyword of Python and can name no module; choose another, class_calls"),
-        ("con", "'con' can name no file on Windows"),
+        ("class", "'class' is a Python keyword and cannot name a module; choose another name, for example class_calls"),
+        ("con", "'con' cannot name a file on Windows"),
         ("models", "'models' is the folder of model directories in corpus/"),
         ("derived", "'derived' is what every derived format is called"),
         ("glm4", "'glm4' is a module of toolfmt/formats/known already"),
         ("json_tool_call", "'json_tool_call' is a module of toolfmt/formats/known already"),
-        ("glm46", "'glm46' names a known format, an alias of glm4 or one in another spelling"),
+        ("glm46", "'glm46' names a known format, an alias of glm4 or a variant of its name"),
         ("g_l_m_4_6", "'g_l_m_4_6' names a known format, an alias of glm4"),
-        ("Glm-9", "'Glm-9' is no name for a format: small letters, digits and single underscores, a letter first, 40 "
-                  "characters at most; perhaps glm_9"),
-        ("9lives", "'9lives' is no name for a format"),
-        ("../up", "'../up' is no name for a format"),
-        ("a__b", "'a__b' is no name for a format"),
-        ("a_", "'a_' is no name for a format"),
-        ("a\n", "'a\\n' is no name for a format"),
-        ("ä", "'ä' is no name for a format"),
-        ("", "'' is no name for a format"),
-        ("x" * 41, f"'{'x' * 41}' is no name for a format"),
-        ("x" * 9000, f"'{'x' * 80}'… is no name for a format"),
+        ("Glm-9", "'Glm-9' is not a valid format name: use lower-case letters, digits and single underscores, start "
+                  "with a letter, use at most 40 characters; perhaps glm_9"),
+        ("9lives", "'9lives' is not a valid format name"),
+        ("../up", "'../up' is not a valid format name"),
+        ("a__b", "'a__b' is not a valid format name"),
+        ("a_", "'a_' is not a valid format name"),
+        ("a\n", "'a\\n' is not a valid format name"),
+        ("ä", "'ä' is not a valid format name"),
+        ("", "'' is not a valid format name"),
+        ("x" * 41, f"'{'x' * 41}' is not a valid format name"),
+        ("x" * 9000, f"'{'x' * 80}'… is not a valid format name"),
     ],
 )  # fmt: skip
 def test_a_name_that_no_format_can_have_is_refused(clone: Path, name: str, told: str) -> None:
@@ -597,21 +597,21 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
     assert (clone / CHECKS / "tf101_two.py").is_file()
     assert '    "tf095_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
     (clone / CHECKS / "tf999_the_last.py").write_text("")
-    assert refused("dev", "new-finding", "three", at=clone).startswith("there is no code behind TF999")
+    assert refused("dev", "new-finding", "three", at=clone).startswith("there is no code after TF999")
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
         ("calls-dropped", "'calls-dropped' is a finding already; `toolfmt explain calls-dropped` is its page"),
-        ("Tools_Dropped", "'Tools_Dropped' is no name for a finding: small letters, digits and single hyphens, a "
+        ("Tools_Dropped", "'Tools_Dropped' is not a valid finding name: small letters, digits and single hyphens, a "
                           "letter first, 40 characters at most; perhaps tools-dropped"),
-        ("a--b", "'a--b' is no name for a finding"),
+        ("a--b", "'a--b' is not a valid finding name"),
         ("-a", "'-a'"),
-        ("TF013", "'TF013' is no name for a finding"),
-        ("../up", "'../up' is no name for a finding"),
-        ("a\n", "'a\\n' is no name for a finding"),
-        ("", "'' is no name for a finding"),
+        ("TF013", "'TF013' is not a valid finding name"),
+        ("../up", "'../up' is not a valid finding name"),
+        ("a\n", "'a\\n' is not a valid finding name"),
+        ("", "'' is not a valid finding name"),
     ],
 )  # fmt: skip
 def test_a_name_that_no_finding_can_have_is_refused(clone: Path, name: str, told: str) -> None:
@@ -763,7 +763,7 @@ def test_a_format_is_finished_by_following_the_tests(whole: Path) -> None:
     assert failed == ["test_nothing_of_a_format_is_left_to_fill_in", "test_every_format_has_cases_on_every_topic"]
     assert "\nlenticular is not finished; each of these lines says what belongs in its place:\n" in told
     assert f"\n{KNOWN}/lenticular.py:1: " in told
-    assert "\ncorpus/lenticular/truncated.txt:1: TO FILL: an answer that was cut inside the name" in told
+    assert "\ncorpus/lenticular/truncated.txt:1: TO FILL: an output cut off inside the name" in told
     assert "\ncorpus/lenticular has 21 cases, 25 are the least.\nNo case in corpus/lenticular/undeclared.txt, " in told
     fill(whole / KNOWN / "lenticular.py")
     for topic, cases in COMPOSED.items():

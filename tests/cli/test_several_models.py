@@ -277,7 +277,7 @@ def test_what_stands_in_the_file_is_not_looked_at_again(tmp_path: Path, looked_a
     assert going_on(file, "clean", "noted").stderr == ""
     assert sorted(looked_at) == ["clean", "noted"]
     result = going_on(file, "clean", "bad", "noted")
-    assert (looked_at[2:], result.stderr) == (["bad"], f"toolfmt: 2 of 3 places stood in {file} already\n")
+    assert (looked_at[2:], result.stderr) == (["bad"], f"toolfmt: 2 of 3 models were already in {file}\n")
     told = [json.loads(line)["path"] for line in file.read_text().splitlines()]
     assert (sorted(told[:2]), told[2:]) == (["clean", "noted"], ["bad"])
     assert going_on(file, "clean", "bad", "noted").exit_code == 1
@@ -303,7 +303,7 @@ def test_what_could_not_be_looked_at_is_tried_again(tmp_path: Path) -> None:
     assert going_on(file, there, str(late)).exit_code == 0
     told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert ["error" in one for one in told if one["path"] == str(late)] == [True, True, False]
-    assert going_on(file, there, str(late)).stderr == f"toolfmt: 2 of 2 places stood in {file} already\n"
+    assert going_on(file, there, str(late)).stderr == f"toolfmt: 2 of 2 models were already in {file}\n"
     assert len(file.read_text("utf-8").splitlines()) == len(told)
 
 
@@ -338,7 +338,7 @@ def test_a_place_is_the_same_however_its_path_is_spelled(tmp_path: Path, looked_
     assert looked_at == ["bad"]
     result = going_on(file, os.path.abspath("bad"), "./bad", "clean")
     assert (looked_at, result.exit_code) == (["bad", "clean"], 1)
-    assert result.stderr == f"toolfmt: 1 of 2 places stood in {file} already\n"
+    assert result.stderr == f"toolfmt: 1 of 2 models were already in {file}\n"
 
 
 def test_lines_are_not_written_into_a_file_called_like_standard_output(
@@ -375,7 +375,7 @@ def test_a_file_that_holds_anything_else_is_refused_and_left_as_it_is(text: str,
     file = tmp_path / "notes.txt"
     file.write_text(text)
     result = going_on(file, "clean", "noted")
-    told = f"toolfmt: {file}: line {number} is no report of this version of toolfmt; "
+    told = f"toolfmt: {file}: line {number} is not a report of this version of toolfmt; "
     assert (result.exit_code, result.stderr.startswith(told), result.stderr.count("\n")) == (2, True, 1)
     assert file.read_text() == text
 

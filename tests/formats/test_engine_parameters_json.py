@@ -390,10 +390,10 @@ def test_what_cannot_be_told_apart_is_refused(make: Callable[[], object], parame
         ('{"name": "zqname", "first": {"a": "b"}, "arguments": {"a": "b"}}', "the arguments stand in it twice"),
         ('{"name": "zqname", "said": "zqname is called", "arguments": {"a": "b"}}', "within another member"),
         ('{"name": "zqname", "arguments": {"a" :"b"}}', "no known style"),
-        ('{"name": "zqname", "arguments": {"a": "b"}', "no JSON object"),
-        ('[{"name": "zqname", "arguments": {"a": "b"}}]', "no JSON object"),
+        ('{"name": "zqname", "arguments": {"a": "b"}', "not a JSON object"),
+        ('[{"name": "zqname", "arguments": {"a": "b"}}]', "not a JSON object"),
         ("{" * 30_000, "a short text"),
-        ('{"name": "zqname", "x": ' + "[" * 9_000 + ', "arguments": {"a": "b"}}', "no JSON object"),
+        ('{"name": "zqname", "x": ' + "[" * 9_000 + ', "arguments": {"a": "b"}}', "not a JSON object"),
     ],
 )
 def test_an_example_that_shows_no_spelling_is_refused(text: str, why: str) -> None:

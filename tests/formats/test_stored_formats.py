@@ -322,7 +322,7 @@ def test_there_is_an_end_to_everything() -> None:
         "x" * 262_145: "longer than 262,144 characters, which no format is",
         "[" * 100_000: "not JSON: nested too deeply",
         '{"name": 1' + "0" * 5000 + "}": "not JSON: an integer of more than 4300 digits",
-        '{"name": "a", "name": "b"}': "not JSON: the member 'name' stands there twice",
+        '{"name": "a", "name": "b"}': "not JSON: the member 'name' appears twice",
         '{"name": NaN}': "not JSON: NaN is no value of JSON",
         "": "not JSON: Expecting value: line 1 column 1 (char 0)",
     }.items():

@@ -60,7 +60,8 @@ def test_the_command_prints_what_the_function_gives(dialect: Any, choice: str, t
     result = run("glm4", "--tools", tools_file, "--for", dialect, "--choice", choice)
     told = "toolfmt: the grammar allows less than the format: markers-in-texts\n"
     if dialect == "llguidance":
-        told += "toolfmt: no MODEL tells which markers are one token; llguidance takes all of them for text\n"
+        told += "toolfmt: without a MODEL it is unknown which markers are a single token; "
+        told += "llguidance treats all of them as text\n"
     assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, told)
     assert made.narrower == ("markers-in-texts",)
     assert (made.dialect, made.triggers) == (dialect, ("<tool_call>",) if choice == "auto" else ())
@@ -144,7 +145,7 @@ def test_a_model_that_is_broken_is_told(tmp_path: Path, tools_file: str) -> None
     (home / "chat_template.jinja").write_text("{% if")
     result = run(str(home), "--tools", tools_file, "--for", "lark", "--choice", "required")
     assert result.exit_code == 0
-    assert "so the format is not proven" in result.stderr
+    assert "so the format is not verified" in result.stderr
 
 
 def test_a_grammar_without_a_tokenizer_names_those_of_the_masks() -> None:

@@ -245,7 +245,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     assert (told["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
     assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
     lines = run(str(original), str(package)).stdout.splitlines()
-    assert "settings, which are no behaviour and do not count" in lines
+    assert "settings (not behavior; they do not count as differences)" in lines
     assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
     # What a wrong setting makes of an answer is behaviour: this build runs on behind the end of an answer.
     gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
@@ -358,7 +358,7 @@ def test_differences_are_selected(
 ) -> None:
     if left is None:
         with pytest.raises(
-            UnknownCode, match=r"no part or finding is called .*; the parts that are no findings are behaviour, "
+            UnknownCode, match=r"no part or finding is called .*; the parts that are not findings are behaviour, "
         ):
             DifferenceSelection.of(select, ignore)
         return
@@ -432,8 +432,8 @@ def test_diff_says_by_its_status_whether_the_two_differ(tmp_path: Path) -> None:
     a, b = places(tmp_path, TEMPLATE, REWRITTEN)
     same = run(a, b)
     assert (same.exit_code, same.stderr) == (0, "")
-    assert same.stdout.splitlines()[-1] == "The texts differ, the behaviour does not."
-    assert run(a, a).stdout.splitlines()[-1] == "The templates are the same text, and they behave alike."
+    assert same.stdout.splitlines()[-1] == "The texts differ, but the behavior is the same."
+    assert run(a, a).stdout.splitlines()[-1] == "The templates have the same text and the same behavior."
     assert json.loads(run(a, b, "--json").stdout)["differs"] is False
     assert run(a, str(MODELS / "json-frames")).exit_code == 1
     for wrong in (str(tmp_path / "gone"), str(MODELS / "broken")):

@@ -560,8 +560,7 @@ REFUSED = {
     ),
     "keys as tags without a sign": (
         template('<do name="{{ f.name }}">' + pairs("<{{ k }}>" + TEXT + "</{{ k }}>") + "</do>"),
-        "the tags of arguments are their names alone, so that a value that holds a tag cannot be told from the next "
-        "argument",
+        "the tags of arguments contain only their names, so a value with a tag looks like the next argument",
     ),
     "values between marks, and a call that one sign opens": (
         template("⟦{{ f.name }}⟧" + pairs("⟨{{ k }}⟩" + TEXT + "⟨∕⟩") + "⟦∎⟧"),
@@ -609,7 +608,7 @@ REFUSED = {
     ),
     "an id behind the arguments without a marker": (
         template("<c>{{ f.name }}<a>" + JSON + " {{ c.id }}</c>"),
-        "there is no marker between a call's arguments and its id",
+        "no marker separates a call's arguments from its id",
     ),
     "the name written twice": (
         template("<{{ f.name }}>" + pairs("<k>{{ k }}</k><v>" + TEXT + "</v>") + "</{{ f.name }}>"),

@@ -814,7 +814,7 @@ def test_the_diff_is_printed_with_what_remains_and_the_status_is_that_of_the_cop
     home = model(tmp_path / "model", DOUBLE, tokenizer_config={"eos_token": "<|im_end|>"})
     done = run(str(home), "--fix", "--output", str(tmp_path / "copy"), "--ignore", "TF027")
     assert done.output.startswith("TF014 arguments-form  chat_template.jinja\n--- a/chat_template.jinja\n")
-    assert f"healed in {tmp_path / 'copy'}, proven by inspecting the copy." in " ".join(done.output.split())
+    assert f"fixed in {tmp_path / 'copy'}, verified by inspecting the copy." in " ".join(done.output.split())
     assert "Weights and other files are not copied" in " ".join(done.output.split())
     assert done.exit_code == run(str(tmp_path / "copy"), "--ignore", "TF027").exit_code
 
@@ -830,14 +830,14 @@ def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_anot
     assert " Its verdict is native, before it was adapted. " in told_in_words(healed)
     again = run(str(tmp_path / "copy"), "--fix", "--output", str(tmp_path / "again"))
     assert " Its verdict is native. " in told_in_words(again)
-    assert f"No finding could be healed: the copy in {tmp_path / 'again'} is the same as the" in told_in_words(again)
+    assert f"No finding could be fixed: the copy in {tmp_path / 'again'} is the same as the" in told_in_words(again)
     assert digests(tmp_path / "copy") == digests(tmp_path / "again")
     nothing = run(str(home), "--select", "TF001", "--fix", "--output", str(tmp_path / "third"))
     assert (
-        f"Nothing of what is selected is there to heal: the copy in {tmp_path / 'third'} is the same as the original."
+        f"Nothing of what is selected needs a fix: the copy in {tmp_path / 'third'} is the same as the original."
     ) in told_in_words(nothing)
     not_known = run(str(home), "--select", "TF061", "--fix", "--output", str(tmp_path / "fourth"))
-    assert "No finding of what is selected could be healed: " in told_in_words(not_known)
+    assert "No finding of what is selected could be fixed: " in told_in_words(not_known)
 
 
 @pytest.mark.parametrize(
@@ -911,12 +911,12 @@ def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path)
     ("given", "why"),
     [
         (["--fix"], "--fix and --output DIR go together"),
-        (["--fix", "--output", ""], "an empty name, which is no directory; name one that is not there yet"),
+        (["--fix", "--output", ""], "the name is empty; name a directory that does not exist yet"),
         (["--output", "OUT"], "--fix and --output DIR go together"),
         (["--fix", "--output", "OUT", "--output-format", "html=x.html"], "leave html=x.html out"),
         (["--fix", "--output", "OUT", "--full"], "leave --full out"),
         (["--fix", "--output", "OUT", "--output-format", "sarif"], "leave sarif out"),
-        (["MODEL", "--fix", "--output", "OUT"], "--fix mends one model; give one place"),
+        (["MODEL", "--fix", "--output", "OUT"], "--fix works on one model; pass one MODEL"),
         (
             ["--fix", "--output", "MODEL"],
             "in the directory of the model, which is never written to; name one elsewhere",

@@ -193,7 +193,7 @@ UNPARSED = {
     ),
     "the quotes of a word processor": (
         broken("message.role == 'tool'", "message.role == \u2018tool\u2019"),
-        "\u2018 is no quotation mark to jinja2: write ' or \"",
+        "\u2018 is not a quotation mark in jinja2: write ' or \"",
     ),
     "escaped for HTML, quotes and all": (
         SOUND.replace("'", "&#39;"),

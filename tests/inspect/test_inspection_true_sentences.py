@@ -734,7 +734,7 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
     )
     tagged += "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>"
     told = finding(TOOLS + CALLS.replace(json_call, tagged), "python-repr-in-calls")
-    assert told.fix == ("Write values that are no strings with tojson; `toolfmt inspect --fix` tries that in a copy.")
+    assert told.fix == ("Write values that are not strings with tojson; `toolfmt inspect --fix` tries that in a copy.")
 
 
 @pytest.mark.parametrize(
@@ -935,9 +935,9 @@ def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  
         "{% for k, v in t.function.parameters.properties.items() %}{{ k + v.type + v.description }}{% endfor %}"
         "{% endfor %}" + PLAIN
     )
-    for template, healed in ((shown, "request"), (shown.replace("in tools %}", "in tools or [] %}"), "")):
+    for template, fixed in ((shown, "request"), (shown.replace("in tools %}", "in tools or [] %}"), "")):
         for code, otherwise in (("TF041", "render"), ("TF044", "prompt")):
             told = finding(template, code)
-            assert told.fixed_by == (healed or otherwise)
-            assert ("cannot be described in the system prompt" in told.fix) == bool(healed)
-            assert ("`toolfmt render" in told.fix) == (not healed)
+            assert told.fixed_by == (fixed or otherwise)
+            assert ("cannot be described in the system prompt" in told.fix) == bool(fixed)
+            assert ("`toolfmt render" in told.fix) == (not fixed)

@@ -651,7 +651,7 @@ def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
 
 def test_why_a_template_and_why_a_parser_stand_apart(tmp_path: Path) -> None:
     alone, found = (told(report)["mlx-lm"] for report in (inspect_template(JSON), model(tmp_path, jinja=JSON)))
-    parser = "<tool_call> and tool_call.name stand in the template"
+    parser = "<tool_call> and tool_call.name are in the template"
     assert (alone.why_template, alone.why_parser, alone.why) == ("", parser, parser)
     assert (found.why_template, found.why_parser) == ("chat_template.jinja holds the only chat template", parser)
     assert found.to_dict() == {

@@ -68,8 +68,8 @@ def found(report: Report, code: str) -> list[str]:
 def test_what_ends_a_call_and_does_not_stop_the_model_is_a_finding(tmp_path: Path) -> None:
     report = glm(tmp_path, [1]).inspect()
     assert found(report, "call-end-not-a-stop") == [
-        "A call ends with <|observation|>, but generation_config.json stops the model at <|endoftext|> only: it goes "
-        "on behind its call, and invents the result."
+        "A call ends with <|observation|>, but generation_config.json stops the model only at <|endoftext|>: it "
+        "continues after its call and invents the result."
     ]
     assert report.profile.stop == ("<|observation|>", "<|endoftext|>")
     (finding,) = [one for one in (*report.findings, *report.notes) if label(one) == "call-end-not-a-stop"]

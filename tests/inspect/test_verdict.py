@@ -100,7 +100,7 @@ def test_each_finding_is_named_once_and_many_are_counted() -> None:
         (FormatDecision("json", "declared"), "Format: json (declared by the model's files)."),
         (FormatDecision("json", "signature"), "(detected from markers in the template, not verified)."),
         (FormatDecision("json", "model-type"), "(implied by the model type, not verified)."),
-        (FormatDecision("json", "default"), "Format: json (the default; there is no evidence for it)."),
+        (FormatDecision("json", "default"), "Format: json (the default, without evidence)."),
         (FormatDecision(None, "none"), "unknown (no known format parses the calls that the template renders)."),
     ],
 )

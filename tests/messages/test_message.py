@@ -228,8 +228,8 @@ def test_ids_go_on_from_those_that_are_taken() -> None:
         ("call_{number:s}", "cannot be filled in"),
         ("call_{number:{name}}", "has a placeholder within another"),
         ("call_{number!s:.1}", "gives two numbers one id"),
-        (None, "is no string"),
-        (["{number}"], "is no string"),
+        (None, "is not a string"),
+        (["{number}"], "is not a string"),
     ],
 )
 def test_a_form_that_gives_no_two_ids_is_refused_at_once(form: Any, fault: str) -> None:

@@ -106,7 +106,7 @@ def test_entries_of_other_types_are_passed_over_by_the_parser() -> None:
 
 def test_a_prompt_refuses_an_entry_that_it_cannot_hold() -> None:
     for entry in ({"type": "web_search"}, {"type": "web_search", "name": "web_search"}):
-        with pytest.raises(BadTools, match=r"^tools\[1\]: a tool of type 'web_search' is no function"):
+        with pytest.raises(BadTools, match=r"^tools\[1\]: a tool of type 'web_search' is not a function"):
             canonical_tools([tool(), entry])
 
 

@@ -230,7 +230,7 @@ def test_what_moves_behind_the_answer_would_stand_there_twice() -> None:
     talk.answered("Yes.")
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
-    assert turn.why_not_raw == "the template writes something behind the answer that the last prompt held before it"
+    assert turn.why_not_raw == "the template moves a text of the last prompt to after the response"
     assert (turn.raw, turn.prompt.text.count("sys<")) == (False, 1)
 
 
@@ -240,7 +240,7 @@ def test_definitions_that_move_behind_the_answer_would_stand_there_twice() -> No
     talk.answered("Yes.")
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
-    assert turn.why_not_raw == "the template writes something behind the answer that the last prompt held before it"
+    assert turn.why_not_raw == "the template moves a text of the last prompt to after the response"
     assert turn.prompt.text.count("Weather at a place.") == 1
 
 

@@ -158,7 +158,7 @@ def test_tokens_are_counted_by_the_models_own_tokenizer_there_and_by_a_given_one
 
 @dataclass
 class Picture:
-    """What a client hands over that is no JSON; it tells itself, and cannot be pickled."""
+    """What a client hands over that is not JSON; it tells itself, and cannot be pickled."""
 
     path: str
 

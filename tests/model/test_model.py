@@ -258,7 +258,7 @@ def test_files_that_are_nested_too_deep_have_no_profile_to_save() -> None:
 
 @pytest.mark.parametrize("given", [b"{}", {}, Path("profile.json")])
 def test_a_profile_that_is_no_text_is_refused(given: Any) -> None:
-    with pytest.raises(BadProfile, match=f"is no text, but of type {type(given).__name__}; give the text"):
+    with pytest.raises(BadProfile, match=f"must be a string, not {type(given).__name__}; give the text"):
         toolfmt.load(MODELS / "json-frames", profile=given)
 
 
@@ -267,7 +267,7 @@ def test_what_hit_a_limit_is_not_saved(other: bool) -> None:
     files = toolfmt.load(MODELS / "named-templates").files
     stopped = profiling.profile_stopped(files, LimitHit("it took 10 seconds", "CPU time"))
     sound = profiling.profile_files(files)
-    with pytest.raises(BadProfile, match="Limit hit: CPU time: it took 10 seconds; there is no profile to save"):
+    with pytest.raises(BadProfile, match="Limit hit: CPU time: it took 10 seconds; the profile cannot be saved"):
         saved(files, replace(sound, without_tools=stopped) if other else stopped)
 
 

@@ -138,7 +138,7 @@ def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> N
     assert report.capabilities["tools"].answer == "error"
     assert report.profile.failure is not None
     assert report.profile.failure.limit == "memory"
-    message = "Limit hit: memory: a text or list 10,000,000,000 times over."
+    message = "Limit hit: memory: a string or list repeated 10,000,000,000 times."
     assert [(one.message, one.line) for one in report.findings if one.code == "TF007"] == [(message, 1)]
 
 
@@ -157,7 +157,7 @@ def test_no_advice_calls_a_limit_a_template_that_does_not_compile(limit: str, to
 
 
 def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
-    with pytest.raises(ToolfmtError, match=r"Limit hit: memory: .* times over \(line 1\); it is not rendered"):
+    with pytest.raises(ToolfmtError, match=r"Limit hit: memory: .* times \(line 1\); it is not rendered"):
         model("{{ 'a' * 10 ** 10 }}").render([{"role": "user", "content": "hi"}])
 
 
@@ -167,7 +167,7 @@ def test_a_limit_comes_back_with_its_own_words(model: Any) -> None:
     with pytest.raises(LimitHit) as hit:
         model(source).render([{"role": "user", "content": "big"}])
     assert (hit.value.limit, hit.value.line) == ("memory", 2)
-    assert hit.value.own_words == "a text or list 10,000,000,000 times over"
+    assert hit.value.own_words == "a string or list repeated 10,000,000,000 times"
     assert str(hit.value).endswith(f"chat_template.jinja, line 2: {hit.value.own_words}")
 
 

@@ -428,15 +428,15 @@ def part(role: str, **part: Any) -> dict[str, Any]:
         ),
         (
             part("user", type="document", source={"type": "base64", "data": "x"}),
-            "messages[0].content[0]: this document is no text; give its text, or leave it out",
+            "messages[0].content[0]: this document is not text; pass its text, or leave it out",
         ),
         (
             part("assistant", type="thinking", thinking=[1]),
-            "messages[0].content[0].thinking: a part must be an object with a text, not a number",
+            "messages[0].content[0].thinking: a part must be an object with text, not a number",
         ),
         (
             {"type": "web_search_call", "id": "ws"},
-            "messages[0]: an item of type 'web_search_call' is no message; leave it out (items that are read: message, "
+            "messages[0]: an item of type 'web_search_call' is not a message; leave it out (supported items: message, "
             "function_call, function_call_output, reasoning, custom_tool_call, custom_tool_call_output)",
         ),
         (
@@ -461,7 +461,7 @@ def part(role: str, **part: Any) -> dict[str, Any]:
         ),
         (
             {"type": "reasoning", "summary": []},
-            "messages holds nothing that a model can read; give at least one message with a text",
+            "messages contains no text; pass at least one message with text",
         ),
     ],
 )

@@ -462,7 +462,7 @@ def test_a_call_behind_its_result_is_found() -> None:
     model = model_of(refusing("'<tool_call>' in m.content", changed("'<|end|>' }}", "'<|end|>' }}" + late, early)))
     messages = [user(), calls("a"), result("a")]
     with pytest.raises(
-        NotDelivered, match=r"^messages\[1\] \(assistant\): its call of find \(behind its result\) is lost"
+        NotDelivered, match=r"^messages\[1\] \(assistant\): its call of find \(after its result\) is lost"
     ):
         model.render(messages)
     assert model.render([*messages, said()]).adaptations == ()

@@ -199,9 +199,11 @@ def test_prose_that_comes_out_twice_is_caught() -> None:
     told = prose("json", [TOOL])
     check_prose(f"[{told}]", "[-]", told, 1, [TOOL])
     check_prose(f"[{told}][{told}]", "[-][-]", told, 2, [TOOL])
-    with pytest.raises(ToolsRenderedTwice, match="stands 2 times in the prompt, not 1"):
+    with pytest.raises(ToolsRenderedTwice, match="appears 2 times in the prompt, not 1"):
         check_prose(f"[{told}]{told}", "[-]", told, 1, [TOOL])
-    with pytest.raises(ToolsRenderedTwice, match="get_weather is described in prose and a second time by the template"):
+    with pytest.raises(
+        ToolsRenderedTwice, match="get_weather is described in the system prompt and again by the template"
+    ):
         check_prose(f"get_weather: Weather at a place. [{told}]", "[-]", told, 1, [TOOL])
 
 
@@ -213,7 +215,7 @@ def test_tools_that_the_callers_own_variable_puts_in_again_are_caught(tmp_path: 
 
 def test_prose_beside_tools_in_the_template_is_caught() -> None:
     check_template("do this", "do this", "do this")
-    with pytest.raises(ToolsRenderedTwice, match="went through the template and stand in the prompt as prose too"):
+    with pytest.raises(ToolsRenderedTwice, match="template renders the tools, and the prompt also describes them"):
         check_template("do this, do this", "do this", "do this")
 
 
@@ -224,7 +226,7 @@ def test_a_tool_counts_as_dropped_only_by_its_whole_name() -> None:
 
 def test_a_template_that_loses_the_system_text_cannot_be_told_of_tools(tmp_path: Path) -> None:
     mute = "{% for m in messages if m.content | length < 50 %}{{ m.content }}{% endfor %}"
-    with pytest.raises(TemplateError, match="the template does not pass on the message that describes the tools"):
+    with pytest.raises(TemplateError, match="the template drops the message that describes the tools"):
         made(tmp_path, mute).render([USER], [TOOL])
 
 

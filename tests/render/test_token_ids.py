@@ -171,7 +171,7 @@ def test_a_marker_of_one_character_is_refused() -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.normalizer = normalizers.Replace("℻", "<fax>")
     tokenizer.add_special_tokens([AddedToken("<fax>", special=True, normalized=True)])
-    with pytest.raises(ToolfmtError, match="however it is cut"):
+    with pytest.raises(ToolfmtError, match="however it is split"):
         token_ids("x ℻ x", [(2, 3)], tokenizer)
 
 

@@ -421,9 +421,9 @@ def test_what_cannot_be_promised_is_refused(path: str, refused: Refused) -> None
         (OLLAMA, {"format": "json"}, NO_JSON),
         (CHAT, {"n": 2}, "there is one choice an answer here; leave n out"),
         (CHAT, {"logprobs": True}, "logprobs are not told here; leave them out"),
-        (CHAT, {"max_tokens": 0}, "0 is no number of tokens; send one above 0"),
-        (CHAT, {"max_tokens": "9"}, "'9' is no number of tokens; send one above 0"),
-        (CHAT, {"max_tokens": True}, "True is no number of tokens; send one above 0"),
+        (CHAT, {"max_tokens": 0}, "0 is not a number of tokens; send one above 0"),
+        (CHAT, {"max_tokens": "9"}, "'9' is not a number of tokens; send one above 0"),
+        (CHAT, {"max_tokens": True}, "True is not a number of tokens; send one above 0"),
         (CHAT, {"temperature": "hot"}, "temperature is a number from 0 to 100, not 'hot'"),
         (CHAT, {"temperature": True}, "temperature is a number from 0 to 100, not True"),
         (CHAT, {"temperature": -0.1}, "temperature is a number from 0 to 100, not -0.1"),
@@ -546,7 +546,7 @@ def test_what_a_client_calls_the_host_is_no_part_of_the_path(whole: str) -> None
 def test_what_is_no_json_object_is_refused(path: str, sent: bytes, whole: str) -> None:
     answer = httpx.post(whole + path, content=sent)
     assert answer.status_code == 400
-    assert ERRORS[path](answer.json()).startswith("the request is no JSON")
+    assert ERRORS[path](answer.json()).startswith(("the request is not JSON", "the request is not a JSON object"))
 
 
 async def failing(prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:

@@ -286,7 +286,7 @@ def test_two_configurations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_options_of_python_are_no_variables_of_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("self", "strategy", "now"):
         told = answered("render", "{{ messages[0].content }}", monkeypatch, variables=json.dumps({name: 1}))
-        assert told["error"].startswith(f"Variables: '{name}' is no variable of a template")
+        assert told["error"].startswith(f"Variables: '{name}' is not a template variable")
 
 
 def test_a_long_answer_is_not_fed_character_by_character(monkeypatch: pytest.MonkeyPatch) -> None:

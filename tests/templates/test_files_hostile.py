@@ -94,7 +94,7 @@ def test_an_empty_name_is_not_the_current_directory(model: Path, monkeypatch: py
     assert model_places("") == []
     for command in (["inspect", ""], ["diff", "", "."]):
         result = CliRunner().invoke(main, command)
-        assert (result.exit_code, "toolfmt: an empty name, which is no place" in result.stderr) == (2, True)
+        assert (result.exit_code, "toolfmt: the name is empty" in result.stderr) == (2, True)
 
 
 def test_a_page_does_not_replace_what_is_no_page(model: Path) -> None:
@@ -153,17 +153,17 @@ def test_a_name_that_is_no_utf8_has_its_bytes_in_sarif(tmp_path: Path, monkeypat
         (
             "tokenizer_config.json",
             {"eos_token": "x" * 5_000_000},
-            "tokenizer_config.json: eos_token is a text of 5,000,000 characters, too long for a token; it is ignored",
+            "tokenizer_config.json: eos_token is a string of 5,000,000 characters, too long for a token; it is ignored",
         ),
         (
             "config.json",
             {"model_type": "m " * 100_000},
-            "config.json: model_type is a text of 200,000 characters, too long for a name; it is ignored",
+            "config.json: model_type is a string of 200,000 characters, too long for a name; it is ignored",
         ),
         (
             "tokenizer_config.json",
             {"chat_template": [{"name": "n" * 300, "template": HONEST}]},
-            "tokenizer_config.json: the name of chat_template[0] is a text of 300 characters, too long for a name; "
+            "tokenizer_config.json: the name of chat_template[0] is a string of 300 characters, too long for a name; "
             "it is ignored",
         ),
         (

@@ -102,7 +102,7 @@ def test_a_model_is_loaded_rendered_and_inspected_from_the_file_alone(tmp_path: 
         (
             [{"name": "default", "template": "d"}, {"name": "tool_use", "template": "t"}],
             ("d", "tokenizer.chat_template holds the default one"),
-            ("t", "tokenizer.chat_template.tool_use holds tool_use, chosen over default because tools are given"),
+            ("t", "tokenizer.chat_template.tool_use contains tool_use, chosen over default because tools are given"),
         ),
         (
             [{"name": "tool_use", "template": "t"}],
@@ -111,7 +111,7 @@ def test_a_model_is_loaded_rendered_and_inspected_from_the_file_alone(tmp_path: 
                 "tokenizer.chat_template.tool_use holds tool_use, which llama.cpp takes without tools too, "
                 "as there is no default",
             ),
-            ("t", "tokenizer.chat_template.tool_use holds tool_use, chosen because tools are given"),
+            ("t", "tokenizer.chat_template.tool_use contains tool_use, chosen because tools are given"),
         ),
         (
             [{"name": "rag", "template": "r"}],
@@ -160,7 +160,7 @@ def test_without_a_template_the_finding_says_what_llama_cpp_does_and_the_way_out
     assert [(finding.code, finding.message, finding.fix) for finding in model.inspect().findings] == [
         (
             "TF001",
-            "There is no chat template in force: the GGUF file has no tokenizer.chat_template, and llama.cpp then "
+            "No chat template is used: the GGUF file has no tokenizer.chat_template, and llama.cpp then "
             "takes ChatML whatever the model.",
             "Give llama.cpp the chat template of the original model (--chat-template-file), or write it into a copy of "
             "the file (gguf-new-metadata --chat-template-file).",
@@ -234,11 +234,11 @@ def test_values_of_unexpected_types_survive_and_are_told(tmp_path: Path) -> None
         "general.architecture is a list, not a name; it is ignored",
         "tokenizer.chat_template is a list, not a template's text; it is ignored",
         "tokenizer.chat_template.rag is true or false, not a template's text; it is ignored",
-        "tokenizer.chat_template.tool_use is a text of 4,000,001 bytes, not a template's text; it is ignored",
-        "tokenizer.chat_templates names gone, but there is no tokenizer.chat_template.gone",
+        "tokenizer.chat_template.tool_use is a string of 4,000,001 bytes, not a template's text; it is ignored",
+        "tokenizer.chat_templates names gone, but tokenizer.chat_template.gone is missing",
         "tokenizer.ggml.token_type is a string, not a list of numbers; it is ignored",
         "tokenizer.ggml.bos_token_id is a string, not a token's id; it is ignored",
-        "tokenizer.ggml.eos_token_id is 6, which is no token of the vocabulary; it is ignored",
+        "tokenizer.ggml.eos_token_id is 6, which is not a token of the vocabulary; it is ignored",
         "tokenizer.ggml.padding_token_id is a number, not a token's id; it is ignored",
         "tokenizer.ggml.eot_token_id is a list, not a token's id; it is ignored",
     )

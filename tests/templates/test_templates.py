@@ -84,12 +84,12 @@ def test_every_place_is_found_best_first(tmp_path: Path) -> None:
         (
             {"tokenizer_config.json": {"chat_template": {"default": "a", "tool_use": "b"}}},
             "tokenizer_config.json holds the default one",
-            "tokenizer_config.json holds tool_use, chosen over default because tools are given",
+            "tokenizer_config.json contains tool_use, chosen over default because tools are given",
         ),
         (
             {"tokenizer_config.json": {"chat_template": {"tool_use": "b"}}},
             "tokenizer_config.json names tool_use but no default, so none is in force unless tools are given",
-            "tokenizer_config.json holds tool_use, chosen because tools are given",
+            "tokenizer_config.json contains tool_use, chosen because tools are given",
         ),
         (
             {"tokenizer_config.json": {"chat_template": {"rag": "a", "plain": "b"}}},
@@ -214,11 +214,11 @@ def test_a_place_that_is_none(tmp_path: Path) -> None:
     [
         (
             '{\n  "a": [,\n}',
-            ", line 2, column 9: not JSON (Expecting value); mend the file or download it again",
+            ", line 2, column 9: not JSON (Expecting value); fix the file or download it again",
         ),
-        ("", ", line 1, column 1: not JSON (Expecting value); mend the file or download it again"),
-        ("[1]", ": a list, where a JSON object is expected; mend the file"),
-        ("null", ": null, where a JSON object is expected; mend the file"),
+        ("", ", line 1, column 1: not JSON (Expecting value); fix the file or download it again"),
+        ("[1]", ": a list, where a JSON object is expected; fix the file"),
+        ("null", ": null, where a JSON object is expected; fix the file"),
         (b'{"a": "\xff"}', ": not UTF-8 text (byte 0xff at offset 7); save it as UTF-8"),
     ],
     ids=["a comma too many", "empty", "a list", "null", "not UTF-8"],
@@ -238,7 +238,7 @@ def test_a_configuration_file_that_is_no_json_object(
 )
 def test_json_that_python_will_not_read(tmp_path: Path, content: str, why: str) -> None:
     message, _ = failure(load, tmp_path, {"config.json": content})
-    assert message == f"{tmp_path / 'config.json'}: JSON that cannot be read ({why}); mend the file"
+    assert message == f"{tmp_path / 'config.json'}: JSON that cannot be read ({why}); fix the file"
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "chat_template.json", "chat_template.jinja", f"{MORE}/default.jinja"])
@@ -392,7 +392,7 @@ def test_a_source_over_the_limit_is_refused_before_it_is_parsed() -> None:
         ("\n{{ 1 + 'a' }}", "does not render: TypeError: unsupported operand", 2),
         ("\n{{ none | length }}", "does not render: TypeError: ", 2),
         ("\n{{ '%d' % 'a' }}", "does not render: TypeError: ", 2),
-        ("\n{{ 'a' * 10 ** 15 }}", "a text or list 1,000,000,000,000,000 times over", 2),
+        ("\n{{ 'a' * 10 ** 15 }}", "a string or list repeated 1,000,000,000,000,000 times", 2),
         ("\n{{ 'a'.ljust(10 ** 15) }}", "memory ran out", 2),
         ("\n{{ range(10 ** 9) }}", "does not render: OverflowError: Range too big", 2),
         ("{% macro m() %}\n{{ m() }}{% endmacro %}{{ m() }}", "does not render: RecursionError: ", 2),

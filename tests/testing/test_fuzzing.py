@@ -83,14 +83,14 @@ def test_faults_are_told_apart_and_made_smaller() -> None:
     told = {(fault.law, fault.kind): fault for fault in search.faults.values()}
     assert not search.streams
     assert ("never-raises", "JSONDecodeError in first_closer.py:read") in told
-    assert ("prose", "a call is told that is none") in told
+    assert ("prose", "a call that does not exist") in told
     raised = told["never-raises", "JSONDecodeError in first_closer.py:read"]
     assert raised.times > 5
     assert raised.answer.text == "<tool_call></tool_call>"
     written_call = told["never-raises", "JSONDecodeError in first_closer.py:read, of a call as it is written"]
     one_string = r'<tool_call>\n\{"name": "[\w-]+", "arguments": \{"\w+": "</tool_call>"\}\}\n</tool_call>'
     assert re.fullmatch(one_string, written_call.answer.text)
-    prose = told["prose", "a call is told that is none"]
+    prose = told["prose", "a call that does not exist"]
     assert prose.answer.text.count(". ") == 0
     assert [tool["function"]["name"] for tool in prose.answer.tools or ()] == ["get_weather"]
     assert len(raised.answer.tools or ()) == 1

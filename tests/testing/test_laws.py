@@ -105,8 +105,8 @@ def test_a_broken_shape_is_told(said: list[Any], law: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [
-        ('{"a": ', "arguments that are no JSON"),
-        ('{"a": NaN}', "arguments that are no JSON"),
+        ('{"a": ', "arguments that are not JSON"),
+        ('{"a": NaN}', "arguments that are not JSON"),
         ("[1]", "arguments that are a list"),
         ("null", "arguments that are null"),
     ],
@@ -123,12 +123,12 @@ def test_arguments_that_are_no_json_object_are_told(arguments: str, kind: str) -
         ({"s": "x", "n": 1.0, "b": True}, None),
         ({"b": True, "n": 1, "s": "x"}, None),
         ({"s": "x", "n": 1}, "an argument is lost"),
-        ({"s": "x", "n": 1, "b": True, "z": 0}, "an argument is told that is none"),
+        ({"s": "x", "n": 1, "b": True, "z": 0}, "an argument that does not exist"),
         ({"s": "x", "n": "1", "b": True}, "a number comes as a string"),
         ({"s": "x", "n": True, "b": True}, "a number comes as a boolean"),
-        ({"s": "x", "n": 2, "b": True}, "a number is another"),
-        ({"s": "x ", "n": 1, "b": True}, "a string's blanks at its ends are others"),
-        ({"s": "", "n": 1, "b": True}, "a string is another"),
+        ({"s": "x", "n": 2, "b": True}, "a number differs"),
+        ({"s": "x ", "n": 1, "b": True}, "whitespace at the ends of a string differs"),
+        ({"s": "", "n": 1, "b": True}, "a string differs"),
         ({"s": "xy", "n": 1, "b": True}, "a string runs on"),
         ({"s": None, "n": 1, "b": True}, "a string comes as null"),
         ({"s": ["x"], "n": 1, "b": True}, "a string comes as a list"),
@@ -139,10 +139,10 @@ def test_how_arguments_differ_has_words(came: Any, kind: str | None) -> None:
 
 
 def test_a_large_integer_is_not_a_float_beside_it() -> None:
-    assert invariants.difference(2**53 + 1, float(2**53 + 1)) == "a number is another"
-    assert invariants.difference([1, [2]], [1, [3]]) == "a number is another"
+    assert invariants.difference(2**53 + 1, float(2**53 + 1)) == "a number differs"
+    assert invariants.difference([1, [2]], [1, [3]]) == "a number differs"
     assert invariants.difference([1], [1, 2]) == "a list has another length"
-    assert invariants.difference("a b", "a  b") == "a string's blanks are others"
+    assert invariants.difference("a b", "a  b") == "whitespace in a string differs"
     assert invariants.difference("abc", "ab") == "a string is cut short"
 
 
@@ -151,9 +151,9 @@ def test_a_large_integer_is_not_a_float_beside_it() -> None:
     [
         ({"content": None, "tool_calls": []}, "round-trip", "every call is lost"),
         ({"content": None, "tool_calls": [{"name": "f", "arguments": "{}"}]}, "round-trip", "an argument is lost"),
-        ({"tool_calls": [{"name": "g", "arguments": {"s": "x"}}]}, "round-trip", "a name is another"),
-        ({"tool_calls": [{"name": "f", "arguments": {"s": "x"}}] * 2}, "round-trip", "a call is told that is none"),
-        ({"tool_calls": [{"name": "f", "arguments": "{"}]}, "arguments-json", "arguments that are no JSON"),
+        ({"tool_calls": [{"name": "g", "arguments": {"s": "x"}}]}, "round-trip", "a name differs"),
+        ({"tool_calls": [{"name": "f", "arguments": {"s": "x"}}] * 2}, "round-trip", "a call that does not exist"),
+        ({"tool_calls": [{"name": "f", "arguments": "{"}]}, "arguments-json", "arguments that are not JSON"),
         (
             {"content": "Hi. ]", "tool_calls": [{"name": "f", "arguments": {"s": "x"}}]},
             "nothing-lost",
@@ -165,7 +165,7 @@ def test_a_large_integer_is_not_a_float_beside_it() -> None:
             "text before the calls is lost",
         ),
         ("no message", "shape", "no message"),
-        ({"content": 3}, "shape", "content is no text"),
+        ({"content": 3}, "shape", "content is not a string"),
     ],
 )
 def test_what_a_message_gets_wrong_is_told(message: Any, law: str, kind: str) -> None:
@@ -181,7 +181,7 @@ def test_a_parser_that_tells_calls_alone_is_held_to_them() -> None:
         return lambda text: {"tool_calls": [{"name": "f", "arguments": {"s": "x"}}]}
 
     toolfmt.testing.check_round_trip(make_parser, "json", [("f", {"s": "x"})], before="Hi. ")
-    assert broken(toolfmt.testing.check_prose, make_parser, "Nothing.").kind == "a call is told that is none"
+    assert broken(toolfmt.testing.check_prose, make_parser, "Nothing.").kind == "a call that does not exist"
 
 
 def test_reasoning_may_stay_in_the_content_with_its_markers_but_not_be_lost() -> None:
@@ -194,10 +194,10 @@ def test_reasoning_may_stay_in_the_content_with_its_markers_but_not_be_lost() ->
 
 def test_what_is_lost_is_told_by_offsets() -> None:
     check = toolfmt.testing.check_nothing_lost
-    assert broken(check, Said(Content("ab", 0), Content("d", 3)), "abcd", "json").kind == "a stretch that nothing tells"
-    assert broken(check, Said(Content("x", 0)), "abcd", "json").kind == "text that does not stand where it says"
+    assert broken(check, Said(Content("ab", 0), Content("d", 3)), "abcd", "json").kind == "text that no event contains"
+    assert broken(check, Said(Content("x", 0)), "abcd", "json").kind == "text that is not at its offset"
     raised = broken(check, Said(Content("ab", 2)), "  ab", "json")
-    assert (raised.kind, raised.said) == ("blanks that belong to no call", "nothing tells '  '")
+    assert (raised.kind, raised.said) == ("whitespace that belongs to no call", "no event contains '  '")
     check(Said(Content("ab", 7)), "<think>ab", "json")
     # "</tools>\n</tool_call>" is a marker too, which leaves half of the first one.
     check(Said(Content("ab", 28)), "<tools></tools>\n</tool_call>ab", "qwen3_5")
@@ -215,10 +215,10 @@ def test_what_is_lost_is_told_without_offsets_where_no_call_is_told() -> None:
 
 def test_chunking_tells_the_pieces_and_both_readings() -> None:
     raised = broken(toolfmt.testing.check_chunking, naive_parsers.forgets, "a<b", pieces=[["a", "<b"], ["a<", "b"]])
-    assert (raised.kind, raised.pieces) == ("the content is another", ["a<", "b"])
+    assert (raised.kind, raised.pieces) == ("the content differs", ["a<", "b"])
     assert (raised.came, raised.should) == (['content "ab"'], ['content "a<b"'])
     assert str(raised).splitlines() == [
-        "chunking: in pieces the content is another, whole not",
+        "chunking: in pieces the content differs, whole not",
         "  answer  'a<b'",
         "  pieces  ['a<', 'b']",
         '  came    content "ab"',
@@ -281,7 +281,7 @@ def test_readings_with_and_without_offsets_are_compared_by_what_a_client_ends_up
     pieces = told_by_events([Content("a"), Content("b")])
     assert (whole.placed, pieces.placed) == (True, False)
     invariants.same(whole, pieces)
-    with pytest.raises(LawBroken, match="the content is another"):
+    with pytest.raises(LawBroken, match="the content differs"):
         invariants.same(whole, told_by_events([Content("a"), Content("c")]))
 
 
@@ -361,7 +361,7 @@ def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None
         return ParserOutcome((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
 
     invariants.same(told(3), told(3))
-    with pytest.raises(LawBroken, match="offsets or notes are others"):
+    with pytest.raises(LawBroken, match="offsets or tolerances differ"):
         invariants.same(told(3), told(4))
 
 
@@ -411,8 +411,8 @@ class _Says:
         ({"type": "tool_call_end", "index": 10**5000}, "index is an object of int, not a whole number"),
         ({"type": "tool_call_end"}, "it has no 'index'"),
         ({"type": "content", "text": "a", "start": float("nan")}, "start is nan, not a whole number"),
-        ({"type": "tool_call_start", "index": 0, "name": "f", "id": {1}}, "id is {1}, not a text"),
-        ({"type": "tool_call_rejected", "index": 0, "reason": ["x"]}, "reason is ['x'], not a text"),
+        ({"type": "tool_call_start", "index": 0, "name": "f", "id": {1}}, "id is {1}, not a string"),
+        ({"type": "tool_call_rejected", "index": 0, "reason": ["x"]}, "reason is ['x'], not a string"),
         (ToolCallEnd(0, (0, 1), ({},)), "tolerated is ({},), not a list of texts"),  # type: ignore[arg-type]  # wrong
         (ToolCallEnd(0, None), None),  # type: ignore[arg-type]  # as one without a place may make it
     ],
@@ -433,9 +433,9 @@ def test_wrong_types_in_events_are_told_in_words(said: Any, why: str | None) -> 
 @pytest.mark.parametrize(
     ("message", "kind"),
     [
-        ({"tool_calls": 5}, "tool_calls is no list"),
-        ({"tool_calls": "ab"}, "tool_calls is no list"),
-        ({"tool_calls": [{"name": "f", "arguments": {1, 2}}]}, "arguments that JSON cannot say"),
+        ({"tool_calls": 5}, "tool_calls is not a list"),
+        ({"tool_calls": "ab"}, "tool_calls is not a list"),
+        ({"tool_calls": [{"name": "f", "arguments": {1, 2}}]}, "arguments that JSON cannot represent"),
     ],
 )
 def test_wrong_types_in_messages_are_told_in_words(message: Any, kind: str) -> None:

@@ -20,7 +20,7 @@ SCHEMAS = ("items", "additionalProperties", "not")
 def why_no_json(value: object, *, objects: bool = False, deepest: int = DEEPEST) -> str:
     """What a value holds that JSON does not, in words; empty where there is nothing of the kind.
 
-    `objects` are passed over where they are allowed: an image in a message is no JSON, and shows nothing to a template.
+    Allowed `objects` are skipped: an image in a message is not JSON, and a template renders nothing of it.
     """
     waiting: list[tuple[Any, int]] = [(value, 1)]
     while waiting:

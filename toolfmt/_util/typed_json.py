@@ -75,7 +75,7 @@ def _reader(kind: Any) -> _Reader:
 
 
 def _exactly(kind: type) -> _Reader:
-    # A whole number is a fraction too where it comes from JSON, but true is no number.
+    # A whole number is a fraction too where it comes from JSON, but true is not a number.
     accepted = (int, float) if kind is float else (kind,)
 
     def read(value: Any) -> Any:

@@ -47,7 +47,7 @@ def unknown_tool(name: str, known: Iterable[str]) -> str:
 
 
 def unfit_arguments(name: str, fault: str) -> str:
-    return f"{name} was not carried out, its arguments are not valid: {fault}"
+    return f"{name} was not executed, because its arguments are not valid: {fault}"
 
 
 def raised(name: str, error: BaseException) -> str:
@@ -68,7 +68,7 @@ def rejection(rejected: Rejected, known: Iterable[str]) -> str:
     fault = read_object(rejected.arguments)[1] if rejected.arguments else ""
     if fault and rejected.reason == "invalid_arguments":
         why += f": {fault}"
-    said = f"Your call {called}was not carried out: {why}."
+    said = f"Your call {called}was not executed: {why}."
     return f"{said} {_listed(known)} Write the call again, whole, or answer without it."
 
 

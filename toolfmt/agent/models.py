@@ -123,11 +123,13 @@ def _pieces(written: Any) -> Iterator[tuple[str, str | None]]:
     """What `generate` gives, piece by piece, each with the reason of an end; raises `TypeError` for what is no text."""
     check_waited_for(written, "generate")
     if isinstance(written, (bytes, Mapping)) or not isinstance(written, Iterable):
-        raise TypeError(f"generate gives a text, or pieces of one, not {kind_of(written)}")
+        raise TypeError(f"generate must return a string or an iterable of strings, not {kind_of(written)}")
     for piece in [written] if isinstance(written, str) else written:
         pair = (piece, None) if isinstance(piece, str) else piece
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError(f'a piece of generate is a text, or a pair such as ("", "length"), not {kind_of(piece)}')
+            raise TypeError(
+                f'each item of generate must be a string or a pair such as ("", "length"), not {kind_of(piece)}'
+            )
         yield pair[0], pair[1]
 
 

@@ -72,7 +72,7 @@ class ToolRegistry:
         parameters = made["function"].get("parameters", {})
         schema = closed(closed_within(parameters) if is_python_tool(tool) else parameters)
         if fault := invalid_schema(schema):
-            raise BadTools(f"{where}: its parameters are no JSON Schema: {fault}")
+            raise BadTools(f"{where}: its parameters are not a JSON Schema: {fault}")
         ready = _ready(tool, call, schema, where)
         self._definitions.append(made)
         self._tools[name] = _Tool(schema, ready)

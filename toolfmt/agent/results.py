@@ -1,7 +1,7 @@
 """What a tool has returned, as the text that a model is given.
 
 A text is itself, everything else JSON: sets sorted, what pydantic knows (its models, dataclasses, dates, iterators) as
-pydantic tells it, the rest by its own `str`; a NaN or an infinity is null, as in JavaScript. What is no JSON even so
+pydantic tells it, the rest by its own `str`; a NaN or an infinity is null, as in JavaScript. What is not JSON even so
 (bytes that are no text, a list that holds itself) is no result, and neither is a value that only says where it lies in
 memory: what Python writes of them a model would take for what it asked for.
 """

@@ -80,7 +80,7 @@ def _made(parameters: Mapping[str, Any]) -> tuple[str, Any]:
     try:
         text = json.dumps(parameters, default=dict, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        return f"it is no JSON ({_bounded(json_fault(error))})", None
+        return f"it is not JSON ({_bounded(json_fault(error))})", None
     return _validator(text)
 
 

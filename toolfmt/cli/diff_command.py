@@ -112,7 +112,7 @@ def _keys(word: str) -> frozenset[FindingKey]:
         return keys_of(word)
     except UnknownCode:
         told = listed([*GROUPS, *_KINDS, *PARTS])
-        message = f"{unknown(word, 'part or finding')}; the parts that are no findings are {told}"
+        message = f"{unknown(word, 'part or finding')}; the parts that are not findings are {told}"
         raise UnknownCode(message) from None
 
 

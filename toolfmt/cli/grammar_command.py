@@ -34,7 +34,9 @@ class Constraining:
         if made.narrower:
             complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
         if made.tokens is None and made.dialect == "llguidance":
-            complain("no MODEL tells which markers are one token; llguidance takes all of them for text")
+            complain(
+                "without a MODEL it is unknown which markers are a single token; llguidance treats all of them as text"
+            )
         if fields is None:
             print_text(made.text)
         else:
@@ -59,7 +61,7 @@ class Constraining:
             raise BadModelDirectory(f"{error}; or the name of a format: {unknown}") from None
         name_models_below(self.place, complain)
         if model.broken:
-            complain(f"{self.place}: {model.broken}; so the format is not proven")
+            complain(f"{self.place}: {model.broken}; so the format is not verified")
         return model
 
     def _dialect(self) -> Dialect:

@@ -145,7 +145,7 @@ class Inspecting:
         if self.fix != (self.output is not None):
             raise click.UsageError("--fix and --output DIR go together")
         if self.fix and self._are_several:
-            raise click.UsageError("--fix mends one model; give one place")
+            raise click.UsageError("--fix works on one model; pass one MODEL")
         beside_a_fix = {
             "--full": self.full,
             "--baseline": self.baseline_file,
@@ -229,7 +229,7 @@ class Inspecting:
         asked = self.tools_file is not None or self.context is not None
         if not asked or looked.report is None or looked.report.sections.tokens is not None:
             return ""
-        return f"{looked.place}: no tokens are counted: there is no tokenizer.json that can be read"
+        return f"{looked.place}: tokens are not counted, because there is no readable tokenizer.json"
 
 
 def _probe_seed() -> int | None:

@@ -143,9 +143,7 @@ class Measuring:
         choices = [choice for choice in TOOL_CHOICES if choice.replace(" ", "-") in (self.choices or ALL_CHOICES)]
         known = [choice for choice in choices if choice in subject.tool_choices]
         if not known:
-            raise ToolfmtError(
-                f"tool_choice {choices[0]}: only a chat endpoint can be told so; leave --tool-choice out"
-            )
+            raise ToolfmtError(f"tool_choice {choices[0]}: only a chat endpoint supports this; leave out --tool-choice")
         wordings = [wording for wording in WORDINGS if wording in (self.wordings or WORDINGS)]
         strategies = [strategy for strategy in STRATEGIES if strategy in (self.strategies or STRATEGIES)]
         return MeasurementPlan(chosen, self.runs, wordings, strategies, known)

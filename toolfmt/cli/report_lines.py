@@ -70,7 +70,7 @@ class ReportLines:
             raise self._no_report(number) from None
 
     def _no_report(self, number: int) -> ToolfmtError:
-        what = f"line {number:,} is no report of this version of toolfmt"
+        what = f"line {number:,} is not a report of this version of toolfmt"
         return ToolfmtError(f"{self._name}: {what}; name a file that --continue wrote, or a new one")
 
     def _refused(self, error: OSError | ValueError) -> ToolfmtError:

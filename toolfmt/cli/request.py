@@ -133,9 +133,9 @@ def fault_of(option: str, value: Any) -> str:
     if option in SETTINGS and not isinstance(value, bool):
         return f'"{option}" must be true or false, not {kind_of(value)}'
     if option in _TAKEN:
-        return f'"{option}" is no variable of a template; {_TAKEN[option]}'
+        return f'"{option}" is not a template variable; {_TAKEN[option]}'
     if option in _of_rendering() and option not in SETTINGS:
-        return f'"{option}" is no variable of a template, but an option of rendering from Python; leave it out'
+        return f'"{option}" is not a template variable but an option of the Python API; leave it out'
     return ""
 
 
@@ -152,4 +152,4 @@ def _shown(text: str) -> str:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

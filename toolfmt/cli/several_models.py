@@ -88,7 +88,7 @@ def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -
     finally:
         lines.close()
     if known:
-        outcomes.complain(f"{len(known):,} of {len(asked):,} places stood in {file} already")
+        outcomes.complain(f"{len(known):,} of {len(asked):,} models were already in {file}")
     return outcomes.status()
 
 

@@ -31,7 +31,7 @@ def opened_pipe(file: str) -> BinaryIO | None:
     if opening.is_alive():
         with suppress(OSError):  # which lets the thread end
             os.close(os.open(file, os.O_WRONLY | os.O_NONBLOCK))
-        raise ToolfmtError(f"{file}: a pipe that nobody writes to; start what writes to it first, or give a file")
+        raise ToolfmtError(f"{file}: no process writes to this pipe; start the writer first, or pass a file")
     if isinstance(found[0], OSError):
         raise found[0]
     return found[0]
@@ -61,7 +61,7 @@ def write_special(file: str, data: bytes) -> bool:
         descriptor = os.open(file, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
     except OSError:
         if stat.S_ISFIFO(mode):
-            raise ToolfmtError(f"{file}: a pipe that nobody reads; start what reads it first, or name a file") from None
+            raise ToolfmtError(f"{file}: no process reads this pipe; start the reader first, or pass a file") from None
         raise
     with os.fdopen(descriptor, "wb") as special:
         os.set_blocking(descriptor, True)

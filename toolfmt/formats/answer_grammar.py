@@ -118,7 +118,7 @@ def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
     except RecursionError:
         raise CannotConstrain(f"{where} the arguments of {tool.name!r}: they are nested too deeply") from None
     except (TypeError, ValueError) as error:
-        raise CannotConstrain(f"{where} {tool.name!r}: its definition is no JSON text: {error}") from None
+        raise CannotConstrain(f"{where} {tool.name!r}: its definition is not JSON text: {error}") from None
     if not _PLAIN.fullmatch(tool.name) and not _comes_back(format, tool.name, {}):
         raise CannotConstrain(f"{where} the tool {tool.name!r}: its name would not be read back")
     for key in sorted(keys):

@@ -354,14 +354,14 @@ def _sound(keyword: str, value: Any) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if keyword in _COUNTS:
         if not number or value < 0 or value != int(value):
-            raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no count")
+            raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is not a non-negative integer")
         if keyword == "minItems" and value > _MOST_ITEMS:
             raise NotConstrained(f"{keyword!r} is more than {_MOST_ITEMS}")
         return int(value)
     if keyword in ("exclusiveMinimum", "exclusiveMaximum") and isinstance(value, bool):
         raise NotConstrained(f"{keyword!r} is a number since draft 6, and here {value!r}")
     if keyword in _BOUNDS and not number:
-        raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no number")
+        raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is not a number")
     if keyword == "pattern" and not isinstance(value, str):
         raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no text")
     return value
@@ -483,4 +483,4 @@ def _both(key: str, one: Any, other: Any) -> Any:
         return one
     if key == "const":
         raise Nothing("no value is two constants")
-    raise NotConstrained(f"{key!r} stands there twice")
+    raise NotConstrained(f"{key!r} appears twice")

@@ -87,9 +87,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(
-            f"the member {next(name for name in names if names.count(name) > 1)[:60]!r} stands there twice"
-        )
+        raise ValueError(f"the member {next(name for name in names if names.count(name) > 1)[:60]!r} appears twice")
     return members
 
 

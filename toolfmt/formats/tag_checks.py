@@ -44,7 +44,7 @@ def check_tags(engine: Tagged) -> None:
     if not engine.name_closer and not engine.between:
         for parameter, marker in ends.items():
             if _WORD.match(marker):
-                raise ValueError(f"{parameter}: nothing tells a name from {marker!r:.80} behind it")
+                raise ValueError(f"{parameter}: no event contains a name from {marker!r:.80} behind it")
     _check_around(engine)
 
 

@@ -183,7 +183,7 @@ class WrittenObject:
         text = "".join(signs[piece] if at % 2 else piece for at, piece in enumerate(self.pieces))
         read = whole_value(text.strip(), LITERAL)
         if read is None or read[1] or not read[0].startswith("{"):
-            raise ValueError(f"pieces is no JSON object: {''.join(self.pieces)!r:.120}")
+            raise ValueError(f"pieces is not a JSON object: {''.join(self.pieces)!r:.120}")
         return _members_of(json.loads(read[0]))
 
     @classmethod

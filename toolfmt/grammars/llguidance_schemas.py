@@ -66,13 +66,13 @@ def _refuse(where: str, key: str, why: str) -> NoReturn:
 
 def _each(key: str, value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        _refuse(where, key, f"{json.dumps(value)} is no object of schemas")
+        _refuse(where, key, f"{json.dumps(value)} is not an object of schemas")
     return {name: _held(inner, f"{where}.{key}.{name}") for name, inner in value.items()}
 
 
 def _list(key: str, value: Any, where: str) -> list[Any]:
     if not isinstance(value, list) or not value:
-        _refuse(where, key, f"{json.dumps(value)} is no list of schemas")
+        _refuse(where, key, f"{json.dumps(value)} is not a list of schemas")
     return [_held(inner, f"{where}.{key}[{at}]") for at, inner in enumerate(value)]
 
 
@@ -82,20 +82,20 @@ def _one(key: str, value: Any, where: str) -> Any:
 
 def _reference(key: str, value: Any, where: str) -> str:
     if not isinstance(value, str) or not re.fullmatch("#/[$]defs/[A-Za-z0-9_.-]+", value):
-        _refuse(where, key, f"{json.dumps(value)} is no place in its $defs")
+        _refuse(where, key, f"{json.dumps(value)} is not a reference into its $defs")
     return value
 
 
 def _type(key: str, value: Any, where: str) -> Any:
     for name in value if isinstance(value, list) else [value]:
         if name not in _TYPES:
-            _refuse(where, key, f"{json.dumps(name)} is no type of JSON Schema")
+            _refuse(where, key, f"{json.dumps(name)} is not a JSON Schema type")
     return value
 
 
 def _values(key: str, value: Any, where: str) -> Any:
     if key == "enum" and not (isinstance(value, list) and value):
-        _refuse(where, key, f"{json.dumps(value)} is no list of values")
+        _refuse(where, key, f"{json.dumps(value)} is not a list of values")
     for number in _numbers(value):
         _exact(key, number, where)
     return value
@@ -103,7 +103,7 @@ def _values(key: str, value: Any, where: str) -> Any:
 
 def _bound(key: str, value: Any, where: str) -> Any:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        _refuse(where, key, f"{json.dumps(value)} is no number")
+        _refuse(where, key, f"{json.dumps(value)} is not a number")
     return _exact(key, value, where)
 
 
@@ -115,13 +115,13 @@ def _exact(key: str, number: int | float, where: str) -> int | float:
 
 def _count(key: str, value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value < 0:
-        _refuse(where, key, f"{json.dumps(value)} is no count")
+        _refuse(where, key, f"{json.dumps(value)} is not a non-negative integer")
     return int(value)
 
 
 def _names(key: str, value: Any, where: str) -> Any:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        _refuse(where, key, f"{json.dumps(value)} is no list of names")
+        _refuse(where, key, f"{json.dumps(value)} is not a list of names")
     return value
 
 
@@ -133,7 +133,7 @@ _INSIDE = re.compile(rf"(?xs) {_ESCAPED} | (?P<end> \] ) | (?! && | -- | ~~ ) [^
 def _pattern(key: str, value: Any, where: str) -> str:
     """An expression in which JSON Schema and Rust mean the same: no look-around, no sets within sets."""
     if not isinstance(value, str):
-        _refuse(where, key, f"{json.dumps(value)} is no expression")
+        _refuse(where, key, f"{json.dumps(value)} is not a string")
     at, inside = 0, False
     while at < len(value):
         found = (_INSIDE if inside else _OUTSIDE).match(value, at)

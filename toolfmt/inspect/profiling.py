@@ -324,4 +324,4 @@ def _failure(broken: TemplateError | None) -> Failure | None:
 def _why_unknown(decision: FormatDecision) -> str:
     if decision.name is not None:
         return ""
-    return next((evidence.detail for evidence in decision.evidence), "nothing tells it")
+    return next((evidence.detail for evidence in decision.evidence), "no evidence")

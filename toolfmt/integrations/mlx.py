@@ -59,7 +59,7 @@ def stream(
         ends = stop_tokens(tokenizer, prompt.stop)
         prompt = tokenizer.encode(prompt.text, add_special_tokens=False)
     if parser is None:
-        raise TypeError("a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format))")
+        raise TypeError("a prompt that is a string or token ids needs a parser: stream(…, parser=Parser(format))")
     if grammar is not None:
         allowed = GrammarProcessor(Masks(grammar, tokenizer, ends | {*tokenizer.eos_token_ids}))
         options["logits_processors"] = [*(options.get("logits_processors") or ()), allowed]

@@ -363,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--rejected-calls",
         choices=("content", "drop"),
         default="content",
-        help="what becomes of the text of a call that was cut or went wrong before it was told (default: content)",
+        help="what happens to the text of a call that was cut off or rejected before it was emitted (default: content)",
     )
     parser.add_argument(
         "--tool-format", type=_format, help="the format of calls, for models whose files do not show it"

@@ -58,7 +58,7 @@ def stream(
         prompt = prompt.text
     if parser is None:
         raise TypeError(
-            "a prompt that is a text or token ids needs a parser: stream(…, parser=Parser(format, stop=[…]))"
+            "a prompt that is a string or token ids needs a parser: stream(…, parser=Parser(format, stop=[…]))"
         )
     return Stream(_events(_Generation(model, tokenizer, prompt, options, grammar), parser))
 

@@ -18,13 +18,13 @@ from toolfmt.formats.response_template import described
 
 LIMITS = {
     "closer_in_value": "a value that holds the text which ends a call",
-    "closer_behind_bracket": "a value that holds the text which ends a call, right behind a bracket",
-    "opener_in_text": "a text that mentions what opens a call",
+    "closer_behind_bracket": "a value that contains the text that ends a call, right after a bracket",
+    "opener_in_text": "a string that mentions the start marker of a call",
     "quoted_call": "a call that a sentence quotes between backticks",
     "second_frame": "a second list of calls in one answer",
     "null": "null, where the family writes Python's None",
-    "odd_keys": "a key that is no word",
-    "untyped_values": "arguments that are no strings, where it is not given the tools",
+    "odd_keys": "a key that is not a word",
+    "untyped_values": "arguments that are not strings, if the tools are not passed",
     "string_or_number": "text that looks like a number, where the schema allows a string or a number",
     "cut_answer": "an answer that ends within a call: an error, or a call that was never written",
 }
@@ -56,11 +56,11 @@ _TEXTS = {
     "quotes, brackets and a backslash": "a \"b\" 'c' \\ \\n {x} [1] (y) & 50% <b> a=b",
     "lines": "line 1\n  line 2\n\nline 3",
     "letters of all kinds": "Zoë 日本 🙂 \u2028",
-    "a text that looks like a number": "5",
-    "a text that looks like a word of JSON": "true",
+    "a string that looks like a number": "5",
+    "a string that looks like a JSON literal": "true",
     "an empty text": "",
-    "blanks at the edges of a text": "  if x:\n    y  ",
-    "line ends at the edges of a text": "\nx\n",
+    "whitespace at the ends of a string": "  if x:\n    y  ",
+    "line breaks at the ends of a string": "\nx\n",
 }
 _PLAIN: dict[str, list[Call]] = {
     "a call": [("f", {"text": "Paris"})],

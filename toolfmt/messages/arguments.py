@@ -1,6 +1,6 @@
 """Which calls a conversation can hold: those whose arguments say one thing, in what JSON can carry.
 
-A parser ends a call that is whole, whatever its values are. Arguments with a name that stands there twice, with a
+A parser ends a call that is whole, whatever its values are. Arguments with a name that appears twice, with a
 number beyond every float or with half of a character can be shown to no model again as they were written, and nobody
 knows what was meant: whoever keeps a conversation asks here, and keeps such a call as what was rejected.
 """
@@ -26,11 +26,11 @@ def read_object(text: str) -> tuple[dict[str, Any], str]:
         read = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_each_once)
         json.dumps(read, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return {}, "they hold half of a character"
+        return {}, "they contain half of a character"
     except (ValueError, RecursionError) as error:
-        return {}, f"they are no JSON ({json_fault(error)})"
+        return {}, f"they are not JSON ({json_fault(error)})"
     if not isinstance(read, dict):
-        return {}, "they are no JSON object"
+        return {}, "they are not a JSON object"
     fault = why_no_json(read)
     return ({}, f"they are {fault}") if fault else (read, "")
 
@@ -53,16 +53,16 @@ def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; of a name that stands there twice nobody knows which value was meant, or was shown to a user."""
+    """An object; of a name that appears twice nobody knows which value was meant, or was shown to a user."""
     named = dict(pairs)
     if len(named) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice[:_MOST_TOLD]!r} stands there twice")
+        raise ValueError(f"{twice[:_MOST_TOLD]!r} appears twice")
     return named
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:

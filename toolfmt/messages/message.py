@@ -167,7 +167,7 @@ class CallIds:
     def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
         self._taken = _ids_taken(taken)
         self._next = len(self._taken)
-        fault = _fault_of_form(form) if isinstance(form, str) else "is no string"
+        fault = _fault_of_form(form) if isinstance(form, str) else "is not a string"
         if fault:
             raise ValueError(f"call_id {form!r} {fault}; write a form such as {CALL_ID!r} or '{{name}}:{{number}}'")
         self._form = form

@@ -54,7 +54,7 @@ def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties:
     for position, listed in enumerate(_listed(tools)):
         tool = _entry(listed, position)
         if (kind := _other_type(tool)) is not None:
-            raise BadTools(f"tools[{position}]: a tool of type {kind!r} is no function; leave it out of the prompt")
+            raise BadTools(f"tools[{position}]: a tool of type {kind!r} is not a function; leave it out")
         function = _function(tool, position)
         if (first := positions.setdefault(function["name"], position)) != position:
             raise BadTools(f"tools[{position}]: {_repeated(function['name'], first)}; tool names must differ")

@@ -177,7 +177,7 @@ class Conversation:
         if last is None or later is None:
             return "", "what the model wrote is not found in the prompt as it was"
         if any(span.message < at and span.begin > later.end for span in plain.spans):
-            return "", "the template writes something behind the answer that the last prompt held before it"
+            return "", "the template moves a text of the last prompt to after the response"
         behind_closed, behind = closed.text[last.end :], plain.text[later.end :]
         written = self._computed.rstrip()
         end = _turn_end(behind_closed, plain.stop, written)

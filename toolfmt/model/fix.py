@@ -30,7 +30,7 @@ def fixed_copy(
     raises.
     """
     if not output:  # which would be the current directory
-        raise CannotCopy("--output: an empty name, which is no directory; name one that is not there yet, or is empty")
+        raise CannotCopy("--output: the name is empty; name a directory that does not exist yet or is empty")
     files = load_files(place)
     check_output(Path(output), files)
     options = inspector.options

@@ -110,16 +110,16 @@ def _check_report(report: Report) -> None:
 
 def _check_profile(profile: TemplateProfile) -> None:
     if not profile.has_known_format:
-        raise UnreadableJson("a profile with a format that is not there")
+        raise UnreadableJson("a profile with an unknown format")
 
 
 def _check_made(made: RenderResult) -> None:
     last = len(made.text)
     if not all(0 <= span.begin <= span.end <= last and span.message >= -1 for span in made.spans):
-        raise UnreadableJson("a prompt with a text that is not in it")
+        raise UnreadableJson("a prompt with a span outside of it")
     for given in (made.messages, made.tools or []):
         if not all(isinstance(one, dict) for one in given):
-            raise UnreadableJson("a prompt of something else than objects")
+            raise UnreadableJson("a prompt with messages or tools that are not objects")
     if not all(isinstance(message.get("role"), str) for message in made.messages):
         raise UnreadableJson("a prompt of messages without a role")
 
@@ -221,7 +221,7 @@ def _run_holding(worker: Worker, job: Job[_T], digest: str, kept: object, *given
     try:
         return worker.run(job, digest, kept, *given)
     except NotHeld:
-        raise LimitHit("the process that runs the template forgets what it is told", "crash") from None
+        raise LimitHit("the process that runs the template loses its state", "crash") from None
 
 
 def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:

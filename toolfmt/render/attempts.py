@@ -262,7 +262,7 @@ class Request:
         assert best is not None
         if best.delivery.lost[0] == _PROSE:
             raise TemplateError(
-                f"{way.template.origin}: the template does not pass on {_PROSE}, so this model cannot be told of them; "
+                f"{way.template.origin}: the template drops {_PROSE}, so the model would not see the tools; "
                 "use a template for chat"
             )
         raise NotDelivered(

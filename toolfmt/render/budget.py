@@ -108,7 +108,7 @@ def counter(files: ModelFiles, tokenizer: Any = None) -> Callable[[str], int]:
     found = find_tokenizer(files.home)
     if found is None:
         raise ToolfmtError(
-            f"{files.directory}: there is no tokenizer.json to count the tokens of a prompt with; give a tokenizer"
+            f"{files.directory}: there is no tokenizer.json, which is needed to count tokens; pass a tokenizer"
         )
     return found.count
 

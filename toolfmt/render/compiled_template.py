@@ -37,7 +37,7 @@ def check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
 
 def with_way_out(error: str) -> str:
     """Return the error and what to do. Some of jinja2's errors end with a full stop."""
-    return f"{error.rstrip('.')}; mend the template or copy it again from the repository of the original model"
+    return f"{error.rstrip('.')}; fix the template or copy it again from the repository of the original model"
 
 
 def spoken_format(profile: TemplateProfile) -> ToolCallFormat:

@@ -218,5 +218,5 @@ def _without_blanks(text: str, begin: int, end: int) -> tuple[int, int]:
 
 def _cannot() -> ToolfmtError:
     return ToolfmtError(
-        "the tokenizer makes a control token of a text of others however it is cut; render with neutralize=True"
+        "the tokenizer turns text of others into a control token however it is split; render with neutralize=True"
     )

@@ -167,7 +167,7 @@ def _cases(file: Path, lines: list[str]) -> Iterator[Case]:
         end = rules[2 * place + 2] if 2 * place + 2 < len(rules) else len(lines)
         answer_ends = [number for number in range(below, end) if _ANSWER_ENDS.fullmatch(lines[number])]
         if len(answer_ends) != 1:
-            raise BadCase(f"{file}:{above + 2}: a case has one rule of '-' behind the answer, not {len(answer_ends)}")
+            raise BadCase(f"{file}:{above + 2}: a case has one rule of '-' after the output, not {len(answer_ends)}")
         try:
             yield _case(
                 file, lines[above + 1 : below], lines[below + 1 : answer_ends[0]], lines[answer_ends[0] + 1 : end]

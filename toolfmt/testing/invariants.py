@@ -81,7 +81,7 @@ def shape(events: Iterable[Event]) -> None:
             _hold(open_call in (None, event.index), "shape", "a call is rejected that is not open")
             open_call = None
         else:
-            _hold(open_call is None, "shape", "text within a call", f"text is told while call {open_call} is open")
+            _hold(open_call is None, "shape", "text within a call", f"text is emitted while call {open_call} is open")
             _hold(bool(event.text), "shape", "an empty text")
     _hold(open_call is None, "shape", "a call never ends", f"call {open_call} neither ends nor is rejected")
 
@@ -92,7 +92,7 @@ def json_arguments(events: Iterable[Event]) -> None:
         try:
             value = json.loads(arguments, parse_constant=_forbidden)
         except (ValueError, RecursionError) as error:
-            raise LawBroken("arguments-json", "arguments that are no JSON", f"{name}: {error}: {arguments}") from None
+            raise LawBroken("arguments-json", "arguments that are not JSON", f"{name}: {error}: {arguments}") from None
         if not isinstance(value, dict):
             kind = f"arguments that are {_kind(value)}"
             raise LawBroken("arguments-json", kind, f"the arguments of {name} are {_kind(value)}, not an object")
@@ -109,11 +109,11 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     for event in events:
         if isinstance(event, (Content, Reasoning)):
             end = event.start + len(event.text)
-            _hold(text[event.start : end] == event.text, "nothing-lost", "text that does not stand where it says")
+            _hold(text[event.start : end] == event.text, "nothing-lost", "text that is not at its offset")
             gap = text[at : event.start]
             _gap(gap, marks)
             told = not gap or beside_call or bool(gap.strip(_BLANK))
-            _hold(told, "nothing-lost", "blanks that belong to no call", f"nothing tells {gap!r}")
+            _hold(told, "nothing-lost", "whitespace that belongs to no call", f"no event contains {gap!r}")
             at, beside_call = end, False
         elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
             begin, end = event.span
@@ -121,7 +121,7 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
             beside_call = True
             _hold(begin < end, "nothing-lost", "an empty span")
             if isinstance(event, ToolCallRejected):
-                _hold(event.raw == text[begin:end], "nothing-lost", "a rejected text that is not that of its span")
+                _hold(event.raw == text[begin:end], "nothing-lost", "a rejected text that is not the text of its span")
             at = end
     _gap(text[at:], marks)
 
@@ -136,7 +136,7 @@ def nothing_lost(text: str, told: ParserOutcome, markers: Iterable[str]) -> None
         missing, here = sorted(_squeezed(text, markers)), sorted(_squeezed(told.reasoning + told.content, markers))
         if missing != here:
             kind = "all of an answer without a call" if not here else "a part of an answer without a call"
-            raise LawBroken("nothing-lost", f"{kind} is lost", f"no call is told, and {kind} is lost")
+            raise LawBroken("nothing-lost", f"{kind} is lost", f"no call is emitted, and {kind} is lost")
 
 
 def same(whole: ParserOutcome, pieces: ParserOutcome) -> None:
@@ -151,21 +151,21 @@ def same(whole: ParserOutcome, pieces: ParserOutcome) -> None:
 def _what_differs(whole: ParserOutcome, pieces: ParserOutcome) -> str:
     was, now = whole.calls, pieces.calls
     if len(was) != len(now):
-        return "a call is lost" if len(now) < len(was) else "a call is told that is none"
+        return "a call is lost" if len(now) < len(was) else "a call that does not exist"
     if was != now and any(json_value(one[1]) != json_value(other[1]) for one, other in zip(was, now, strict=True)):
-        return "arguments are others"
+        return "arguments differ"
     if [name for name, _ in was] != [name for name, _ in now]:
-        return "a name is another"
+        return "a name differs"
     if whole.content != pieces.content:
         blank = _squeezed(whole.content) == _squeezed(pieces.content)
-        return "blanks of the content are others" if blank else "the content is another"
+        return "whitespace of the content differs" if blank else "the content differs"
     if whole.reasoning != pieces.reasoning:
-        return "the reasoning is another"
-    return "rejections, offsets or notes are others"
+        return "the reasoning differs"
+    return "rejections, offsets or tolerances differ"
 
 
 def written(told: ParserOutcome, expected: Expected) -> None:
-    """Law 7, and 3 of the text around: a written answer gives exactly its calls and its text.
+    """Law 7, and 3 of the text around: a written output is parsed to exactly its calls and its text.
 
     Arguments are compared as JSON values: types count, 1 and 1.0 are one number. Text is compared but for blanks beside
     the calls; a parser that does not know reasoning may leave it in the content, with its markers.
@@ -177,7 +177,7 @@ def written(told: ParserOutcome, expected: Expected) -> None:
     _calls(told, expected.calls, should)
     for event in told.events:
         if expected.usual and isinstance(event, ToolCallEnd) and not set(event.tolerated) <= _OF_A_WRITTEN_CALL:
-            raise LawBroken("round-trip", f"a written call is noted as {min(event.tolerated)}", should=should)
+            raise LawBroken("round-trip", f"a written call has the tolerance {min(event.tolerated)}", should=should)
     if told.texts and expected.texts:
         _texts(told, expected, should)
 
@@ -188,11 +188,11 @@ def _calls(told: ParserOutcome, wanted: Sequence[tuple[str, Any]], should: list[
         some = "every call is lost" if not came else "a call is lost"
         raise LawBroken("round-trip", some, f"{len(came)} of {len(wanted)} calls came out", should=should)
     if len(came) > len(wanted):
-        raise LawBroken("round-trip", "a call is told that is none", should=should)
+        raise LawBroken("round-trip", "a call that does not exist", should=should)
     for (name, arguments), (wanted_name, wanted_arguments) in zip(came, wanted, strict=True):
         if name != wanted_name:
-            said = f"{name!r} in place of {wanted_name!r}"
-            raise LawBroken("round-trip", "a name is another", said, should=should)
+            said = f"{name!r} instead of {wanted_name!r}"
+            raise LawBroken("round-trip", "a name differs", said, should=should)
         value = _loaded(arguments)
         if (kind := difference(wanted_arguments, value, told.doubles)) is not None:
             raise LawBroken("round-trip", kind, f"in the arguments of {name} {kind}", should=should)
@@ -208,13 +208,15 @@ def _texts(told: ParserOutcome, expected: Expected, should: list[str]) -> None:
                 break
         else:
             raise LawBroken("nothing-lost", "the reasoning is lost", should=should)
-    for where, text in (("before", expected.before.strip(_BLANK)), ("behind", expected.after.strip(_BLANK))):
+    for where, text in (("before", expected.before.strip(_BLANK)), ("after", expected.after.strip(_BLANK))):
         if not text:
             continue
         if text not in content:
             changed = _squeezed(text) in _squeezed(content)
             kind = (
-                f"blanks within the text {where} the calls are lost" if changed else f"text {where} the calls is lost"
+                f"whitespace within the text {where} the calls is lost"
+                if changed
+                else f"text {where} the calls is lost"
             )
             raise LawBroken("nothing-lost", kind, should=should)
         before, _, after = content.partition(text)
@@ -231,10 +233,12 @@ def prose(told: ParserOutcome, last: str = "") -> None:
     """
     if told.calls:
         name, arguments = told.calls[0]
-        raise LawBroken("prose", "a call is told that is none", f"{name}({arguments}) is told, and nobody called it")
+        raise LawBroken(
+            "prose", "a call that does not exist", f"{name}({arguments}) is emitted, but the text contains no call"
+        )
     if told.texts:
         text = told.content + told.reasoning
-        _hold(last.strip(_BLANK) in text, "prose", "the rest of the answer is swallowed", f"{last!r} is not told")
+        _hold(last.strip(_BLANK) in text, "prose", "the rest of the answer is swallowed", f"{last!r} is not emitted")
 
 
 def cut_short(told: ParserOutcome, expected: Expected) -> None:
@@ -243,8 +247,8 @@ def cut_short(told: ParserOutcome, expected: Expected) -> None:
     for name, arguments in told.calls:
         value = _loaded(arguments)
         if not any(name == other and difference(given, value, told.doubles) is None for other, given in whole):
-            said = f"the answer was cut, and {name}({arguments}) is told, which it does not hold"
-            raise LawBroken("cut", "a call is told that was not finished", said, should=expected.lines())
+            said = f"the output was cut off, and {name}({arguments}) is emitted, which it does not contain"
+            raise LawBroken("cut", "a call that was not finished", said, should=expected.lines())
 
 
 def not_joined(told: ParserOutcome, values: Sequence[str], unseen: Callable[[str], bool]) -> None:
@@ -263,9 +267,9 @@ def difference(wanted: Any, came: Any, doubles: bool = False) -> str | None:
     """
     if isinstance(wanted, Mapping) and isinstance(came, Mapping):
         if missing := wanted.keys() - came.keys():
-            return "an argument is lost" if len(missing) < len(wanted) or not came else "a key is another"
+            return "an argument is lost" if len(missing) < len(wanted) or not came else "a key differs"
         if came.keys() - wanted.keys():
-            return "an argument is told that is none"
+            return "an argument that does not exist"
         return next((kind for key in wanted if (kind := difference(wanted[key], came[key], doubles))), None)
     if isinstance(wanted, list) and isinstance(came, list):
         if len(wanted) != len(came):
@@ -276,7 +280,7 @@ def difference(wanted: Any, came: Any, doubles: bool = False) -> str | None:
         return f"{_kind(wanted)} comes as {_kind(came)}"
     if wanted == came or (doubles and _kind(wanted) == "a number" and _double(wanted) == _double(came)):
         return None
-    return _other_text(wanted, came) if isinstance(wanted, str) else f"{_kind(wanted)} is another"
+    return _other_text(wanted, came) if isinstance(wanted, str) else f"{_kind(wanted)} differs"
 
 
 def _double(number: float) -> float:
@@ -289,14 +293,14 @@ def _double(number: float) -> float:
 
 def _other_text(wanted: str, came: str) -> str:
     if wanted.strip() == came.strip():
-        return "a string's blanks at its ends are others"
+        return "whitespace at the ends of a string differs"
     if wanted.split() == came.split():
-        return "a string's blanks are others"
+        return "whitespace in a string differs"
     if came and wanted.startswith(came):
         return "a string is cut short"
     if came.startswith(wanted):
         return "a string runs on"
-    return "a string is another"
+    return "a string differs"
 
 
 def _kind(value: Any) -> str:
@@ -321,7 +325,7 @@ def _loaded(arguments: str) -> Any:
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):
-        raise LawBroken("arguments-json", "arguments that are no JSON", f"no JSON: {arguments}") from None
+        raise LawBroken("arguments-json", "arguments that are not JSON", f"not JSON: {arguments}") from None
 
 
 def _forbidden(name: str) -> NoReturn:
@@ -346,7 +350,9 @@ def _gap(gap: str, marks: Sequence[str]) -> None:
             return
         farthest = max(farthest, at)
         reached.update(at + len(marker) for marker in marks if marker and gap.startswith(marker, at))
-    raise LawBroken("nothing-lost", "a stretch that nothing tells", f"nothing tells {gap[farthest:].strip(_BLANK)!r}")
+    raise LawBroken(
+        "nothing-lost", "text that no event contains", f"no event contains {gap[farthest:].strip(_BLANK)!r}"
+    )
 
 
 def _squeezed(text: str, markers: Iterable[str] = ()) -> str:

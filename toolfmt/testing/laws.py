@@ -22,16 +22,16 @@ from toolfmt.testing.material import frame
 from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, read
 
 LAWS = {
-    "never-raises": "whatever a model writes, the parser raises nothing",
+    "never-raises": "the parser raises nothing, whatever a model writes",
     "shape": "a call is start, arguments*, then end or rejected, and indexes run 0, 1, 2 …",
     "arguments-json": "the arguments of an ended call are one JSON object",
-    "round-trip": "a written answer gives exactly its calls",
-    "nothing-lost": "text that belongs to no call is told as content or reasoning",
-    "chunking": "how an answer is cut into pieces changes nothing",
-    "prose": "prose that mentions, quotes or resembles a call makes none, and goes on as text",
-    "cut": "an answer that was cut tells no call that was not finished",
-    "joined": "damage never joins two arguments to one value",
-    "in-time": "an answer is read within its time, and the parser lives on",
+    "round-trip": "a written output is parsed to exactly its calls",
+    "nothing-lost": "text outside of calls is emitted as content or reasoning",
+    "chunking": "how an output is split into chunks changes nothing",
+    "prose": "text that mentions, quotes or resembles a call is not one, and stays text",
+    "cut": "an output that was cut off emits no unfinished call",
+    "joined": "damage never joins two arguments into one value",
+    "in-time": "an output is parsed within its time, and the parser can be used again",
 }
 """What `LawBroken.law` can be."""
 
@@ -70,7 +70,7 @@ def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools
 def check_chunking(
     make_parser: MakeParser, text: str, *, tools: Tools = None, pieces: Iterable[Sequence[str]] | None = None
 ) -> None:
-    """Law 1: how an answer is cut into pieces changes nothing.
+    """Law 1: how an output is split into chunks changes nothing.
 
     `pieces` are ways to cut it; by default a character at a time, and in two at every place (of a long answer, at 400).
     A parser without offsets is held to what a client ends up with: content, reasoning, calls, reasons of rejections.

@@ -171,12 +171,12 @@ def told_by_message(message: object) -> ParserOutcome:
     for kind, key in ((Reasoning, "reasoning_content"), (Content, "content")):
         text = message.get(key)
         if text is not None and not isinstance(text, str):
-            raise LawBroken("shape", f"{key} is no text", f"{key} is {_quoted(text)}, neither a text nor null")
+            raise LawBroken("shape", f"{key} is not a string", f"{key} is {_quoted(text)}, neither a string nor null")
         if text:
             events.append(kind(text))
     calls = message.get("tool_calls") or ()
     if not isinstance(calls, (list, tuple)):
-        raise LawBroken("shape", "tool_calls is no list", f"tool_calls is {_quoted(calls)}, not a list of calls")
+        raise LawBroken("shape", "tool_calls is not a list", f"tool_calls is {_quoted(calls)}, not a list of calls")
     doubles = False
     for index, call in enumerate(calls):
         function = call.get("function", call) if isinstance(call, Mapping) else None
@@ -194,8 +194,8 @@ def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
     try:
         told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
-        said = f"the arguments of {name} are {_quoted(arguments)}, which JSON cannot say ({error})"
-        raise LawBroken("shape", "arguments that JSON cannot say", said) from None
+        said = f"the arguments of {name} are {_quoted(arguments)}, which JSON cannot represent ({error})"
+        raise LawBroken("shape", "arguments that JSON cannot represent", said) from None
     if told:
         yield ToolCallArguments(index, told)
     yield ToolCallEnd(index, (0, 0))
@@ -233,8 +233,8 @@ def _of_dict(said: object) -> tuple[Event, bool]:
             return ToolCallRejected(_count(said["index"], "index"), reason, place or (0, 0), raw), place is not None
     except (KeyError, TypeError, ValueError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is no {kind}: {why}") from None
-    raise LawBroken("shape", "no event", f"{_quoted(said)} has no type that an event has")
+        raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is not a {kind}: {why}") from None
+    raise LawBroken("shape", "no event", f"{_quoted(said)} does not have the type of an event")
 
 
 def _fields(event: Event) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _fields(event: Event) -> dict[str, Any]:
 def _text(said: Mapping[str, Any], key: str) -> str:
     text = said[key]
     if not isinstance(text, str):
-        raise TypeError(f"{key} is {_quoted(text)}, not a text")
+        raise TypeError(f"{key} is {_quoted(text)}, not a string")
     return text
 
 

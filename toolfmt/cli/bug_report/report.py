@@ -25,9 +25,9 @@ from toolfmt.templates.files.model_files import JINJA, TOKENIZER, ModelFiles
 
 HEAD = """Made by `toolfmt report-bug`, which sends nothing. Read it before you paste it.
 
-It has versions; of a model the verdict, codes, line numbers and the sha256 of its templates; of an output and its tools
-the structure. Letters are x, digits 1, and other characters ö, except in markers and words that toolfmt knows. Names of
-tools and parameters are other words. There are no paths, and no text of the template.
+It contains versions; for a model the verdict, codes, line numbers and the sha256 of its templates; for an output and
+its tools the structure. Letters are x, digits 1, and other characters ö, except in markers and words that toolfmt
+knows. Names of tools and parameters are replaced. It contains no paths and no text of the template.
 """
 _TEMPLATES = ("default", "tool_use", "rag")
 _FORMATS = {name for known in KNOWN for name in (known.name, *known.aliases)} | {"derived"}
@@ -92,7 +92,7 @@ def _add_output(parts: list[str], output: WrongOutput, format: ToolCallFormat | 
     parts += _section("Events", "text", [one if isinstance(one, str) else _line(one.to_dict()) for one in events])
     original = outline(events_of(format, output.text, output.tools, prefix))
     if outline(events) == original:
-        parts.append("\nThe output itself is parsed alike: the same events at the same positions.")
+        parts.append("\nThe output itself is parsed in the same way: the same events at the same positions.")
     else:
         parts.append(
             "\nThe output itself is parsed differently, so the bug may not show above. Its events, in lengths:"

@@ -134,7 +134,7 @@ def _texts(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _arguments(call: ToolCall) -> Any:
-    """The arguments, read; a text that is no JSON stands for itself, and fits no schema."""
+    """The arguments, read; a text that is not JSON stands for itself, and fits no schema."""
     try:
         return json.loads(call.arguments)
     except (ValueError, RecursionError):

@@ -35,7 +35,7 @@ def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
     if comparison.prompts:
         parts.append(_prompts(comparison))
     if comparison.settings:
-        parts.append(Text("settings, which are no behaviour and do not count", "bold"))
+        parts.append(Text("settings (not behavior; they do not count as differences)", "bold"))
         parts += _group(comparison.settings)
     parts.append(Text(_summary(comparison)))
     return printed(spaced(parts), width, colour)
@@ -77,8 +77,8 @@ def _alike(same_text: bool | None, settings: str) -> str:
     if same_text and settings:
         return f"The template is the same; {settings}."
     if same_text:
-        return "The templates are the same text, and they behave alike."
-    behave = "They behave alike" if same_text is None else "The texts differ, the behaviour does not"
+        return "The templates have the same text and the same behavior."
+    behave = "They behave the same" if same_text is None else "The texts differ, but the behavior is the same"
     return f"{'; '.join(filter(None, [behave, settings]))}."
 
 

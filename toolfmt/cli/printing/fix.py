@@ -54,17 +54,17 @@ def _healed(mended: MendedModel) -> str:
     output = visible(str(mended.output))
     if not mended.fixed:
         selected = " of what is selected" if mended.report.left_out else ""
-        what = f"No finding{selected} could be healed" if mended.not_fixed else f"Nothing{selected} is there to heal"
+        what = f"No finding{selected} could be fixed" if mended.not_fixed else f"Nothing{selected} needs a fix"
         return f"{what}: the copy in {output} is the same as the original."
     healed = len({(fixed.code, fixed.outcome) for fixed in mended.fixed})
     count = "One finding is" if healed == 1 else f"{healed} findings are"
-    return f"{count} healed in {output}, proven by inspecting the copy."
+    return f"{count} fixed in {output}, verified by inspecting the copy."
 
 
 def _copied(mended: MendedModel) -> str:
     files = f"The copy holds {', '.join(map(visible, mended.files))}." if mended.files else "The copy holds no file."
     if mended.kind == "directory":
-        return f"{files} Weights and other files are not copied: put these files beside them."
+        return f"{files} Weights and other files are not copied: put these files next to them."
     if mended.kind == "gguf":
         return f"{files} The GGUF file is not rewritten: give llama.cpp the template with --chat-template-file."
     return files

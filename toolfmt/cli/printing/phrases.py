@@ -99,10 +99,7 @@ def phrases(report: Report, ability: str) -> list[str]:
     if ability == "calls" and outcomes.get("text_beside_call") in _BESIDE_LATER:
         told = [_BESIDE_LATER[outcomes["text_beside_call"]] if one == _NO_TEXT else one for one in told]
     if ability == "results" and outcomes.get("results_unnumbered") == "name-lost":
-        told = [
-            "of several tools only with ids" if one == _DETAILS["results"]["results_unnumbered"] else one
-            for one in told
-        ]
+        told = ["mixed up without ids" if one == _DETAILS["results"]["results_unnumbered"] else one for one in told]
     if ability == "system" and outcomes.get("system_later") == "misplaced":
         told = ["only the last of several"]
     if ability == "system" and any(outcomes.get(name) in ("threw", "dropped") for name in _IN_A_ROW):

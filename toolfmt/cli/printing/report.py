@@ -114,7 +114,7 @@ def _format(report: Report) -> list[tuple[str, Text]]:
     if decided.name is None:
         return [("format", Text(_NO_FORMAT))]
     proofs = [evidence for evidence in decided.evidence if evidence.source == decided.confidence]
-    proof = proofs[0].at_a_glance if proofs else "the default; there is no evidence for it"
+    proof = proofs[0].at_a_glance if proofs else "the default, without evidence"
     return [("format", Text(f"{visible(decided.name)}: {visible(proof)}"))]
 
 

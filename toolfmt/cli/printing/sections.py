@@ -218,7 +218,8 @@ def _differences(report: Report) -> dict[str, str]:
     other = report.sections.portability
     if other is None:
         return {}
-    cut = any(one.construct == "{% generation %}" for one in other.differences)
+    tags = [one for one in other.differences if one.construct == "{% generation %}"]
+    cut = any(not one.what.startswith("unknown statement") for one in tags)
     without = "with {% generation %} cut out, " if cut else ""
     alike = f"{without}renders {other.same} of {other.renders} conversations alike"
     lines = {other.engine: f"{alike}, apart from JSON formatting"}

@@ -96,7 +96,7 @@ ASKED = (
     CaseRequest("values", "other scripts in a string", "weather", (("get_weather", {"city": "Osnabrück, 東京"}),)),
     CaseRequest("values", "a string that holds another tag and an entity", "files", (_text("<b>&amp; more</b>"),)),
     CaseRequest("whitespace", "line ends and indentation in a string", "code", (("run_python", {"code": _CODE}),)),
-    CaseRequest("whitespace", "blanks at both ends of a string", "files", (_text("  two before and one behind "),)),
+    CaseRequest("whitespace", "whitespace at both ends of a string", "files", (_text("  two before and one behind "),)),
     CaseRequest("names", "names with a hyphen, a full stop and underscores", "named",
           (("set-style", {"class": "wide", "data-id": 7}), ("Calendar.create_event", {"title": "Lunch"}),
            ("mcp__files__read", {"path": "a.txt"}))),
@@ -111,26 +111,26 @@ ASKED = (
 
 TO_FIND_OUT = {
     "single": "one call, as the model writes it.",
-    "several": "two calls and more in one turn, as the model writes them; where only one can stand, how the second is "
-    "told.",
-    "text-around": "what is content beside calls: text before, between and behind them; blanks there belong to the "
-    "frame.",
-    "values": "every JSON type; strings that look like other types, that hold quotes, line ends and the format's own "
-    "markers; by the tool's schema, and without one.",
-    "whitespace": "blanks and line ends around the parts of a call, which say nothing, and inside of strings, where "
-    "they are kept; an answer of blanks alone.",
-    "names": "tool names and keys with other signs (`-`, `.`, `__`); blanks around a name.",
-    "no-arguments": "a call without arguments, in each way in which models write it.",
-    "undeclared": "a call of a tool that was not given: rejected as undeclared_tool, with the text behind it still "
-    "told; and one behind it that was given.",
-    "malformed": "what models get wrong (a closer that is missing, JSON that is broken, a name that is missing): what "
-    "is read, with which tolerance, and what is rejected, with which reason.",
-    "truncated": "an answer that was cut inside the name, a key, each kind of value, between two calls: "
-    "incomplete_output, and the finished calls before it stand.",
-    "lookalikes": "text that resembles a call and is none: a marker in a sentence, in a fence, in backticks, in a "
-    "string; nothing of it disappears.",
-    "reasoning": "calls behind a reasoning block and in one; which block the model writes, and who opens it. Without "
-    "one: an answer whose reasoning is in <think>, as the parsers read it everywhere.",
+    "several": "two or more calls in one turn, as the model writes them; if a turn can hold only one, what happens to "
+    "the second.",
+    "text-around": "the content next to calls: text before, between and after them; whitespace there belongs to the "
+    "format.",
+    "values": "every JSON type; strings that look like other types or contain quotes, line breaks and the format's own "
+    "markers; with and without the tool's schema.",
+    "whitespace": "whitespace and line breaks around the parts of a call, which are ignored, and inside strings, where "
+    "they are kept; an output that is only whitespace.",
+    "names": "tool names and keys with other characters (`-`, `.`, `__`); whitespace around a name.",
+    "no-arguments": "a call without arguments, in every form that models write.",
+    "undeclared": "a call of a tool that was not passed: rejected as undeclared_tool, and the text after it is kept; "
+    "then a call of a tool that was passed.",
+    "malformed": "what models get wrong (a missing end marker, broken JSON, a missing name): what is read, with which "
+    "tolerance, and what is rejected, with which reason.",
+    "truncated": "an output cut off inside the name, a key, each kind of value, and between two calls: "
+    "incomplete_output; the finished calls before it are kept.",
+    "lookalikes": "text that resembles a call but is not one: a marker in a sentence, in a code fence, in backticks, "
+    "in a string; none of it disappears.",
+    "reasoning": "calls after a reasoning block and in one; which markers the model writes, and whether the prompt "
+    "contains the start marker. Without one: an output with reasoning in <think>, which every parser reads.",
 }
 
 

@@ -139,7 +139,7 @@ def _listed(text: str, path: str) -> list[_Listed]:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise ToolfmtError(f"{path}: not Python (line {error.lineno}); mend it first") from None
+        raise ToolfmtError(f"{path}: not Python (line {error.lineno}); fix it first") from None
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and _names(node, _LIST):
             items = [item for item in node.value.elts if isinstance(item, ast.Constant)]

@@ -55,14 +55,14 @@ def module_text(known: Knowledge) -> str:
         f'name="{known.name}",',
         *engine,
         'page=__doc__ or "",',
-        _to_fill("instructions", "how to tell a model in words to write a call; an example is put behind it."),
+        _to_fill("instructions", "the instructions for a model to write such a call; an example is appended."),
         _to_fill_row("source", "where calls are documented: model card, chat template, specification"),
         _to_fill_row("families", "who writes it, as people call these models"),
         *_model_types(known, imports),
         *_signatures(known),
         *_comment(
             f'{TO_FILL}: runtime_parsers={{"vLLM": "…", "SGLang": "…", "mlx-lm": "…", "llama.cpp": "auto"}}, what '
-            "each runtime calls its parser for it; where none has one, nothing stands here."
+            "each runtime calls its parser for it; leave it out if none has one."
         ),
         *_else(known, imports),
     ]
@@ -74,8 +74,8 @@ def _docstring(known: Knowledge) -> str:
     example = known.rendered if known.why_not else write(known.made, _EXAMPLE, _DESCRIBED)
     lines = _escaped(example.strip("\n") or f"{TO_FILL}: a call as the model writes it.").split("\n")
     shown = [piece for line in lines for piece in _pieces(line)]
-    first = f"{TO_FILL}: in one line, how a call is written."
-    rest = f"{TO_FILL}: what is odd about it, who writes it otherwise, what is read besides."
+    first = f"{TO_FILL}: one line: how a call is written."
+    rest = f"{TO_FILL}: what is unusual about it, which models write it differently, what else is read."
     if len(shown) > len(lines):
         rest = f"(without the line breaks). {rest}"
     example = "\n".join(f"    {line}".rstrip() for line in shown)
@@ -103,9 +103,9 @@ def _why(known: Knowledge) -> list[str]:
     return [
         *_comment(f"No format was derived from the template: {known.why_not.rstrip('.')}."),
         *_comment(
-            f"{TO_FILL}: the engine and its markers. Those of {known.sibling} stand here, whose calls look most alike. "
-            f"What each parameter is stands in {_home(known.made.engine)}; docs/design/parsing.md lists the other "
-            "engines. Where none can read these calls, one has to learn it first, for every format."
+            f"{TO_FILL}: the engine and its markers. These are those of {known.sibling}, whose calls are most similar. "
+            f"{_home(known.made.engine)} documents the parameters; docs/design/parsing.md lists the other engines. If "
+            "none can read these calls, extend one first."
         ),
     ]
 

@@ -30,18 +30,20 @@ def check_format_name(name: str, modules: Collection[str]) -> None:
     shown = _shown(name)
     if not _FORMAT.fullmatch(name) or len(name) > LONGEST:
         raise ToolfmtError(
-            f"{shown} is no name for a format: small letters, digits and single underscores, a letter first, "
-            f"{LONGEST} characters at most{_meant(name, '_')}"
+            f"{shown} is not a valid format name: use lower-case letters, digits and single underscores, start with "
+            f"a letter, use at most {LONGEST} characters{_meant(name, '_')}"
         )
     if keyword.iskeyword(name):
-        raise ToolfmtError(f"{shown} is a keyword of Python and can name no module; choose another, {name}_calls")
+        raise ToolfmtError(
+            f"{shown} is a Python keyword and cannot name a module; choose another name, for example {name}_calls"
+        )
     if name in sys.stdlib_module_names:
         raise ToolfmtError(
             f"{shown} is a module of Python's standard library, which {name}.py would shadow for whatever is run in "
             f"that folder; choose another, {name}_calls"
         )
     if name in _OF_WINDOWS:
-        raise ToolfmtError(f"{shown} can name no file on Windows; choose another, {name}_calls")
+        raise ToolfmtError(f"{shown} cannot name a file on Windows; choose another name, for example {name}_calls")
     if name in _TAKEN:
         raise ToolfmtError(f"{shown} is {_TAKEN[name]}; choose another name")
     if name in modules:
@@ -50,7 +52,7 @@ def check_format_name(name: str, modules: Collection[str]) -> None:
         known = get(name)
     except UnknownFormat:
         return
-    alias = "" if known.name == name else f", an alias of {known.name} or one in another spelling"
+    alias = "" if known.name == name else f", an alias of {known.name} or a variant of its name"
     raise ToolfmtError(
         f"{shown} names a known format{alias}; `toolfmt formats {known.name}` shows it, choose another name"
     )
@@ -61,8 +63,8 @@ def check_finding_name(name: str, names: Collection[str]) -> None:
     shown = _shown(name)
     if not _FINDING.fullmatch(name) or len(name) > LONGEST:
         raise ToolfmtError(
-            f"{shown} is no name for a finding: small letters, digits and single hyphens, a letter first, "
-            f"{LONGEST} characters at most{_meant(name, '-')}"
+            f"{shown} is not a valid finding name: use lower-case letters, digits and single hyphens, start with "
+            f"a letter, use at most {LONGEST} characters{_meant(name, '-')}"
         )
     if name in names:
         raise ToolfmtError(f"{shown} is a finding already; `toolfmt explain {name}` is its page, choose another name")

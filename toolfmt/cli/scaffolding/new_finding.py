@@ -71,7 +71,7 @@ def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
     number = max([0, *numbers]) + 1
     if number > _LAST:
         raise ToolfmtError(
-            f"there is no code behind TF{_LAST}; a new finding needs a longer one, which is yours to make"
+            f"there is no code after TF{_LAST}; a new finding needs a longer code, which you have to add by hand"
         )
     code, module = f"TF{number:03}", f"tf{number:03}_{name.replace('-', '_')}"
     new = {

@@ -146,7 +146,7 @@ def _record(value: Any, imports: Imports, indent: int, room: int) -> str:
     """An object of one of the classes that a format is made of, with what differs from the defaults."""
     kind = type(value)
     if kind not in KIND_OF and not any(kind is type(known) for _, known in CONSTANTS):
-        raise TypeError(f"{kind.__name__} is no part of a stored format")
+        raise TypeError(f"{kind.__name__} is not part of a stored format")
     imports.setdefault(kind.__module__, set()).add(kind.__name__)
     row = MADE_OF_A_ROW.get(kind)
     if row is not None:

@@ -5,7 +5,7 @@
 
 Every part of an answer has a recipient: text for the user stands behind `>>>all` and a newline, which is not content.
 The prompt has written the first `>>>` already, so the answer usually begins with the name. Nothing closes a call.
-Code behind `>>>python` is no JSON object and stays text. The template wants arguments as a JSON string.
+Code behind `>>>python` is not a JSON object and stays text. The template wants arguments as a JSON string.
 """
 
 from toolfmt.formats.format import ToolCallFormat

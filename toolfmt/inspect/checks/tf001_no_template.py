@@ -29,4 +29,4 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         fix = _INTO_THE_DIRECTORY
         if facts.files.kind == "gguf":
             fix = f"{facts.files.way_out[0].upper()}{facts.files.way_out[1:]}."
-        yield Diagnostic(f"There is no chat template in force: {facts.files.reason(True)}.", fix)
+        yield Diagnostic(f"No chat template is used: {facts.files.reason(True)}.", fix)

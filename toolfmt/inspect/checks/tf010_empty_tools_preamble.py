@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
 from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.checks.editing.edits import truth
@@ -21,7 +22,8 @@ from toolfmt.inspect.checks.editing.sites import Sites
 from toolfmt.inspect.checks.editing.source import Edit
 from toolfmt.inspect.checks.editing.template_fix import TemplateFix, only
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import user
+from toolfmt.inspect.probe import segments
+from toolfmt.inspect.probe.conversations import USER, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders, token_begin
 from toolfmt.inspect.report.error_messages import thrown
@@ -68,5 +70,8 @@ def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagno
         return Diagnostic(
             f"With an empty list of tools the template omits what it renders without tools: '{gone}'.", fix, line
         )
-    what = f"With an empty list of tools the template adds: '{quote(added, 80)}'."
+    kept = [text for text in without[begin : len(without) - behind].splitlines() if text.strip()]
+    shown = [empty[first:last] for first, last in segments.added(empty, without, [*kept, USER])] if kept else [added]
+    what = listed([f"'{quote(text, 80)}'" for text in shown if text.strip()])
+    what = f"With an empty list of tools the template adds: {what}."
     return Diagnostic(what, fix, line)

@@ -17,7 +17,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 
 SEVERITY: Severity = "warning"
-WHY_NOT_FIXED = "where a second call would stand cannot be read off the template"
+WHY_NOT_FIXED = "the template does not show where a second call belongs"
 FIXED_BY: FixedBy = "render"
 
 

@@ -21,7 +21,7 @@ from toolfmt.inspect.report.wording import filled
 OUTCOMES = {
     "text-beside-call-dropped": FindingOutcome("warning", "render", summary="text next to a call dropped or moved")
 }
-WHY_NOT_FIXED = "where the text would stand cannot be read off the template"
+WHY_NOT_FIXED = "the template does not show where the text belongs"
 
 _FIX = "Use `toolfmt render`, which keeps both (the text as reasoning if there is no other way), or send no text."
 _WHAT = {

@@ -98,7 +98,7 @@ def _fix(format: ToolCallFormat | None) -> str:
             written = ""
         if written and "".join(json.dumps(TRIED[0][1]["options"]).split()) not in written:
             return f"Write true, false and null in lower case; objects as {format.name} has them, not with tojson."
-    return "Write values that are no strings with tojson; `toolfmt inspect --fix` tries that in a copy."
+    return "Write values that are not strings with tojson; `toolfmt inspect --fix` tries that in a copy."
 
 
 def _is_python(format: ToolCallFormat | None) -> bool:

@@ -33,6 +33,8 @@ def _fix(facts: Facts, answer: Answer) -> str:
         return "Check whether you want these sentences."
     if not facts.profile.takes_system:
         return "Check whether you want these sentences. No system message replaces them."
+    if answer.outcome == "stays" and "without a system message, it also writes" in answer.words:
+        return "Check whether you want these sentences. A system message replaces only the last one."
     if answer.outcome == "stays":
         return "Check whether you want these sentences. A system message does not replace them."
     return "Send your own system message, or check whether you want these sentences."

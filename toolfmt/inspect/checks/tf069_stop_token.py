@@ -116,8 +116,8 @@ def _call_end(facts: Facts) -> Iterator[Diagnostic]:
         if mark not in named and token_of(files, facts.tokenizer, mark):
             place = eos_place(files) if by_id else "tokenizer_config.json"
             yield Diagnostic(
-                f"A call ends with {mark}, but {place} stops the model at {listed(sorted(named))} only: it goes on "
-                "behind its call, and invents the result.",
+                f"A call ends with {mark}, but {place} stops the model only at {listed(sorted(named))}: it "
+                "continues after its call and invents the result.",
                 f"Send {json.dumps(mark, ensure_ascii=False)} as a stop string in each request, or add its id to "
                 "eos_token_id in generation_config.json and config.json.",
                 outcome="call-end-not-a-stop",

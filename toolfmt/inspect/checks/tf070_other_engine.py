@@ -60,7 +60,7 @@ def _differs(facts: Facts) -> Iterator[Diagnostic]:
                 f"{difference.what}.",
                 "Save the template with plain line ends (LF): jinja2 reads CRLF as LF, the other engine does not."
                 if "\r\n" in difference.written + difference.expected
-                else "Write it in a way that both engines render alike, or use a runtime that renders with jinja2.",
+                else "Write it so that both engines render the same, or use a runtime that renders with jinja2.",
                 difference.line,
                 outcome="other-engine-differs",
             )

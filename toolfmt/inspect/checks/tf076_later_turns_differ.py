@@ -68,7 +68,7 @@ def _call(asking: TurnProbe, called: list[Message]) -> Iterator[Diagnostic]:
     at = prompt.find(VALUES[1])
     yield Diagnostic(
         f"The call of a second turn is rendered differently: '{quote(prompt[at - len(expected) : at])}' "
-        f"stands before its value instead of '{quote(expected)}'.",
+        f"precedes its value instead of '{quote(expected)}'.",
         "In the template, reset the flag for started calls at the start of a turn.",
         asking.line_in_history(called, at),
     )
@@ -82,7 +82,7 @@ def _result(asking: TurnProbe, history: list[Message], answered: list[Message]) 
     written = two[two.rfind(VALUES[1]) + len(VALUES[1]) : two.find(SECOND_RESULT)]
     if VALUES[0] in one and VALUES[1] in two and not _alike(expected, written):
         yield Diagnostic(
-            f"The result of a second turn is rendered differently: '{quote(written)}' stands before it "
+            f"The result of a second turn is rendered differently: '{quote(written)}' precedes it "
             f"instead of '{quote(expected)}'.",
             "In the template, reset the flag for started results at the start of a turn.",
             asking.line_in_history(answered, two.find(SECOND_RESULT)),

@@ -79,7 +79,7 @@ def _known(format: FormatDecision) -> str:
         "verified": verified or "verified",
         "signature": "detected from markers in the template, not verified",
         "model-type": "implied by the model type, not verified",
-        "default": "the default; there is no evidence for it",
+        "default": "the default, without evidence",
         "derived": "",
         "none": "",
     }[format.confidence]

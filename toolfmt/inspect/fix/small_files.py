@@ -104,5 +104,5 @@ def _read(path: Path, home: Path) -> bytes | None:
     except OSError as error:
         raise CannotCopy(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
     if len(data) > _LARGEST:
-        raise CannotCopy(f"{path}: more than {_LARGEST:,} bytes, which is no file of a model's configuration")
+        raise CannotCopy(f"{path}: more than {_LARGEST:,} bytes, too large for a model's configuration file")
     return data

@@ -30,7 +30,7 @@ from toolfmt.templates import ChatTemplate
 _BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
 """What a call is often written with, and what templates write otherwise."""
 _LINES = "Qk4first\nQk4second"
-NOT_SHOWN = "none of the conversations that a change is proven on shows it, so that none can be proven"
+NOT_SHOWN = "none of the conversations that verify a change shows it, so no change can be verified"
 
 
 @dataclass(frozen=True)

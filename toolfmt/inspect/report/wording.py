@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 CUT = "…"
@@ -27,16 +28,25 @@ def shortened(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+_ESCAPE = re.compile(r"\\(?=n)")
+"""A backslash before an n, which must not look like a line break."""
+
+
 def quote(text: str, longest: int = 160) -> str:
     """A stretch of a prompt for a person: on one line, cut in the middle where it is long."""
     text = text.strip().replace("\n", "\\n")
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
 
+def escaped(prompt: str) -> str:
+    """The text with a second backslash before `\\n`, which `quote` would otherwise show like a line break."""
+    return _ESCAPE.sub(r"\\\\", prompt)
+
+
 def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
     """A part of a prompt for a person, with … at a side where the prompt goes on."""
     begin, end = max(0, begin), min(end, len(prompt))
-    return f"{CUT if begin else ''}{quote(prompt[begin:end], longest)}{CUT if end < len(prompt) else ''}"
+    return f"{CUT if begin else ''}{quote(escaped(prompt[begin:end]), longest)}{CUT if end < len(prompt) else ''}"
 
 
 def around(prompt: str, sentinel: str, width: int = 30) -> str:

@@ -187,6 +187,6 @@ def _first(markers: Markers, held: str | Collection[str], *, vocabulary: bool = 
             if all(marker in held for marker in group):
                 shown = listed(marker.replace("\n", "\\n") for marker in group)
                 where = "vocabulary" if vocabulary else "template"
-                how = f"{shown} stand{'s' if len(group) == 1 else ''} in the {where}"
+                how = f"{shown} {'is' if len(group) == 1 else 'are'} in the {where}"
                 return Inferred(parser, how, shown=not vocabulary)
     return None

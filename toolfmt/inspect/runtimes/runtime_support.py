@@ -114,7 +114,7 @@ def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | N
     """llama.cpp makes a parser from the template: confirmed for the formats that say so."""
     same = same_text(choice.with_tools, facts.template)
     if same and not facts.shows_tools:
-        return None, None, "the template shows no tools, so that there is no parser to derive from it"
+        return None, None, "the template renders no tools, so no parser can be derived from it"
     best = facts.decided.read_back
     confirmed = same and best is not None and DERIVED in parser_names(best.format, LLAMA_CPP)
     return DERIVED, True if confirmed else None, "it chooses or derives the parser by the template"

@@ -77,6 +77,7 @@ def _limit(renders: Renders) -> str:
         limits = f"; {tested}, not {_lines_of(unmet)}"
     if others:
         what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
+        what += " (parts of `and` and `or` counted)"
         limits += f"; {what} came out one way only, in {_lines_of(others)}"
     return limits
 

@@ -26,7 +26,7 @@ from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, SENTENCE, between
 from toolfmt.inspect.report.report import Answer
-from toolfmt.inspect.report.wording import quote
+from toolfmt.inspect.report.wording import escaped, quote
 
 _BESIDE_SYSTEM = "even with a system message"
 _LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
@@ -49,23 +49,23 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     if found is None:
         line = _line(renders, user(), TOOLS, offset)
         what = "the template adds with tools: '{}'"
-        return Answer("no", what, line, excerpts=(quote(with_tools, 200),))
+        return Answer("no", what, line, excerpts=(quote(escaped(with_tools), 200),))
     said = _said(renders, prompt, found[0])
     line = _line(renders, user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
     kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
     stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
-    words, excerpts = f"the template adds{stays}: '{{}}'", [quote(said, 200)]
+    words, excerpts = f"the template adds{stays}: '{{}}'", [quote(escaped(said), 200)]
     if kept and not stays:
         words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
-        excerpts.append(quote(kept, 200))
+        excerpts.append(quote(escaped(kept), 200))
     more = [text[0] for text in SENTENCE.finditer(prompt) if text[0] not in with_system] if stays else []
     if more:
         words += "; without a system message, it also writes '{}'"
-        excerpts.append(quote(more[0], 200))
+        excerpts.append(quote(escaped(more[0]), 200))
     if with_tools and with_tools not in prompt:
         words += ", and with tools: '{}'"
-        excerpts.append(quote(with_tools, 200))
+        excerpts.append(quote(escaped(with_tools), 200))
     return Answer("no", words, line, "stays" if kept else "", tuple(excerpts))
 
 
@@ -92,7 +92,11 @@ def _in_other_forms(renders: Renders) -> Answer:
         if found is not None:
             line = _line(renders.unchanged_content(), messages, None, found.start())
             return Answer(
-                "no", f"{what}, the template writes: '{{}}'", line, "in-some-conversations", (quote(found[0], 200),)
+                "no",
+                f"{what}, the template writes: '{{}}'",
+                line,
+                "in-some-conversations",
+                (quote(escaped(found[0]), 200),),
             )
     return Answer("yes", "by default and without tools, no tested prompt contains a sentence from the template itself")
 

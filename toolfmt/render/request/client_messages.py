@@ -85,8 +85,8 @@ class _Reader:
         if isinstance(kind, str) and kind != "message" and ("role" not in said or "content" not in said):
             if kind not in _ITEMS:
                 raise BadMessages(
-                    f"{where}: an item of type {kind[:_LONGEST_SHOWN]!r} is no message; leave it out "
-                    f"(items that are read: message, {', '.join(_ITEMS)})"
+                    f"{where}: an item of type {kind[:_LONGEST_SHOWN]!r} is not a message; leave it out "
+                    f"(supported items: message, {', '.join(_ITEMS)})"
                 )
             _ITEMS[kind](self, without_nones(said), where)
         else:

@@ -128,7 +128,7 @@ def texts_of(parts: Iterable[Any], where: str, between: str) -> str:
     told = [as_mapping(part) for part in parts]
     unlike = [part for part in told if not isinstance(part, Mapping)]
     if unlike:
-        raise BadMessages(f"{where}: a part must be an object with a text, not {kind_of(unlike[0])}")
+        raise BadMessages(f"{where}: a part must be an object with text, not {kind_of(unlike[0])}")
     return between.join(text_under("text", part, where) for part in told)
 
 
@@ -240,7 +240,7 @@ def _document(part: dict[str, Any], role: str, where: str, found: SortedParts) -
     elif source.get("type") == "content":
         text = _texts(source.get("content"), role, f"{where}.source.content")
     else:
-        raise BadMessages(f"{where}: this document is no text; give its text, or leave it out")
+        raise BadMessages(f"{where}: this document is not text; pass its text, or leave it out")
     title = part.get("title")
     _keep_text(f"{title}\n{text}" if isinstance(title, str) and title else text, found)
 

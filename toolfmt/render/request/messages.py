@@ -47,7 +47,7 @@ def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[
         raise BadMessages("messages is an empty list; give at least one message")
     read = read_messages(messages, known_roles)
     if not read:
-        raise BadMessages("messages holds nothing that a model can read; give at least one message with a text")
+        raise BadMessages("messages contains no text; pass at least one message with text")
     for position, message in enumerate(read):
         if why := why_no_json(message, objects=True, deepest=DEEPEST + _AROUND_ARGUMENTS):
             where = f"messages[{position}] ({message['role'][:40]})"
@@ -224,7 +224,7 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def media_data(part: Any) -> Iterator[str]:

@@ -36,7 +36,7 @@ def saved(files: ModelFiles, profile: TemplateProfile) -> str:
     """The profile of these files as text; raises `BadProfile` where a limit was hit, as may not be another time."""
     for one in (profile, profile.without_tools):
         if one is not None and one.failure is not None and one.failure.limit:
-            raise BadProfile(f"{files.directory}: {one.failure.message}; there is no profile to save")
+            raise BadProfile(f"{files.directory}: {one.failure.message}; the profile cannot be saved")
     data = packed(SavedProfile(SCHEMA, __version__, _made_of(files), profile))
     return json.dumps(
         json.loads(data.decode("utf-8", "surrogatepass")), separators=(",", ":")
@@ -49,7 +49,7 @@ def restored(files: ModelFiles, text: str) -> TemplateProfile:
     """
     where = f"{files.directory}: the profile that is given"
     if not isinstance(text, str):
-        raise BadProfile(f"{where} is no text, but of type {type(text).__name__}; {_AGAIN}")
+        raise BadProfile(f"{where} must be a string, not {type(text).__name__}; {_AGAIN}")
     try:
         found = unpacked(text.encode("utf-8", "surrogatepass"), SavedProfile)
         if found.schema != SCHEMA:

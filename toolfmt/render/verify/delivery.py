@@ -5,8 +5,8 @@ once and in the conversation's order.
 (`toolfmt.render.verify.sentinel_request`); that the prompt itself is the twin's with the texts in their places is then
 proved by aligning both. Free is where a template puts the system message that the conversation begins with, and the
 order of text, reasoning and calls within one turn. What became of reasoning is told, not judged: templates leave out
-that of earlier turns as their models were trained. Of an argument that is null or empty only its key is looked for, and
-blanks at the edges of a text are the template's to keep or to trim, as they are with transformers. Nothing here raises.
+that of earlier turns as their models were trained. Of an argument that is null or empty only its key is looked for. A
+template may keep or trim whitespace at the ends of a string, as with transformers. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ class _Order:
         begin = min(self._first[number] for number in results)
         for number in turn:
             if self._pieces[number].kind == "text" and self._last[number] > begin:
-                yield f"{_told(self._request, self._pieces[number])} (behind a result that answers it)"
+                yield f"{_told(self._request, self._pieces[number])} (after a result that answers it)"
         order = sorted((number for number in results if number in place), key=place.__getitem__)
         if sorted(order, key=lambda number: self._first[number]) != order:
             yield f"messages[{block[1]}] (tool): its text (in another order than the results)"
@@ -303,7 +303,7 @@ class _Order:
             own = [self._last[number] for number in turn if self._pieces[number].call == position]
             answer = answered.get(str(call.get("id")))
             if own and answer and max(own) > min(self._first[number] for number in answer):
-                yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']} (behind its result)"
+                yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']} (after its result)"
 
     def calls_missing(self, prompt: str) -> Iterator[str]:
         """Calls whose name, or the name of an argument, is not where their turn stands."""

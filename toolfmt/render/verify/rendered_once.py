@@ -22,21 +22,21 @@ def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Itera
     """
     if prompt.count(prose) != without.count(prose) + copies:
         raise ToolsRenderedTwice(
-            f"never both: the prose that describes the tools stands {prompt.count(prose)} times in the prompt, "
+            f"never both: the description of the tools appears {prompt.count(prose)} times in the prompt, "
             f"not {without.count(prose) + copies}"
         )
     rest = prompt.replace(prose, "", copies)
     for tool in tools:
         if _definitions(rest, tool) > _definitions(without, tool):
             raise ToolsRenderedTwice(
-                f"never both: {_name(tool)} is described in prose and a second time by the template"
+                f"never both: {_name(tool)} is described in the system prompt and again by the template"
             )
 
 
 def check_template(prompt: str, without: str, instructions: str) -> None:
     """No prose stands in the prompt that does not stand in the prompt without tools."""
     if instructions and prompt.count(instructions) > without.count(instructions):
-        raise ToolsRenderedTwice("never both: the tools went through the template and stand in the prompt as prose too")
+        raise ToolsRenderedTwice("never both: the template renders the tools, and the prompt also describes them")
 
 
 def dropped(prompt: str, without: str, tools: Iterable[Mapping[str, Any]]) -> list[str]:

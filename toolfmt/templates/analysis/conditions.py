@@ -51,7 +51,9 @@ class Condition:
     refusal: int | None = None
     """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
     whole: int | None = None
-    """The number of the `if` test that contains it; None unless that has several conditions or its body raises."""
+    """The number of the `if` (a tag or an expression) that contains it; None unless that has several conditions or its
+    body raises.
+    """
     exact: bool = False
     """Whether it asks for one number and no other, or for every so many-th."""
     loop: bool = False

@@ -150,17 +150,15 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
         if len(found) >= _MOST_CONDITIONS:
             break
         match node:
-            case nodes.If():
+            case nodes.If() | nodes.CondExpr():
                 first = len(found)
                 node.test = _tests(node.test, watched)
-                refuses = bool(found[first:]) and _refuses(node.body)
+                refuses = bool(found[first:]) and isinstance(node, nodes.If) and _refuses(node.body)
                 if refuses or len(found) > first + 1:
                     number = -1 - first  # no condition has such a number
                     refusal = number if refuses else None
                     found[first:] = [replace(one, refusal=refusal, whole=number) for one in found[first:]]
                     node.test = _asked(node.test, 2 * number)
-            case nodes.CondExpr():
-                node.test = _tests(node.test, watched)
             case nodes.For():
                 if node.test is not None:
                     node.test = _tests(node.test, watched)

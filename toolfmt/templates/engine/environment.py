@@ -151,13 +151,13 @@ def _check_size(operator: str, left: Any, right: Any) -> None:
             for sequence, times in ((left, right), (right, left)):
                 if isinstance(sequence, (str, list, tuple)) and isinstance(times, int):
                     if len(sequence) * times > LONGEST_OUTPUT:
-                        raise TooMuch(f"a text or list {times:,} times over", "memory")
+                        raise TooMuch(f"a string or list repeated {times:,} times", "memory")
         case "**":
             if isinstance(left, int) and isinstance(right, int) and left.bit_length() * right > _MOST_BITS:
                 raise TooMuch(f"a number to the power of {_shortly(right)}", "CPU time")
         case "%":
             if isinstance(left, str) and any(int(width) > LONGEST_OUTPUT for width in _WIDTH.findall(left)):
-                raise TooMuch("a text padded beyond any prompt", "memory")
+                raise TooMuch("a string padded beyond the length of any prompt", "memory")
 
 
 def _shortly(number: int) -> str:

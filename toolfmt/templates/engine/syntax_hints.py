@@ -32,7 +32,7 @@ def hint(environment: jinja2.Environment, source: str, message: str) -> str:
         return f"the source is escaped for HTML, with {entity[0]} in it: unescape it"
     curly = _CURLY.search(message)
     if curly is not None:
-        return f"{curly[1]} is no quotation mark to jinja2: write ' or \""
+        return f"{curly[1]} is not a quotation mark in jinja2: write ' or \""
     if _CUT_OFF in message:
         return "the file ends in the middle of a tag: what should follow is missing"
     block = _unclosed(environment, source) if _UNCLOSED in message else None

@@ -144,7 +144,7 @@ def _templates(metadata: Metadata, problems: list[str]) -> Iterator[TemplateSour
     if names is not None and not _are_texts(names):
         problems.append(f"{_NAMES} is {_kind(names)}, not a list of names; it is ignored")
     absent = (name for name in listed if f"{GGUF_TEMPLATE}.{name}" not in named)
-    problems.extend(f"{_NAMES} names {name}, but there is no {GGUF_TEMPLATE}.{name}" for name in absent)
+    problems.extend(f"{_NAMES} names {name}, but {GGUF_TEMPLATE}.{name} is missing" for name in absent)
 
 
 def _name(key: str) -> str:
@@ -182,7 +182,7 @@ def _token_id(metadata: Metadata, key: str, tokens: Texts, problems: list[str]) 
     if isinstance(number, bool) or not isinstance(number, int):
         problems.append(f"{key} is {_kind(number)}, not a token's id; it is ignored")
     elif tokens.text(number, LONGEST_TOKEN) is None:
-        problems.append(f"{key} is {number}, which is no token of the vocabulary; it is ignored")
+        problems.append(f"{key} is {number}, which is not a token of the vocabulary; it is ignored")
     else:
         return number
     return None
@@ -220,5 +220,5 @@ def _are_texts(value: Any) -> bool:
 
 def _kind(value: Any) -> str:
     if hasattr(value, "size") and not hasattr(value, "tolist"):
-        return f"a text of {value.size:,} bytes"
+        return f"a string of {value.size:,} bytes"
     return "a list" if hasattr(value, "__len__") and not isinstance(value, str) else kind_of(value)

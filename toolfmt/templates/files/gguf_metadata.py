@@ -55,7 +55,7 @@ class Metadata(GGUFReader):
     def _get_str(self, offset: int) -> Any:
         length = self._get(offset, numpy.uint64)
         if int(length[0]) > len(self.data) - offset - 8:
-            raise Damaged("a text is longer than the file")
+            raise Damaged("a string is longer than the file")
         return length, self._get(offset + 8, numpy.uint8, length[0])
 
     def _build_fields(self, offs: int, count: int) -> int:

@@ -46,7 +46,7 @@ def load_files(path: str | Path) -> ModelFiles:
     model, if there are several, or if it cannot be read.
     """
     if not os.fspath(path):
-        raise BadModelDirectory(f"an empty name, which is no place; {WANTED}")
+        raise BadModelDirectory(f"the name is empty; {WANTED}")
     if address := _ADDRESS.match(os.fspath(path)):
         raise BadModelDirectory(f"{path}: an address; give the repository id, {address['id']}")
     begins_as_path = os.fspath(path).startswith(("./", ".\\"))  # which `Path` drops

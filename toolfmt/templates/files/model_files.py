@@ -161,8 +161,8 @@ class ModelFiles:
         reasons = []
         if chosen.name == "tool_use":
             over = " over default" if "default" in named else ""
-            without = "holds tool_use, which llama.cpp takes without tools too, as there is no default"
-            reasons.append(f"holds tool_use, chosen{over} because tools are given" if tools else without)
+            without = "contains tool_use, which llama.cpp also uses without tools because there is no default"
+            reasons.append(f"contains tool_use, chosen{over} because tools are given" if tools else without)
         if chosen.origin != JINJA and any(
             other.origin == JINJA for other in self.templates if other.name == chosen.name
         ):

@@ -42,11 +42,11 @@ def read_object(path: Path, within: Path | None = None) -> dict[str, Any]:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         where = f"{path}, line {error.lineno}, column {error.colno}"
-        raise BadModelDirectory(f"{where}: not JSON ({error.msg}); mend the file or download it again") from None
+        raise BadModelDirectory(f"{where}: not JSON ({error.msg}); fix the file or download it again") from None
     except (ValueError, RecursionError) as error:
-        raise BadModelDirectory(f"{path}: JSON that cannot be read ({json_fault(error)}); mend the file") from None
+        raise BadModelDirectory(f"{path}: JSON that cannot be read ({json_fault(error)}); fix the file") from None
     if not isinstance(value, dict):
-        raise BadModelDirectory(f"{path}: {kind_of(value)}, where a JSON object is expected; mend the file")
+        raise BadModelDirectory(f"{path}: {kind_of(value)}, where a JSON object is expected; fix the file")
     return value
 
 
@@ -89,4 +89,4 @@ def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -
 
 def too_long(text: str, what: str) -> str:
     """What a problem says of a text that is longer than one of its kind."""
-    return f"a text of {len(text):,} characters, too long for a {what}"
+    return f"a string of {len(text):,} characters, too long for a {what}"

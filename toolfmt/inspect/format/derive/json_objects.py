@@ -66,7 +66,7 @@ def _object(rendered: Rendered) -> _Object:
     inner = _innermost_list(one.text, outer, (name, VALUES[0]))
     to_name, to_arguments = place_of(inner.value, name), place_of(inner.value, dict(arguments))
     if to_name is None or to_arguments is None:
-        raise Refused("the arguments are no object in the call's JSON")
+        raise Refused("the arguments are not an object in the call's JSON")
     wrapper, name_key, arguments_key = _keys(to_name, to_arguments)
     shell = one.text[outer.begin : inner.begin], one.text[inner.end : outer.end]
     listed = isinstance(inner.value, list)

@@ -56,7 +56,7 @@ class _Parts:
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where no JSON of the arguments stands behind a name, or nothing tells where a call begins."""
+    """Raise `Refused` if no JSON arguments follow a name, or if nothing marks where a call begins."""
     parts = _parts(rendered)
     before = around.lead(parts.before, _told(rendered))
     shape, prompted = _around_each(rendered, parts, before)
@@ -136,7 +136,7 @@ def _parts(rendered: Rendered) -> _Parts:
             _id_behind(rendered.two, between) if rendered.two and between is not None else (marker, between)
         )
         if other != marker:
-            raise Refused("behind the arguments of two calls stands an id, otherwise than behind those of one", near=2)
+            raise Refused("an id follows the arguments of two calls, but not those of one", near=2)
     return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
 
 
@@ -148,7 +148,7 @@ def _id_behind(seen: RenderedCalls, after: str) -> tuple[str, str]:
         return "", after
     marker, rest = after[:at], after[at + len(id) :]
     if not marker.strip():
-        raise Refused("there is no marker between a call's arguments and its id", near=2)
+        raise Refused("no marker separates a call's arguments from its id", near=2)
     if not markers(rest):
         raise Refused("an id follows the arguments of a call, and nothing closes it", near=2)
     return marker, rest
@@ -214,7 +214,7 @@ def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames
     if prompted.strip() and (not shape.each or asked.rstrip().endswith(prompted.strip())):
         return Frames("", parts.after, prompted, common_start(parts.after, parts.between), ""), True
     if not shape.each:
-        raise Refused("there is no common text before every call", near=1)
+        raise Refused("no common text precedes every call", near=1)
     return shape, False
 
 
@@ -224,7 +224,7 @@ def _identity(header: _Header) -> Identity:
     if header.form == "indexed":
         return INDEXED if header.led else made(Indexed, prefix="")
     if not header.marker.strip():
-        raise Refused("there is no marker between a call's name and its id", near=2)
+        raise Refused("no marker separates a call's name from its id", near=2)
     if header.form == "id first":
         return made(IdThenName, header.marker, _ID_FORM)
     return made(NameThenId, header.marker, _ID_FORM)

@@ -29,8 +29,7 @@ def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
     opens = sign + "<"
     if opened == ">" and closing == "</" and head.endswith(opens):
         raise Refused(
-            "the tags of arguments are their names alone, so that a value that holds a tag cannot be told from the "
-            "next argument",
+            "the tags of arguments contain only their names, so a value with a tag looks like the next argument",
             near=3,
         )
     if opened != ">" or not closing.endswith("</") or not sign.strip():

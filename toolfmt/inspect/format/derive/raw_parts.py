@@ -54,7 +54,7 @@ def raw_parts(rendered: Rendered) -> RawParts:
     if again != assign:
         raise Refused("the second argument is written differently than the first")
     if _OF_JSON.match(assign):
-        raise Refused("keys are quoted as in JSON, but name and arguments are no JSON", near=1)
+        raise Refused("keys are quoted as in JSON, but name and arguments are not JSON", near=1)
     number_assign, number_after = _of_number(rendered.number, assign, after)
     return RawParts(
         before, head, assign, separator, after, number_assign, number_after, _between(rendered), _none(rendered),

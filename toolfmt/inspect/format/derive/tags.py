@@ -178,7 +178,7 @@ def _key_opener(parts: RawParts) -> str:
         if same and rest.strip() and parts.separator.endswith(rest.lstrip()):
             opener = rest
     if not opener:
-        raise Refused("there is no common text before every key")
+        raise Refused("no common text precedes every key")
     return opener
 
 
