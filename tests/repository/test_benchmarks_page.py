@@ -189,4 +189,4 @@ def test_toolfmt_is_asked_about_every_way_of_writing_and_peers_about_their_forma
     # a closer in a string ends mlx-lm's and transformers' calls: docs/faults.md has both
     for name, rows in by_runtime.items():
         if name in ("mlx-lm", "transformers"):
-            assert rows["json"]["closers in a string"] != ""
+            assert rows["json"]["end markers in a string"] != ""
