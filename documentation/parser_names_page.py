@@ -1,0 +1,45 @@
+"""The page that lists what each runtime calls its parser for each format."""
+
+from __future__ import annotations
+
+from documentation.markdown import said, span, table
+from toolfmt.formats import formats
+
+RUNTIMES = ("vLLM", "SGLang", "llama.cpp", "mlx-lm", "mlx-swift-lm", "transformers", "Ollama")
+_INTRODUCTION = """\
+---
+hide:
+  - toc
+---
+
+# Parser names by runtime
+
+Find your model family, then pass the name to your runtime:
+
+| runtime | setting |
+|---|---|
+| vLLM | `--enable-auto-tool-choice --tool-call-parser NAME` |
+| SGLang | `--tool-call-parser NAME` |
+| llama.cpp | `auto`: `--jinja` is enough, it takes the parser from the template |
+| mlx-lm | `"tool_parser_type": "NAME"` in tokenizer_config.json, if it does not detect the parser |
+| mlx-swift-lm | `toolCallFormat` of the model configuration, if it does not detect the format |
+| transformers, Ollama | no parser by name; see [Choose settings](../choose_settings.md) |
+
+An empty cell means that the runtime has no parser for the format. A name can be right for the family and wrong for one
+model: `toolfmt inspect MODEL` compares it with the calls that the template renders.
+
+"""
+
+
+def pages() -> dict[str, str]:
+    """The page by its path in the site."""
+    shown = [runtime for runtime in RUNTIMES if any(runtime in format.runtime_parsers for format in formats())]
+    rows = [
+        [
+            f"[{span(format.name)}](formats/{format.name}.md)",
+            said(", ".join(format.families)),
+            *(said(str(format.runtime_parsers.get(runtime, ""))) for runtime in shown),
+        ]
+        for format in formats()
+    ]
+    return {"reference/parser_names.md": _INTRODUCTION + table(("format", "models", *shown), rows)}
