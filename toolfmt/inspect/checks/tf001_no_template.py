@@ -1,14 +1,27 @@
-"""The model has no chat template.
+"""The model has no chat template, so runtimes reject the request or use a template of their own.
 
-Without a template nothing turns messages into the prompt that the model was trained on. Runtimes then refuse
-the request or fall back to a template of their own, and the answers get worse without anyone noticing why.
+What it checks: whether the model directory or GGUF file has a chat template that is used for requests with tools.
 
-What to do: copy `chat_template.jinja` (or the `chat_template` entry of `tokenizer_config.json`) from the
-repository of the original model; quantised and merged builds often lose it. A GGUF file gets it when the model
-is converted, or afterwards with `gguf-new-metadata --chat-template-file`; llama.cpp also takes it by itself, with
-`--chat-template-file`. A base model has none: use the one of its instruct version.
+Why it matters: without the template, nothing turns messages into the prompt that the model was trained on. The request
+fails, or the responses get worse for no visible reason.
 
-Example: a directory with `config.json` and `tokenizer_config.json`, the latter without `chat_template`.
+Affected runtimes: every runtime that renders the model's own template.
+
+Example:
+
+    model/
+        config.json
+        tokenizer_config.json    (without "chat_template")
+
+Fix: copy `chat_template.jinja` (or the `chat_template` entry of `tokenizer_config.json`) from the repository of the
+original model. Quantized and merged builds often lose it. A GGUF file gets the template when the model is converted, or
+later with `gguf-new-metadata --chat-template-file`. llama.cpp also accepts a template at start, with
+`--chat-template-file`. A base model does not have a template: use the template of its instruct version.
+
+    model/
+        chat_template.jinja
+        config.json
+        tokenizer_config.json
 """
 
 from __future__ import annotations

@@ -1,14 +1,24 @@
-"""The chat template does not compile.
+"""The chat template does not compile, or it uses a filter that does not exist.
 
-A template that is no valid jinja2 fails on every request, in every runtime. It mostly comes from an edit by
-hand or from a conversion that mangled quotes. One with a filter that does not exist compiles as long as that stands
-behind a condition, and fails once the condition holds.
+What it checks: whether jinja2 compiles the template, and whether every filter in it exists. A template with an unknown
+filter compiles if the filter is inside a condition, and fails once the condition is true. TF014 reports a filter that
+only calls with string `arguments` reach, because it has another fix.
 
-A filter that only calls with arguments in a string reach is reported by TF014, which something else fixes.
+Why it matters: a template that is not valid jinja2 fails on every request. Usual causes are an edit by hand or a
+conversion that mangled quotes.
 
-What to do: mend the line that is named, or take the template of the original model again.
+Affected runtimes: every runtime that renders this template.
 
-Example: `{% for message in messages %}` without an `{% endfor %}`.
+Example:
+
+    {% for message in messages %}
+    {{ message.content }}
+
+Fix: correct the line that the finding names, or copy the template of the original model again.
+
+    {% for message in messages %}
+    {{ message.content }}
+    {% endfor %}
 """
 
 from __future__ import annotations

@@ -1,16 +1,28 @@
-"""The template refuses a conversation of one plain user message, or drops its text.
+"""The template rejects a single plain user message, or drops its text.
 
-It needs something else: a system message, tools, another key in the message, an argument of its own. Every
-client that does not know that gets an error, and an inspection can tell little about such a template.
+What it checks: a conversation of a single user message with string content. The finding is an error if the template
+raises, or if the text is not in the prompt. It is a warning if the text appears when it is sent as a list of parts,
+because `toolfmt render` sends it in this form.
 
-Or it takes the message and drops its text: mostly it wants content as a list of parts, and sees nothing in a string.
-The model is then asked nothing at all, and nobody is told.
+Why it matters: a template that raises needs something else: a system message, tools, another key in the message, or a
+variable of its own. Every client that does not send it gets an error, and an inspection finds out little about such a
+template. A template that drops the text usually expects content as a list of parts. The model then silently receives a
+prompt without the question.
 
-What to do: read the message; give what the template asks for, or use a template for general chat. Where a list of parts
-comes out this is a warning: toolfmt's `render` gives it that.
+Affected runtimes: every runtime that renders this template.
 
-Example: a template that reads `message.from` where the message has a `role`; `{% for part in message.content %}{% if
-part.type == 'text' %}` where the content is a string.
+Example:
+
+    {% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}
+
+A template that reads `message.from`, although messages have a `role`, is another example.
+
+Fix: read the error message and send what the template requires, or use a template for general chat. In the template,
+accept a string too.
+
+    {% if message.content is string %}{{ message.content }}{% else %}
+    {% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}
+    {% endif %}
 """
 
 from __future__ import annotations
@@ -35,7 +47,7 @@ _INSTRUCT = "Send a system message with every request."
 def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None:
         return
-    named = facts.template != facts.files.template(False)  # then this template is never asked without tools
+    named = facts.template != facts.files.template(False)  # then this template is never rendered without tools
     tools = TOOLS if named else None
     renders = facts.renders.unchanged_content()
     prompt = renders.render(user(), tools)
@@ -44,7 +56,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     fixed_by: FixedBy = "render" if takes_parts else ""
     if isinstance(prompt, TemplateError):
         if lacks_a_filter(prompt):
-            return  # the finding that names the filter says more
+            return  # TF002 or TF014 reports the filter
         works = not named and isinstance(renders.render(user(), TOOLS), str)
         instructed = USER in renders.text(user(system=True), tools)
         along = facts.needed_variables

@@ -1,23 +1,30 @@
-"""The same request can give another prompt: by the clock, or at random.
+"""The same request gives a different prompt at another time, or at random.
 
-No cache fits, and a test that compares prompts fails overnight or at random.
+What it checks: requests with and without system message, tools, calls and results, rendered at different dates and
+several times each. A template that reads the clock but prints nothing from it does not have this finding.
 
-- `date-in-prompt`: the prompt contains the date or the time. When it changes, everything after it is computed again,
-  and it is near the beginning.
-- `clock-decides-branch`: the clock decides what else is written: tools, messages or instructions come and go with the
-  calendar, and what was tested today does not hold tomorrow.
-- `renders-differ`: the same request, rendered again, gave another prompt. Something in the template is random
-  (`random`, `lipsum`), or it prints an object's memory address, which is of no use to the model.
-- `random-output`: the template draws at random, but no two renders differed here. One draw in a thousand may change the
-  prompt, and no test finds it.
+- `date-in-prompt`: the prompt contains the date or the time, usually near the beginning. When it changes, everything
+  after it is computed again.
+- `clock-decides-branch`: the clock decides what else is rendered. Tools, messages or instructions appear and disappear
+  with the date, so what was tested today may not hold tomorrow.
+- `renders-differ`: the same request, rendered again, gave a different prompt. Something in the template is random
+  (`random`, `lipsum`), or the template prints an object's memory address, which is of no use to the model.
+- `random-output`: the template uses a random value, but no two renders differed here. A rare random value may change
+  the prompt, and no test finds it.
 
-A template that reads the clock and writes nothing of it has none of these.
+Why it matters: a prefix cache misses, and a test that compares prompts fails overnight or at random.
 
-What to do: for the clock, render at a fixed time, or pass the variable that the template reads instead (often
-`date_string`). `toolfmt render` takes the time as `now`. Remove random parts and conditions on the clock from the
-template; print the value and not the object.
+Affected runtimes: every runtime that renders this template.
 
-Example: `Today's date: {{ strftime_now("%Y-%m-%d") }}`.
+Example:
+
+    Today's date: {{ strftime_now("%Y-%m-%d") }}
+
+Fix: for the clock, render at a fixed time, or pass the variable that the template reads instead (often `date_string`).
+`toolfmt.Model.render` accepts the time as `now`. Remove random parts and conditions on the clock from the template.
+Print a value instead of an object.
+
+    Today's date: {{ date_string }}
 """
 
 from __future__ import annotations
@@ -76,7 +83,7 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
     asked = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
     line = next((line for line in asked if line is not None), None)
     if line is not None and changed is None:
-        return  # what it is told stands in no prompt
+        return  # what it reads from the clock is not in any prompt
     where = _where(renders, conversations) if switch is None else f" where the variable {switch} is given"
     often = "" if changed is None else tick(renders, *changed)
     how = f"prints the date{where}, so the same request gives a different prompt on another day"
@@ -97,7 +104,7 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _conversations(facts: Facts) -> list[_Request]:
-    """Requests of every kind: what is asked of one holds of all of them."""
+    """Return requests of every kind: with and without system message, tools, calls and results."""
     asked: list[_Request] = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
     if facts.shape is not None:
         asked += [(conversation(facts.shape, SINGLE, results=results), TOOLS) for results in (False, True)]
@@ -105,7 +112,7 @@ def _conversations(facts: Facts) -> list[_Request]:
 
 
 def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:
-    """The first of the requests that gives another prompt on another day; None where none does."""
+    """Return the first request whose prompt differs on another day, or None."""
     for messages, tools in requests:
         if renders.render(messages, tools, now=ONE_DAY) != renders.render(messages, tools, now=_ANOTHER):
             return messages, tools
@@ -113,7 +120,7 @@ def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:
 
 
 def _where(renders: Renders, requests: Sequence[_Request]) -> str:
-    """In which requests the date is printed; empty if it is in all of them, or in none."""
+    """Return in which requests the date is printed. Empty if it is in all of them, or in none."""
     begins: dict[bool, set[str]] = {True: set(), False: set()}
     for messages, tools in requests:
         one, other = (renders.render(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
@@ -125,7 +132,7 @@ def _where(renders: Renders, requests: Sequence[_Request]) -> str:
 
 
 def _switch(renders: Renders, requests: Sequence[_Request]) -> str | None:
-    """A variable of the template that makes it print the date; None where none does."""
+    """Return a variable of the template that makes it print the date, or None."""
     for use in renders.template.variable_uses:
         if "asked" in use.manners and use.name not in _NO_DATES:
             if _changed(renders.given({use.name: True}), requests[:1]):
@@ -134,14 +141,14 @@ def _switch(renders: Renders, requests: Sequence[_Request]) -> str | None:
 
 
 def _prints(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> bool:
-    """Whether what the clock shows stands in the prompt, and is another on another day."""
+    """Whether the prompt contains a formatted date that differs on another day."""
     one, other = (renders.render(messages, tools, now=now) for now in (ONE_DAY, _ANOTHER))
     shown = [_ANOTHER.strftime(format) for format in renders.template.clock_formats]
     return isinstance(other, str) and any(text and text in other and text not in str(one) for text in shown)
 
 
 def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> str | None:
-    """The variable of the template that stands in for the clock: with it the prompt no longer changes."""
+    """Return the variable that replaces the clock: if it is passed, the prompt no longer changes."""
     for name in renders.template.variables:
         if name in _NO_DATES:
             continue
@@ -154,7 +161,7 @@ def _variable(renders: Renders, messages: Sequence[Message], tools: Sequence[Mes
 
 _ADDRESS = re.compile(r"<[^<>\n]{1,200} at 0x[0-9a-f]{4,}>")
 _RANDOM = r"\b(?:random|lipsum)\b"
-# Two renders of one choice among three are the same one time in three.
+# With a random choice of three values, two renders are equal in a third of the cases.
 _TIMES, _TIMES_IF_RANDOM = 2, 12
 
 

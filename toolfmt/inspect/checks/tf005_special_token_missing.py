@@ -1,20 +1,32 @@
-"""The template needs a special token that the model does not name.
+"""The template needs a special token, such as `bos_token`, that the model's files do not define.
 
-Templates read `bos_token` and `eos_token` as variables. Where `tokenizer_config.json` does not name them, a
-template that joins them to text fails on every request (an error; the answers of this report were found with
-stand-ins in their place), and one that only prints them prints nothing: the prompt begins without its BOS, and the
-model answers worse (a warning). Some classes of tokenizers have tokens of their own for what the file leaves out;
-what it sets to null they leave out too (a note). A GGUF file names tokens by their ids; where it does not, llama.cpp
-puts a token that it guesses, or nothing, in their place.
+What it checks: whether `tokenizer_config.json` or the GGUF file defines the special tokens that the template reads as
+variables (`bos_token`, `eos_token`).
 
-A BOS that the tokenizer adds to plain texts (`add_bos_token`) is not added behind the back of a chat template:
-transformers, vLLM, SGLang and mlx-lm's server leave that out, so that a template which writes none makes prompts
-without it (a note: the model may have been trained so). llama.cpp adds it, and takes a second one out.
+- Error: the template joins the token to text and fails on every request. The report uses a substitute for it.
+- Warning: the template only prints the token. Nothing is printed, so the prompt starts without its BOS.
+- Note: the file sets the token to null, or the tokenizer adds a BOS to plain text (`add_bos_token`) and the template
+  does not write it. The model may have been trained like that.
 
-What to do: put the token into `tokenizer_config.json`, as the original model has it, or its id into the GGUF
-file (`gguf-new-metadata --special-token bos "<s>"`).
+Why it matters: the request fails, or the model's responses get worse because the prompt lacks a token.
 
-Example: `{{ bos_token + messages[0].content }}` beside a `tokenizer_config.json` without `bos_token`.
+Affected runtimes: every runtime that reads the token from these files. Some tokenizer classes define tokens that the
+file leaves out, but not tokens that it sets to null. A GGUF file names tokens by id; if an id is missing, llama.cpp
+guesses the token or leaves it out. With a chat template, transformers, vLLM, SGLang and the server of mlx-lm do not add
+the BOS of `add_bos_token`. llama.cpp adds it, and removes a second one.
+
+Example:
+
+    {{ bos_token + messages[0].content }}
+
+with a `tokenizer_config.json` that does not define `bos_token`.
+
+Fix: add the token to `tokenizer_config.json`, as the original model has it, or add its id to the GGUF file
+(`gguf-new-metadata --special-token bos "<s>"`).
+
+    "bos_token": "<s>"
+
+References: transformers 5.23 (tokenizer classes without special tokens of their own).
 """
 
 from __future__ import annotations
@@ -31,7 +43,7 @@ SEVERITY: Severity = "error"
 ABOUT_FILES = True
 _ADDS_BOS = "add_bos_token"
 _WITHOUT_TOKENS = ("PreTrainedTokenizerFast", "TokenizersBackend")
-"""Classes of tokenizers that have no special tokens of their own (transformers 5.23)."""
+"""Tokenizer classes without special tokens of their own (transformers 5.23)."""
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -59,7 +71,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _only_of_plain_texts(facts: Facts) -> Iterator[Diagnostic]:
-    """That the tokenizer adds a BOS, which the prompts of the template lack."""
+    """Report a BOS that the tokenizer adds to plain text and that the template's prompts lack."""
     bos = facts.files.special_tokens.get("bos_token")
     if facts.renders is None or not bos or facts.files.tokenizer_config.get(_ADDS_BOS) is not True:
         return
@@ -75,7 +87,7 @@ def _only_of_plain_texts(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _printed(facts: Facts, token: str, line: int | None) -> Diagnostic:
-    """A token without which the template does not fail: in its place stands nothing."""
+    """Return the diagnostic for a token that the template only prints, so that nothing is printed."""
     config = facts.files.tokenizer_config
     if token in config and config[token] is None:
         return Diagnostic(

@@ -1,13 +1,21 @@
-"""A value in the model's files is of a type that nobody expects there, and counts as absent.
+"""A value in the model's files has an unexpected type and is ignored.
 
-A template that is a list where a text is expected, a token that is a number, an id that the vocabulary does not
-have: one runtime ignores such a value, the next one fails on it, and a third prints it into the prompt. What this
-report says was found without it.
+What it checks: the values that toolfmt reads from the model's files. For example, a template is a list instead of a
+string, a token is a number, or an id is not in the vocabulary. The rest of the report was made without these values.
 
-What to do: write the value as the original model has it, or leave it out.
+Why it matters: one runtime ignores such a value, another fails on it, and a third prints it into the prompt.
 
-Example: `"bos_token": 1` in `tokenizer_config.json`, or a list of texts under `tokenizer.chat_template` in a GGUF
-file.
+Affected runtimes: every runtime that reads the value, each in its own way.
+
+Example:
+
+    "bos_token": 1
+
+In a GGUF file, a list of strings under `tokenizer.chat_template` is another example.
+
+Fix: copy the value from the original model, or remove it.
+
+    "bos_token": "<s>"
 """
 
 from __future__ import annotations

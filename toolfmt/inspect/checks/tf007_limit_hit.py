@@ -1,13 +1,20 @@
-"""The template takes more CPU time, memory or output than an inspection allows.
+"""The template needs more CPU time, memory or output than an inspection allows.
 
-A chat template is a program that comes with the model. It cannot reach files or the network, but it can be written to
-hang whoever renders it, or to fill the memory. A normal template stays far below the limits. The limits apply to the
-whole inspection, which includes reading the rendered prompts. A busy machine never causes this finding.
+What it checks: the whole inspection against limits, including the time to parse the rendered prompts. A normal template
+stays far below them. A busy machine never causes this finding.
 
-What to do: do not serve this template. Look at the line in the finding, and at what changed against the repository of
-the original model. If you trust the template, `toolfmt inspect --trusted` runs it without limits.
+Why it matters: a chat template is a program that comes with the model. It cannot access files or the network, but it
+can hang the process that renders it, or fill the memory.
 
-Example: `{{ 'a' * 10**10 }}`, which some environments compute when they compile the template, in a dead branch as well.
+Affected runtimes: every runtime that renders this template. Some environments compute the expression below when they
+compile the template, even in a branch that is never reached.
+
+Example:
+
+    {{ 'a' * 10**10 }}
+
+Fix: do not serve this template. Look at the line in the finding, and compare the template with the repository of the
+original model. If you trust the template, `toolfmt inspect --trusted` runs it without limits.
 """
 
 from __future__ import annotations

@@ -1,15 +1,25 @@
-"""An answer with `tool_calls` null or `[]` is rejected, or written like a turn with calls.
+"""An assistant message with `tool_calls` null or `[]` is rejected, or rendered like a turn with calls.
 
-OpenAI's client library writes `"tool_calls": null` on every answer that is sent back as it came
-(`message.model_dump()`), others write an empty list. The template asks only whether the key is there: it goes through
-null as if it were a list, or writes the frame of calls around nothing. transformers 5 drops keys that are null before
-it renders; other runtimes do not, and nobody drops an empty list.
+What it checks: assistant messages whose `tool_calls` is null or an empty list, compared with the same message without
+the key.
 
-What to do: leave the key out where there are no calls; toolfmt's `render` does so where the template needs it. In the
-template, ask for the calls themselves.
+Why it matters: OpenAI's client library writes `"tool_calls": null` on every message that is sent back as it was
+received (`message.model_dump()`). Other clients write an empty list. A template that only tests whether the key exists
+loops over null, or writes the start and end markers without a call between them.
 
-Example: `{% if 'tool_calls' in message %}` or `{% if message.tool_calls is defined %}` instead of
-`{% if message.tool_calls %}`.
+Affected runtimes: every runtime that passes the key to the template. transformers 5 removes keys that are null before
+it renders. Other runtimes do not, and none removes an empty list.
+
+Example:
+
+    {% if 'tool_calls' in message %}<calls>{% for call in message.tool_calls %}...{% endfor %}</calls>{% endif %}
+
+`{% if message.tool_calls is defined %}` has the same problem.
+
+Fix: omit the key from messages without calls; `toolfmt render` does this if the template needs it. In the template,
+test the calls themselves.
+
+    {% if message.tool_calls %}<calls>{% for call in message.tool_calls %}...{% endfor %}</calls>{% endif %}
 """
 
 from __future__ import annotations
@@ -29,7 +39,7 @@ FIXED_BY: FixedBy = "render"
 
 
 def _calls_or_none(sites: Sites) -> Iterator[Edit]:
-    """The calls themselves in place of the question whether there is such a key; an empty list where they are used."""
+    """Replace tests for the key with tests of the calls, and use an empty list if there are none."""
     yield from truth(sites, "tool_calls")
     yield from or_empty(sites, "tool_calls", "[]")
 

@@ -1,11 +1,19 @@
-"""An empty list of tools is not the same as no tools.
+"""An empty list of tools changes the prompt, or makes the template fail.
 
-The template asks whether `tools` is there, not whether it holds anything. A client that always sends `tools: []` makes
-it print an introduction to no tools at all, and the model calls tools that do not exist; some templates throw.
+What it checks: a question with `tools: []`, compared with the same question without tools.
 
-What to do: leave `tools` out when the list is empty.
+Why it matters: a client that always sends `tools: []` gets a prompt that introduces an empty list of tools, and the
+model calls tools that do not exist. With some templates the request fails.
 
-Example: `{% if tools is not none %}You may call these functions: {{ tools | tojson }}{% endif %}`.
+Affected runtimes: every runtime that passes an empty list to the template.
+
+Example:
+
+    {% if tools is not none %}You may call these functions: {{ tools | tojson }}{% endif %}
+
+Fix: omit `tools` if the list is empty. In the template, test the list itself.
+
+    {% if tools %}You may call these functions: {{ tools | tojson }}{% endif %}
 """
 
 from __future__ import annotations
@@ -35,11 +43,11 @@ FIXED_BY: FixedBy = "render"
 
 
 _CLAUSE = Clause("{%- set tools = tools or none %}\n", each_message=False)
-"""An empty list of tools as none."""
+"""Turn an empty list of tools into none."""
 
 
 def _tools_or_none(sites: Sites) -> Iterator[Edit]:
-    """The tools themselves in place of the question whether they were given."""
+    """Replace tests whether tools were passed with tests of the list itself."""
     return truth(sites, "tools")
 
 

@@ -1,18 +1,26 @@
-"""The template does not show the model the tools that are given.
+"""The template does not show the tools to the model, so the model responds with text instead of a call.
 
-The request succeeds, the model never learns that there are tools, and answers in text. About half of all published
-templates do this; it is the most frequent reason why "tool calling does not work". The verdict is then `prompt-only`:
-described in the system prompt, the tools reach the model all the same. A report shows this finding only on request
-(`--full`, `--select`), because the verdict states the same.
+What it checks: a request with tools, and whether the tools are in the prompt. A report shows this finding only on
+request (`--full`, `--select`), because its verdict, `prompt-only`, already states it.
 
-- `tools-not-rendered`: the template reads `tools` but does not render them, or only under unusual conditions: the
-  branch is never reached, needs another shape, or raises.
+- `tools-not-rendered`: the template reads `tools` but does not render them, or only under unusual conditions. The
+  branch is never reached, needs another form of definition, or raises.
 - `tools-dropped`: the template never reads `tools`.
 
-What to do: describe the tools in a system message; `toolfmt render` does so (strategy `prompt`) if the template does
-not. A newer revision of the model's template may support tools.
+Why it matters: the request succeeds, but the model never learns that there are tools. About half of all published
+templates do this. It is the most frequent reason why "tool calling does not work".
 
-Example: a template that loops over `messages` and never reads `tools`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}
+
+Fix: describe the tools in the system prompt, which reaches the model with any template; `toolfmt render` does this
+(strategy `prompt`) if the template does not render tools. A newer revision of the model's template may support tools.
+
+    {% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}
 """
 
 from __future__ import annotations
@@ -41,12 +49,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 _GIVEN = ("messages", "tools", "add_generation_prompt", "documents")
 
 # A message's key `tools`, which some templates read instead of the variable.
-# A list in brackets (`in ["tools"]`) is none: a key stands right behind what it is a key of.
+# A list in brackets (`in ["tools"]`) is not a key: a key follows its object directly.
 _KEY = r"""(?<=[\w\])])\[['"]tools['"]\]|\.tools\b|['"]tools['"]\s+in\b"""
 
 
 def _reads_tools(template: ChatTemplate) -> bool:
-    """Whether the template reads tools from anywhere: from its caller or from a message."""
+    """Whether the template reads tools from the variable `tools` or from a message."""
     return "tools" in template.variables or template.line_of(_KEY) is not None
 
 
@@ -56,7 +64,7 @@ def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["tools"]
     why = f"throws: {answer.evidence}" if answer.answer == "error" else "does not render them"
     if answer.answer == "error" and not takes_questions(facts.renders):
-        return  # it takes no question, which TF003 tells
+        return  # the template rejects a question, which TF003 reports
     uses = {use.name: use.line for use in facts.renders.template.variable_uses}
     asked = _asked_instead(facts.renders)
     if asked is not None:
@@ -76,7 +84,7 @@ def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _asked_instead(renders: Renders) -> str | None:
-    """A variable that the template asks before it shows the tools that it is given; None where there is none."""
+    """Return a variable that must be set before the template shows `tools`, or None."""
     for use in renders.template.variable_uses:
         if "asked" in use.manners and use.name not in _GIVEN:
             if TOOL in renders.given({use.name: True}).text(user(), TOOLS):

@@ -1,16 +1,29 @@
 """The template describes tools, but a call in the history does not reach the prompt.
 
-After the first call the conversation goes on without it: the model sees a result, or an empty turn of its
-own, and not what it asked for. It repeats the call, or invents a reason for the result.
+What it checks: a conversation with a tool call, and whether the call is in the prompt. The check also reports a
+template that accepts a call only if `name` and `arguments` are in the call itself. Clients send them under `function`.
 
-Or it takes a call only with `name` and `arguments` in the call itself, where clients have them under `function`:
-`apply_chat_template` changes nothing about that, so that every such request fails or loses the call.
+Why it matters: after the first call, the model sees a result or an empty turn of its own, but not the call. It repeats
+the call, or invents a reason for the result. With a template that does not read `function`, every request with such a
+call fails or loses the call.
 
-What to do: in the template, print `message.tool_calls`, and read `tool_call.function` where it is there. Until then
-write the call into the content of the assistant turn, in the format that the model speaks; toolfmt's `render` does so,
-and `toolfmt.write` gives the text.
+Affected runtimes: every runtime that renders this template. `apply_chat_template` of transformers does not move `name`
+and `arguments` out of `function`.
 
-Example: a template that prints `message.content` for every role and never reads `message.tool_calls`.
+Example:
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}
+
+Fix: in the template, print `message.tool_calls`, and read `tool_call.function` if the call has it. Until then, write
+the call into the content of the assistant message, in the format of the model. `toolfmt render` does this, and
+`toolfmt.write` returns the string.
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content or '' }}
+    {% for call in message.tool_calls or [] %}
+    {% set arguments = call.function.arguments %}
+    <tool_call>{"name": "{{ call.function.name }}",
+    "arguments": {{ arguments if arguments is string else arguments | tojson }}}</tool_call>
+    {% endfor %}<|end|>{% endfor %}
 """
 
 from __future__ import annotations
@@ -45,7 +58,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _unwrapped(facts: Facts) -> Iterator[Diagnostic]:
-    """Calls that appear only without the `function` around name and arguments."""
+    """Report calls that are rendered only without the `function` around name and arguments."""
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None or probed.shape is None or probed.shape.wrapped:
         return

@@ -1,8 +1,6 @@
-"""The template accepts `arguments` of past calls in one form only: as an object, or as a JSON string.
+"""The template accepts `arguments` of past calls in only one form: as an object, or as a JSON string.
 
-OpenAI clients send `arguments` as a string that holds JSON; many frameworks pass an object. In the form that it does
-not accept, the template raises an error, drops the arguments, or renders a call that the model would never write.
-Models copy the calls in their history.
+What it checks: a past call with `arguments` as an object, as a JSON string, and as null or an empty string.
 
 - `double-encoded`: the template applies `tojson` to a JSON string: `"arguments": "{\\"city\\": \\"Paris\\"}"`.
 - `object-rejected`: an object is rejected, dropped, or printed as Python's repr, as in `{'city': 'Paris'}`.
@@ -11,11 +9,26 @@ Models copy the calls in their history.
 - `missing-arguments-lost`: `arguments` that are null or an empty string are rejected, dropped or printed as `None`.
   Some clients send them for a call without parameters.
 
-What to do: pass arguments in the form that the template accepts; `toolfmt render` converts them. The chat endpoints of
-vLLM (0.33.0) and SGLang (0.5.23) parse strings before they render: there, only programs that render the template
-themselves are affected by rejected strings.
+Why it matters: OpenAI clients send `arguments` as a string that contains JSON; many frameworks pass an object. In the
+other form, the template raises an error, drops the arguments, or renders a call that the model would never write.
+Models copy the calls in their history.
 
-Example: `{% for key, value in tool_call.arguments.items() %}` rejects a string.
+Affected runtimes: every runtime that passes the form that the template does not accept. The chat endpoints of vLLM
+(0.33.0) and SGLang (0.5.23) parse strings before they render. There, a rejected string affects only programs that
+render the template themselves.
+
+Example:
+
+    {{ tool_call.arguments | tojson }}
+
+double-encodes a string. `{% for key, value in tool_call.arguments.items() %}` rejects a string.
+
+Fix: pass `arguments` in the form that the template accepts; `toolfmt render` converts them. A template that only prints
+the arguments can accept both forms. A template that needs each argument cannot, because jinja2 does not parse JSON.
+
+    {{ tool_call.arguments if tool_call.arguments is string else tool_call.arguments | tojson }}
+
+References: vLLM 0.33.0 (renderers/chat_utils/chat_message.py); SGLang 0.5.23 (entrypoints/openai/serving_chat.py).
 """
 
 from __future__ import annotations
@@ -88,7 +101,7 @@ def _string_rejected(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: str) -> Iterator[Diagnostic]:
-    """That arguments given in this form do not come out; double-encoding is a finding of its own."""
+    """Report arguments in this form that are not rendered as the same call, except double-encoded ones."""
     answer = facts.capabilities[capability]
     if facts.renders_calls and answer.answer != "yes" and answer.outcome != "double-encoded":
         shown = answer.excerpts[0] if answer.outcome == "python" else answer.evidence
@@ -102,10 +115,10 @@ def _rejected(facts: Facts, capability: str, given: str, instead: str, outcome: 
 
 
 def _does_it(instead: str) -> str:
-    """Who passes arguments as `objects` or `strings`, whatever a client sends.
+    """Return who passes arguments as `objects` or `strings`, whatever the client sends.
 
-    vLLM 0.33.0 (renderers/chat_utils/chat_message.py) and SGLang 0.5.23 (entrypoints/openai/serving_chat.py) read
-    strings to objects, and never write objects to strings.
+    vLLM 0.33.0 (renderers/chat_utils/chat_message.py) and SGLang 0.5.23 (entrypoints/openai/serving_chat.py) parse
+    strings to objects, and never convert objects to strings.
     """
     servers = (
         ", and so do vLLM's and SGLang's chat endpoints"
@@ -116,7 +129,7 @@ def _does_it(instead: str) -> str:
 
 
 def _arguments_as_json(sites: Sites) -> Iterator[Edit]:
-    """Arguments as they are where they are a string, and with `tojson` where they are not."""
+    """Print arguments unchanged if they are a string, and with `tojson` if they are not."""
     for access in sites.of("arguments", "parameters"):
         end = sites.filtered(access, "tojson")
         if end:
@@ -137,9 +150,9 @@ def _arguments_as_json(sites: Sites) -> Iterator[Edit]:
 
 
 def _pairs(sites: Sites, first: int, last: int) -> list[tuple[str, str]]:
-    """Keys and values of what stands between the brackets of an object, as JSON and as the source has them.
+    """Return the keys (as JSON) and values (as in the source) of an object literal.
 
-    Empty where these are no plain keys, or no arguments are among them.
+    Empty if a key is not a plain string, or if none of the keys is for arguments.
     """
     pairs: list[tuple[str, str]] = []
     at = first
@@ -154,7 +167,7 @@ def _pairs(sites: Sites, first: int, last: int) -> list[tuple[str, str]]:
 
 
 def _spelled_out(sites: Sites, first: int, end: int, pairs: Sequence[tuple[str, str]]) -> Edit:
-    """A call that is written whole with `tojson`, its keys one by one where the arguments are a string."""
+    """Write a call that is printed with `tojson` key by key if its arguments are a string."""
     told, arguments = [], ""
     for number, (key, value) in enumerate(pairs):
         begin = ", " if number else "{"
@@ -167,7 +180,7 @@ def _spelled_out(sites: Sites, first: int, end: int, pairs: Sequence[tuple[str, 
 
 
 def _variants(report: Report) -> tuple[Variant, ...]:
-    """The form that the template does not accept."""
+    """Return the form that the template does not accept."""
     shape = report.profile.shape
     return ("arguments-object",) if shape is not None and shape.arguments == "string" else ("arguments-string",)
 

@@ -1,18 +1,25 @@
-"""A turn with a call needs a certain `content` next to it: null, an empty string, or text.
+"""A turn with a call needs a certain `content` next to the call: null, an empty string, or text.
 
-OpenAI clients send `content: null` on turns that only call tools, and some send an empty string. If the template does
-not expect that, the request fails, the call is lost without an error, or the model reads "None" before each call and
-soon writes it.
+What it checks: a turn with a call and `content` null, absent, or an empty string.
 
 - `content-null-rejected`: null is rejected, or the turn loses its call. This includes a template that accepts null but
   needs the key: transformers 5 drops keys whose value is null before it renders.
 - `content-null-printed`: null appears in the prompt as the word None.
 - `content-empty-rejected`: an empty string is rejected, or the turn loses its call.
 
-What to do: send the content that the template accepts, mostly an empty string instead of null; `toolfmt render` does
-so.
+Why it matters: OpenAI clients send `content: null` on turns that only call tools, and some clients send an empty
+string. If the template does not expect that, the request fails or the call is lost without an error. Or the model reads
+"None" before each call and soon writes it.
 
-Example: `{{ '<|im_start|>assistant' + message.content }}` with `content: null`.
+Affected runtimes: every runtime that renders this template with the content that the client sent.
+
+Example:
+
+    {{ '<|im_start|>assistant' + message.content }}
+
+Fix: send the content that the template accepts, usually an empty string instead of null; `toolfmt render` does this.
+
+    {{ '<|im_start|>assistant' + (message.content or '') }}
 """
 
 from __future__ import annotations
@@ -56,7 +63,7 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _fix(facts: Facts, answer: Answer) -> str:
-    """What to send instead; how to mend the template is told where an empty text comes out right."""
+    """Return what to send instead, and how to fix the template if an empty string works."""
     beside = facts.detail("text_beside_call").outcome
     if facts.yes("content_empty"):
         refuses = answer.error is not None and answer.error.kind == "refused"
@@ -92,7 +99,7 @@ def _empty_rejected(facts: Facts) -> Iterator[Diagnostic]:
         fits = facts.yes("content_null") or facts.detail("text_beside_call").outcome == "dropped"
         done = "; `toolfmt render` does this" if fits else ""
         if facts.yes("content_null") and facts.detail("content_absent").answer != "yes":
-            # A key that holds null is left out by transformers 5, and by render.
+            # transformers 5 and `toolfmt render` omit a key whose value is null.
             done = ", with the key; or use `toolfmt render`, which keeps the call"
         yield Diagnostic(
             f"A turn with a call and empty content {what}: {answer.evidence}.",
@@ -112,12 +119,12 @@ _CLAUSE = Clause(
 
 
 def _content_or_nothing(sites: Sites) -> Iterator[Edit]:
-    """`message.content or ''` wherever content is used and not only asked about."""
+    """Write `message.content or ''` wherever content is used and not only tested."""
     return or_empty(sites, "content", "''")
 
 
 def _variants(report: Report) -> tuple[Variant, ...]:
-    """The form that the finding shows: null, or no content at all."""
+    """Return the form that the finding is about: null, or no content at all."""
     return ("content-absent",) if report.capabilities["content_null"].answer == "yes" else ("content-null",)
 
 

@@ -1,11 +1,19 @@
-"""Of two calls in one turn the second is dropped or refused.
+"""The second of two calls in one turn is dropped or rejected.
 
-Many models make several calls at once. This template shows the model only one of them (or throws), and the
-results that follow answer calls that are not there.
+What it checks: an assistant turn with two tool calls, and whether both are in the prompt.
 
-What to do: put each call into an assistant turn of its own, followed by its result; toolfmt's `render` does so.
+Why it matters: many models make several calls at once. The template shows the model only one of them, or raises. The
+results that follow belong to calls that are not in the prompt.
 
-Example: `{{ message.tool_calls[0].function.name }}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ message.tool_calls[0].function.name }}
+
+Fix: put each call into an assistant turn of its own, followed by its result; `toolfmt render` does this.
+
+    {% for call in message.tool_calls %}{{ call.function.name }}{% endfor %}
 """
 
 from __future__ import annotations

@@ -1,11 +1,21 @@
 """The result of a tool does not reach the prompt, or is rejected.
 
-The model has called a tool and never sees what came back: it calls again, or makes the result up.
+What it checks: a conversation with a call and its result (role `tool`), and whether the result is in the prompt. If the
+template handles a string like a list of characters, the finding asks for a list of text parts instead.
 
-What to do: give the result as a user message that says which call it answers; toolfmt's `render` does so. A template
-that takes the text for a list of letters wants a list of parts instead: the finding then says so.
+Why it matters: the model has called a tool and never sees the result. It calls again, or invents the result.
 
-Example: a template that prints the roles `user` and `assistant` and skips every other.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% for message in messages if message.role != 'tool' %}<|{{ message.role }}|>{{ message.content }}<|end|>
+    {% endfor %}
+
+Fix: send the result as a user message that names its call; `toolfmt render` does this.
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>
+    {% endfor %}
 """
 
 from __future__ import annotations

@@ -1,14 +1,26 @@
-"""The directory holds several chat templates that differ, and runtimes pick different ones.
+"""The directory contains several chat templates that differ, and runtimes use different ones.
 
-transformers takes `chat_template.jinja`, llama.cpp's converter takes the entry in `tokenizer_config.json`,
-mlx-swift-lm takes `chat_template.json` before that entry, and a runtime that does not know named templates takes
-none or the first. The same model then behaves differently from one to the next, and a fix in one place does not
-reach the other. Where all runtimes of today take the same one, the other is only in the way: older versions may
-still take it.
+What it checks: the templates that each runtime uses if tools are sent, and the templates with and without tools. It is
+a note if all current runtimes use the same template, because older versions may use the other.
 
-What to do: keep one text, in every place where it stands: the newer one, which mostly is the one that shows tools.
+Why it matters: the same model behaves differently in each runtime, and a fix in one file does not reach the other.
 
-Example: a `chat_template.jinja` with tool support beside a `tokenizer_config.json` with the older template.
+Affected runtimes: transformers uses `chat_template.jinja`, and llama.cpp's converter uses the entry in
+`tokenizer_config.json`. mlx-swift-lm prefers `chat_template.json` to that entry. A runtime that does not support named
+templates uses none of them, or the first.
+
+Example:
+
+    model/
+        chat_template.jinja      (renders tools)
+        tokenizer_config.json    ("chat_template": the older template, without tools)
+
+Fix: keep one template and write it into every file that has one. Keep the newer template, which is usually the one that
+renders tools.
+
+    model/
+        chat_template.jinja      (renders tools)
+        tokenizer_config.json    (the same template, or none)
 """
 
 from __future__ import annotations
@@ -39,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         who = [f"{_label(source)} is used by {listed(runtimes)}" for source, runtimes in choices]
         yield Diagnostic(f"Runtimes use different templates if tools are sent: {'; '.join(who)}.", _fix(facts, choices))
     else:
-        # A file may hold a hundred templates of one name.
+        # A file may contain a hundred templates of the same name.
         for name, origin, first in dict.fromkeys(
             (other.name, other.origin, one.origin) for one, other in facts.files.conflicts
         ):
@@ -63,7 +75,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _choices(facts: Facts) -> list[tuple[TemplateSource, list[str]]]:
-    """The different templates that runtimes render with when tools are given, and who takes which."""
+    """Return the different templates that are used if tools are sent, each with its runtimes."""
     choices: list[tuple[TemplateSource, list[str]]] = []
     for choice in choices_of(facts):
         source = choice.with_tools
@@ -79,7 +91,7 @@ def _choices(facts: Facts) -> list[tuple[TemplateSource, list[str]]]:
 
 
 def _fix(facts: Facts, choices: list[tuple[TemplateSource, list[str]]]) -> str:
-    """Which template to keep: the one in force, unless only another one shows tools."""
+    """Return which template to keep: the template in use, unless only another one shows tools."""
     first = choices[0][0]
     better = None if facts.shows_tools else next((one for one, _ in choices[1:] if _shows_tools(facts, one)), None)
     if better is None:
