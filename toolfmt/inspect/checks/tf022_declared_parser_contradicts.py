@@ -1,13 +1,22 @@
-"""The directory declares a parser that does not read the calls its own template renders.
+"""The directory declares a parser that does not parse the calls of its own template.
 
-The template teaches the model one way to write calls, the declaration makes the runtime expect another, or one
-that its parser of this name gets wrong. Calls then arrive as raw markup in the answer, or with a wrong name.
+What it checks: each parser that the model's files declare, against the calls that the template renders. The check also
+reports a parser of the right format that misreads these calls.
 
-What to do: believe the template; change the declaration, or leave it out. Where the runtime has no parser that
-reads these calls, parse what it generates with toolfmt's.
+Why it matters: the template teaches the model one format, and the declaration makes the runtime expect another. Calls
+then arrive as raw markup in the response, or with a wrong name.
 
-Example: a `tool_parser_type` copied from the family's older model beside a template that renders
-`<tool_call>{"name": …}</tool_call>`; `mistral` for calls with `[CALL_ID]`, of which mlx-lm takes the id for the name.
+Affected runtimes: every runtime that uses the declaration; mlx-lm reads `tool_parser_type`.
+
+Example:
+
+    "tool_parser_type": "mistral"
+
+for calls with `[CALL_ID]`, whose id mlx-lm returns as the name. Another example is a `tool_parser_type` copied from the
+family's older model, although the template renders `<tool_call>{"name": …}</tool_call>`.
+
+Fix: trust the template, and change or remove the declaration. If the runtime does not have a parser for these calls,
+parse its output with toolfmt's parser.
 """
 
 from __future__ import annotations
@@ -55,7 +64,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Iterator[Diagnostic]:
-    """That the parser is the one for the format, and still misreads these calls."""
+    """Report a parser that belongs to the format but misreads these calls."""
     if declares_parser(facts) and (what := misread(facts, declared.runtime, declared.value)):
         yield Diagnostic(
             f"{declared.source} declares {declared.value!r}, which {what}: {quote(facts.decided.rendered)}.",
@@ -65,7 +74,7 @@ def _misread(facts: Facts, declared: Declaration, format: ToolCallFormat) -> Ite
 
 
 def _instead(facts: Facts, format: ToolCallFormat) -> str:
-    """What to declare: the key is read by mlx-lm, which has names of its own."""
+    """Return what to declare instead. mlx-lm reads the key and has its own names for parsers."""
     if name := mlx_lm_reader(facts):
         return f"Declare {name}, which is mlx-lm's name for {format.name}."
     if parser_name(format, MLX_LM):

@@ -1,14 +1,25 @@
-"""The model declares a parser that no known format, or not mlx-lm, has.
+"""The model declares a parser that neither a known format nor mlx-lm has.
 
-- `unknown-parser`: no known format has this name. It may be misspelled, a plugin of one runtime, or a format that
-  toolfmt does not have yet. The declaration was left out of the decision.
-- `model-not-loaded`: mlx-lm does not have the parser that `tool_parser_type` names. It imports a module of that name,
-  so loading the model fails. Names of other runtimes (`hermes`, `qwen25`) are unknown to it.
+What it checks: each parser name that the model's files declare, against the formats that toolfmt knows and the parsers
+of mlx-lm.
 
-What to do: check the spelling against `toolfmt formats`. For mlx-lm, declare its own name of the format, or remove
-the entry.
+- `unknown-parser`: the name does not belong to a known format. It may be misspelled, a plugin of one runtime, or a
+  format that toolfmt does not support yet. The declaration was not used to decide on the format.
+- `model-not-loaded`: mlx-lm does not have the parser that `tool_parser_type` names. It does not know the names of other
+  runtimes (`hermes`, `qwen25`).
 
-Example: `"tool_parser_type": "hermes"`, where mlx-lm calls that parser `json_tools`.
+Why it matters: mlx-lm imports a module of the declared name, so it fails to load the model.
+
+Affected runtimes: mlx-lm, and for `unknown-parser` every runtime that reads the declaration.
+
+Example:
+
+    "tool_parser_type": "hermes"
+
+Fix: check the name against the list that `toolfmt formats` prints. For mlx-lm, declare its own name of the format, or
+remove the entry.
+
+    "tool_parser_type": "json_tools"
 """
 
 from __future__ import annotations
@@ -53,7 +64,7 @@ def _not_loaded(facts: Facts) -> Iterator[Diagnostic]:
     declared = facts.files.tokenizer_config.get(DECLARING_KEY)
     if declared is None or (isinstance(declared, str) and declared in MLX_LM_OPENERS):
         return
-    # An unknown name may be a plugin's: that is the other outcome.
+    # An unknown name may be a plugin's, which the other outcome reports.
     if isinstance(declared, str) and not any(
         known.formats for known in facts.decided.declarations if known.value == declared
     ):

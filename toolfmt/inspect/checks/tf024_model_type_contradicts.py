@@ -1,11 +1,20 @@
-"""The model type stands for another format than the template renders.
+"""The model type implies another format than the template renders.
 
-Runtimes that choose the parser by model type (or by the model's name) choose the wrong one, and calls arrive
-as raw markup in the answer. The template is right: it is what the model was trained on.
+What it checks: the format that the model type implies, against the calls that the template renders.
 
-What to do: set in each runtime what this report names for it. Some find the right parser by themselves, some have none.
+Why it matters: the runtime chooses the wrong parser, and calls arrive as raw markup in the response. The template is
+right, because the model was trained on it.
 
-Example: a coder model of type `qwen3_moe` whose template renders tags, where the others of that type write JSON.
+Affected runtimes: runtimes that choose the parser by model type or by the model's name.
+
+Example:
+
+    "model_type": "qwen3_moe"
+
+in a coder model whose template renders calls with tags. Other models of this type write JSON.
+
+Fix: use the settings that this report shows for each runtime. Some runtimes detect the right parser, and some do not
+have one.
 """
 
 from __future__ import annotations

@@ -1,21 +1,29 @@
 """No known format parses the calls that the template renders, or nothing shows the format.
 
-- `no-known-format`: none of the known formats reads the rendered calls, and none was derived from them; or the
-  template describes tools and never renders a call, and neither its text nor the model's files name a known format. A
-  guessed parser returns raw markup or nothing. If the call is nearly that of a known format, the finding names the
-  format and the difference: a misspelled marker, a lost brace, a template that was escaped for HTML. If none is near
-  and the files declare no known parser, a format is derived; the finding states why that failed.
-- `format-derived`: a format was derived from what the template renders: calls that differ in one thing at a time show
-  the text around names, keys and values. The parser that follows from it read back other calls and whole responses.
-  That verifies what the template writes into the history; only an output of the model shows what it writes.
+What it checks: the calls that the template renders, against all known formats.
 
-What to do: if the calls are nearly those of a known format, correct the template. Otherwise set the parser named in
-the model card. If the card names none, write a format file (docs/own_formats.md). If the template renders calls,
+- `no-known-format`: none of the known formats parses the rendered calls, and none was derived from them. Or the
+  template describes tools but never renders a call, and neither its text nor the model's files name a known format. If
+  the call is similar to that of a known format, the finding names the format and the difference. Examples are a
+  misspelled marker, a lost brace, or a template that was escaped for HTML. If none is similar and the files do not
+  declare a known parser, toolfmt tries to derive a format. The finding states why that failed.
+- `format-derived`: a format was derived from what the template renders. Calls that differ in one detail at a time show
+  the text around names, keys and values. The resulting parser read back other calls and whole responses. This verifies
+  what the template writes into the history; only an output of the model shows what the model writes.
+
+Why it matters: a parser that was guessed returns raw markup or nothing.
+
+Affected runtimes: every runtime that parses the calls of this model.
+
+Example:
+
+    <|call|>{{ call.function.name }}<|with|>{{ call.function.arguments.city }}<|end|>
+
+Fix: if the calls are similar to those of a known format, correct the template. If not, set the parser named in the
+model card. If the card does not name one, write a format file (docs/own_formats.md). If the template renders calls,
 start from the format that the finding names, and adapt it to the quoted call. `toolfmt dev derive` writes such a file
-if the calls allow it; look at one output of the model before you rely on it. Or describe the tools in the system
-prompt (`toolfmt render MODEL --strategy prompt`): the model then writes calls in a format that toolfmt reads.
-
-Example: a template that renders `<|call|>get_weather<|with|>Paris<|end|>`.
+if the calls allow it; check one output of the model before you rely on it. Or describe the tools in the system prompt
+(`toolfmt render MODEL --strategy prompt`): the model then writes calls in a format that toolfmt parses.
 """
 
 from __future__ import annotations
@@ -54,7 +62,7 @@ def _unknown(facts: Facts) -> Iterator[Diagnostic]:
     decided = facts.decided
     if decided.rendered and decided.read_back is None:
         found = _unread(facts)
-        # Where tools are described in words, so are past calls: the model sees none of these.
+        # If tools are described in the system prompt, past calls are too: the model does not see these.
         yield found if facts.shows_tools else replace(found, severity="note")
     elif facts.shows_tools and not decided.rendered and decided.decision.confidence in ("default", "none"):
         yield Diagnostic(

@@ -1,18 +1,28 @@
-"""Some calls that the template renders do not read back as the calls that went in.
+"""Some calls that the template renders do not survive a round trip.
 
-The format is known, but the template writes some values so that no parser can tell what they were: quotes are
-not escaped, values vanish, an empty object prints nothing. Past calls with such values show the model
-something that is no call.
+What it checks: several kinds of calls, rendered by the template and parsed with the known format. The parsed calls must
+be the same as the original ones.
 
-Where the template refuses such a call this is a warning: toolfmt's `render` writes it into the content. Where the tools
-are described in words it is a note: past calls are written there, too, in a form that is read.
+- Error: a value is rendered so that a parser cannot recover it. Quotes are not escaped, values vanish, or an empty
+  object prints nothing. Or every call is parsed, but only leniently: an end marker is missing, or there is a wrapper
+  that does not belong to the format.
+- Warning: the template rejects such a call. `toolfmt render` writes it into the content.
+- Note: the tools are described in the system prompt. Past calls are then written there too, in a format that is parsed.
 
-Or every call is read, but only because the parser overlooks something: a closer that is missing, a wrapper that does
-not belong there. Other parsers do not, and the model copies what it sees.
+Why it matters: past calls with such values show the model something that is not a call. The model copies what it sees,
+and stricter parsers reject it.
 
-What to do: avoid the values that are named in past calls, or mend the template.
+Affected runtimes: every runtime that renders past calls with this template.
 
-Example: `{{ key }}='{{ value }}'` with the value `it's`.
+Example:
+
+    {{ key }}='{{ value }}'
+
+with the value `it's`.
+
+Fix: do not send past calls with the values that the finding names, or correct the template.
+
+    {{ key }}={{ value | tojson }}
 """
 
 from __future__ import annotations
@@ -34,20 +44,20 @@ SEVERITY: Severity = "error"
 ABOUT_PARSING = True
 
 _NO_FAULT = {"arguments_before_name"}
-"""What the parser notes and no strict one minds: the members of an object have no order."""
+"""Tolerances that strict parsers share: the members of an object do not have an order."""
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     best = facts.decided.read_back
     if best is None:
         return
-    # Where tools are described in words, so are past calls: the template renders none of them.
+    # If tools are described in the system prompt, past calls are too: the template renders none.
     found = (*_overlooked(facts, best), *_inexact(facts, best))
     yield from found if facts.shows_tools else (replace(one, severity="note", fixed_by="") for one in found)
 
 
 def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
-    """The kinds of calls that are rejected, or read back as others; those with the same fault together."""
+    """Report the kinds of calls that are rejected or parsed differently, grouped by the same problem."""
     alike: dict[tuple[str, str, str], list[RoundTrip]] = {}
     for trial in best.trials:
         if not trial.exact:
@@ -56,7 +66,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     for (outcome, detail, beyond), trials in alike.items():
         refused = outcome == "refused"
         if refused and detail in by_definition:
-            continue  # it is the tool that is rejected, which TF041 tells
+            continue  # the tool itself is rejected, which TF041 reports
         what = "are rejected" if refused else f"do not survive a round trip as {best.format.name}"
         healed = "; `toolfmt render` writes them into the content" if refused else ""
         yield Diagnostic(
@@ -69,7 +79,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
 
 
 def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
-    """What the parser has to overlook to read the simplest call."""
+    """Report what the parser must tolerate to read the simplest call."""
     trial = next((trial for trial in best.trials if trial.kind == SINGLE_CALL), None)
     if trial is None or not set(trial.tolerated) - _NO_FAULT or facts.renders is None:
         return

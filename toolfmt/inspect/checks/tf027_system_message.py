@@ -1,19 +1,26 @@
 """A system message is rejected or does not reach the prompt.
 
-Instructions never reach the model, and neither do tools that are described in a system message.
+What it checks: conversations with a system message at the beginning (also after a tool result), conversations with a
+later one, and a system message alone.
 
 - `system-message-lost`: the system message at the beginning is rejected or dropped.
 - `later-system-message-lost`: a system message in the middle of a conversation is rejected or dropped, or it replaces
   the first one. Agents use such messages for reminders and changes.
 - `system-message-lost-after-result`: the template writes the system message only next to the last question. With the
-  first tool result the model continues without its instructions.
+  first tool result, the model continues without its instructions.
 - `lone-system-message-lost`: a system message without a question is rejected or dropped. Some clients send it alone, to
   fill a prefix cache.
 
-What to do: put the text at the beginning of the first user message, or of a later message into the next user message;
-`toolfmt render` does so.
+Why it matters: instructions never reach the model, and neither do tools that are described in a system message.
 
-Example: `{{ raise_exception('System role not supported') }}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}
+
+Fix: put the text at the beginning of the first user message. Put a later message into the next user message. `toolfmt
+render` does both.
 """
 
 from __future__ import annotations
@@ -85,7 +92,7 @@ def _after_result(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _dropped_at(facts: Facts) -> int | None:
-    """The line of the condition that drops the system message after a result."""
+    """Return the line of the condition that drops the system message after a result."""
     if facts.asking is None or facts.asking.answered is None:
         return None
     messages = conversation(replace(facts.asking.answered, system=True, follows="result"), SINGLE)

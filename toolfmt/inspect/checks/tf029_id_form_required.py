@@ -1,13 +1,18 @@
-"""Ids of calls have to be written in a form of their own: others are rejected, or cost the tool's name.
+"""Tool call ids must have a special form: other ids are rejected, or replace the tool's name.
 
-OpenAI's clients and servers number calls `call_` and 24 letters and digits. Mistral's templates refuse all but nine
-letters and digits. Kimi's write the id where the tool's name belongs: with an ordinary id the model no longer sees
-which tool it has called.
+What it checks: calls and results with ids as OpenAI clients send them (`call_` and 24 letters and digits).
 
-What to do: write ids in the form the template needs, on calls and on their results alike; toolfmt's `render`
-does so.
+Why it matters: Mistral's templates reject all ids except nine letters and digits, so the request fails. Kimi's
+templates write the id at the position of the tool's name. With an ordinary id, the model no longer sees which tool it
+called.
 
-Example: `<|tool_call_begin|>{{ tool_call.id }}<|tool_call_argument_begin|>`.
+Affected runtimes: every runtime that passes ids from OpenAI clients and servers to the template.
+
+Example:
+
+    <|tool_call_begin|>{{ tool_call.id }}<|tool_call_argument_begin|>
+
+Fix: write ids in the form that the template needs, both on calls and on their results; `toolfmt render` does this.
 """
 
 from __future__ import annotations

@@ -1,13 +1,22 @@
 """A turn with text and a call loses one of them, or is rejected.
 
-Models often say a sentence before they call a tool. This template writes either the text or the call into the
-history: the model sees another turn than the one it made, and a prefix cache misses from there on.
+What it checks: an assistant turn with text and a tool call, and whether both are in the prompt in the order of the
+turn.
 
-What to do: nothing is needed where models only call. `toolfmt render` keeps both, in the way that this template takes:
-the call written into the text, the text as reasoning, or in a turn of its own before the call. By hand, the last only
-helps where the template takes two answers in a row.
+Why it matters: models often write a sentence before they call a tool. The template then shows the model another turn
+than the one it generated, and a prefix cache misses from there on. Nothing is lost if the model only writes calls.
 
-Example: `{% if message.tool_calls %}` … `{% else %}{{ message.content }}{% endif %}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if message.tool_calls %}{{ message.tool_calls | tojson }}{% else %}{{ message.content }}{% endif %}
+
+Fix: use `toolfmt render`, which keeps both in the way that this template accepts. It writes the call into the text,
+sends the text as reasoning, or sends it in a turn of its own before the call. By hand, a turn of its own only helps if
+the template accepts two assistant messages in a row.
+
+    {{ message.content or '' }}{% if message.tool_calls %}{{ message.tool_calls | tojson }}{% endif %}
 """
 
 from __future__ import annotations
@@ -46,7 +55,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if answer.error is None
         else (answer.error.sentence,)
     )
-    # Alone the text may be taken: then the words say beside what it is not.
+    # The text may be accepted on its own. `answer.words` then names what it is rejected next to.
     what = f"{answer.words[:1].upper()}{answer.words[1:]}" if answer.outcome == "threw" else ""
     yield Diagnostic(
         f"{filled(what or _WHAT[answer.outcome], shown)}.",

@@ -1,20 +1,25 @@
-"""A result does not reach the model as what it is: refused or nameless without the tool's name, or out of place.
+"""A tool result is rejected, loses its tool's name, or appears in the wrong order.
 
-OpenAI's clients send a result with the id of its call and nothing else. This template also needs the tool's
-`name`, or it drops or reorders the results of a turn with several calls.
+What it checks: results without the tool's name, several results in one turn, and results without their call or its id.
 
 - `nameless-result-lost`: a result without the tool's name is rejected or dropped, or the name `None` is printed.
-- `several-results-lost`: the results of a turn with several calls are rejected, dropped, in the wrong order,
-  or rendered under the name of one tool.
-- `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, as after a program has
-  cut off old turns.
-- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped, or the
+- `several-results-lost`: the results of a turn with several calls are rejected, dropped, in the wrong order, or
+  rendered under the name of one tool.
+- `orphaned-result-lost`: a result is rejected or dropped if its call is not in the conversation, for example after a
+  program has removed old turns.
+- `unmatched-result-lost`: a result without the tool's name and without the id of a call is rejected or dropped. Or the
   results of two tools are rendered under the name of one tool.
 
-What to do: put the tool's `name` on every result, and give results in the order of their calls; toolfmt's `render`
-does both.
+Why it matters: OpenAI's clients send a result with the id of its call and nothing else. This template also needs the
+tool's `name`, or it drops or reorders the results of a turn with several calls.
 
-Example: `{{ '<tool_response name=' + message.name + '>' }}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ '<tool_response name=' + message.name + '>' }}
+
+Fix: put the tool's `name` on every result, and send results in the order of their calls; `toolfmt render` does both.
 """
 
 from __future__ import annotations

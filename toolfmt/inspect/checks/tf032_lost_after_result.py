@@ -1,15 +1,26 @@
-"""Calls or tools are in the prompt at first, and missing in a later request of the same conversation.
+"""Calls or tools are in the prompt at first, but missing in a later request of the same conversation.
 
-- `history-needs-tools`: calls and results of earlier turns are lost or rejected if the tools are not given again. A
+What it checks: a conversation with calls and results, rendered without tools, and the tool descriptions in the prompt
+after a tool result.
+
+- `history-needs-tools`: calls and results of earlier turns are lost or rejected if the tools are not sent again. A
   request without tools that continues such a conversation (a summary, a last response) loses that part, or fails.
 - `tools-lost-after-result`: the template describes the tools only next to the last question. With the first tool result
-  the model no longer knows what it may call.
+  the model no longer knows which tools it may call.
 
-What to do: give the tools with every request of a conversation that holds calls; without them `toolfmt render` writes
+Why it matters: the model continues without its earlier calls and results, or without its tools.
+
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if tools %}{% for call in message.tool_calls %}{{ call | tojson }}{% endfor %}{% endif %}
+
+Fix: send the tools with every request of a conversation that contains calls. Without them, `toolfmt render` writes
 calls and results into the text of messages. If the tools are lost after a result, describe them in a system message;
-`toolfmt render` does so.
+`toolfmt render` does this.
 
-Example: `{% if tools %}` around the part that renders calls.
+    {% for call in message.tool_calls or [] %}{{ call | tojson }}{% endfor %}
 """
 
 from __future__ import annotations
@@ -49,13 +60,13 @@ def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _refuses_words(facts: Facts, answer: Answer) -> bool:
-    """Whether a plain question without tools is rejected in the same words, which TF003 tells."""
+    """Whether a plain question without tools is rejected with the same error, which TF003 reports."""
     asked = None if facts.renders is None else facts.renders.render(user())
     return isinstance(asked, TemplateError) and answer.error is not None and answer.error.own_words == asked.own_words
 
 
 def _tools_lost(facts: Facts) -> Iterator[Diagnostic]:
-    """By the description of a tool: its name stands in the call as well."""
+    """Report lost tools. Searches for a tool's description, because its name is in the call too."""
     asking, answer = facts.asking, facts.capabilities["tools"]
     if asking is None or answer.answer != "yes" or asking.answered is None:
         return

@@ -1,13 +1,20 @@
-"""Reasoning of earlier turns does not stay in the prompt.
+"""The template drops the reasoning of earlier turns.
 
-Most templates drop the reasoning of answers before the last user message, as their models were trained. Where it goes
-even between a call and its result, the model no longer knows why it called; and where it goes at all, the
-prompt of a turn is no prefix of the next one's.
+What it checks: the reasoning of responses before the last user message, and of an assistant turn between a call and its
+result. A report shows this finding only on request.
 
-What to do: nothing, unless the model's page says that it needs its reasoning kept; some templates have a variable for
-that.
+Why it matters: most templates drop the reasoning of responses before the last user message, as their models were
+trained. If reasoning between a call and its result is dropped, the model no longer knows why it made the call. If any
+reasoning is dropped, the prompt of a turn is not a prefix of the next prompt.
 
-Example: `{% if message.reasoning_content and loop.index0 > ns.last_query_index %}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if message.reasoning_content and loop.index0 > ns.last_query_index %}
+    <think>{{ message.reasoning_content }}</think>{% endif %}
+
+Fix: do nothing, unless the model card requires earlier reasoning. Some templates have a variable that keeps it.
 """
 
 from __future__ import annotations
@@ -20,14 +27,14 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "note"
-ON_REQUEST = True  # the row `reasoning` of a report states it
+ON_REQUEST = True  # the row `reasoning` of a report shows it
 
 
 _PLACES = {"reasoning_earlier": "before the last user message", "reasoning_in_loop": "next to an answered call"}
 
 
 def _how(facts: Facts) -> str:
-    """The first variable that keeps it, with the value that does."""
+    """Return the first variable that keeps earlier reasoning, with its value."""
     for one in facts.sections.variables:
         for effect in one.effects:
             if effect.reasoning in ("kept", "kept-with-calls"):

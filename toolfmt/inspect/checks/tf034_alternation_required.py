@@ -1,12 +1,20 @@
-"""Two turns of the same role in a row are rejected or lost.
+"""Two consecutive messages of the same role are rejected or lost.
 
-Clients send two user messages in a row when a request is cancelled and asked again, when a context is put before the
-question, or when the user speaks right after a result. This template wants user and assistant in turns.
+What it checks: two user messages in a row, two assistant messages in a row, and a user message directly after a tool
+result.
 
-What to do: join neighbouring messages of one role into one before rendering; toolfmt's `render` does so, and puts an
-empty answer between a result and the user.
+Why it matters: the template requires that user and assistant alternate. Clients send two user messages in a row if a
+request is canceled and repeated, or if context precedes the question. Or the user writes directly after a result.
 
-Example: `{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if (message.role == 'user') != (loop.index0 % 2 == 0) %}
+    {{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}
+
+Fix: join consecutive messages of one role, and send an empty response between a result and a user message; `toolfmt
+render` does both.
 """
 
 from __future__ import annotations
@@ -43,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _fix(answers: set[str]) -> str:
-    """What to do for the pairs of messages that the template does not take."""
+    """Return what to do about the pairs of messages that the template does not accept."""
     join = "join consecutive messages of one role"
     insert = "send an empty response between a result and a user message"
     steps = [join if answers - {"user_after_result"} else "", insert if "user_after_result" in answers else ""]

@@ -1,17 +1,25 @@
 """A message of the role `developer` is rejected or dropped, or rendered as a response of the model.
 
-Newer OpenAI clients send their instructions under that role instead of `system`. More than half of all templates do
-not know it.
+What it checks: a conversation that starts with a message of the role `developer`.
 
 - `developer-role-rejected`: the template raises an error, so the request fails.
 - `developer-role-dropped`: the instructions do not reach the prompt. A report shows this on request only (`--full`).
-- `developer-role-as-assistant`: the template renders every unknown role as the assistant: the model reads the
+- `developer-role-as-assistant`: the template renders every unknown role as the assistant, so the model reads the
   instructions as its own output. A report shows this on request only.
 
-What to do: send the message under the role `system`, or, where that is lost as well, at the beginning of the first
-user message.
+Why it matters: newer OpenAI clients send their instructions under this role instead of `system`. More than half of all
+templates do not know it.
 
-Example: a template that prints the roles it knows and skips every other.
+Affected runtimes: every runtime that passes the role to the template unchanged.
+
+Example:
+
+    {% if message.role == 'system' %}<|system|>{{ message.content }}{% endif %}
+
+Fix: send the message under the role `system`. If that is lost as well, put it at the beginning of the first user
+message.
+
+    {% if message.role in ['system', 'developer'] %}<|system|>{{ message.content }}{% endif %}
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ _CLAUSE = Clause(
 
 
 def _developer_as_system(sites: Sites) -> Iterator[Edit]:
-    """The role `developer` wherever the role `system` is asked for."""
+    """Accept the role `developer` wherever the template tests for `system`."""
     for access in sites.of("role"):
         compared, other = sites.after(access), sites.after(access, 1)
         if compared.is_one("==", "!=") and other.string == "system":
@@ -56,7 +64,7 @@ def _developer_as_system(sites: Sites) -> Iterator[Edit]:
 
 
 def _with_developer(sites: Sites, access: Access) -> Iterator[Edit]:
-    """`'developer'` behind `'system'` in the list of roles that the access is looked for in."""
+    """Add `'developer'` after `'system'` in the list of roles that the template searches."""
     for word in sites.words[access.last : access.last + 12]:
         if word.is_one("]", ")") or word.kind in ("block_end", "variable_end"):
             return
@@ -76,7 +84,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("developer")
     if answer.outcome in ("threw", "dropped"):
         what = "a message of the role developer is rejected" if answer.outcome == "threw" else answer.words
-        # Not where a message of the role system is lost as well.
+        # Not if a message of the role system is lost as well.
         instead = (
             "Send it under the role system; `toolfmt render` does this."
             if facts.profile.takes_system

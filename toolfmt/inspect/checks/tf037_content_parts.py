@@ -1,19 +1,28 @@
-"""Content given as a list of parts does not reach the prompt as its text.
+"""Content that is a list of parts does not reach the prompt as text.
 
-OpenAI's API allows `"content": [{"type": "text", "text": "…"}]`. This template expects a string, or reads one part
-only.
+What it checks: messages and tool results with `"content": [{"type": "text", "text": "…"}]`, which OpenAI's API allows.
 
-- `content-parts-lost`: the template rejects a message with parts, drops its text, or prints the list as it is in the
-  program: the model reads brackets, quotes and the word type. Most templates do this, so a report shows it on request
-  only (`--full`). vLLM, SGLang and llama.cpp join the parts to text if they detect that the template does not;
-  transformers does not.
-- `result-parts-dropped`: the text of a tool result given as parts silently disappears. The model continues without
-  the result.
+- `content-parts-lost`: the template rejects a message with parts, drops its text, or prints the list as Python does.
+  The model then reads brackets, quotes and the word type. Most templates do this, so a report shows it on request only
+  (`--full`).
+- `result-parts-dropped`: the text of a tool result sent as parts silently disappears. The model continues without the
+  result.
 
-What to do: send content as a string, or as a list of one part if the template accepts only lists (TF003). `toolfmt
-render` joins the texts if the template needs it.
+Why it matters: the model reads brackets instead of the message, or does not see the text. The template expects a
+string, or reads one part only.
 
-Example: `{{ message.content }}` with a list.
+Affected runtimes: transformers, which does not join the parts. vLLM, SGLang and llama.cpp join the parts to a string if
+they detect that the template does not.
+
+Example:
+
+    {{ message.content }}
+
+Fix: send content as a string, or as a list of one part if the template accepts only lists (TF003). `toolfmt render`
+joins the texts if the template needs it.
+
+    {% if message.content is string %}{{ message.content }}{% else %}
+    {% for part in message.content if part.type == 'text' %}{{ part.text }}{% endfor %}{% endif %}
 """
 
 from __future__ import annotations

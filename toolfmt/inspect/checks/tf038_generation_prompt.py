@@ -1,14 +1,26 @@
-"""`add_generation_prompt` changes nothing, or it changes more than the end of the prompt.
+"""`add_generation_prompt` has no effect, or it changes more than the end of the prompt.
 
-- `generation-prompt-ignored`: the template writes the assistant's header after every conversation, also after one that
-  is not to be answered (for training, or to be continued). Or it never writes one: then the program has to, unless the
-  model does; this is a warning if the template writes a header before every answer.
+What it checks: conversations rendered with and without `add_generation_prompt`.
+
+- `generation-prompt-ignored`: the template writes the assistant's header after every conversation, even if no response
+  is wanted (for training, or to continue a message). Or it never writes the header, so the program has to, unless the
+  model does. That is a warning if the template writes a header before every earlier response.
 - `generation-prompt-changes-content`: the template renders a message, or the tools, only with it or only without it.
 
-What to do: compare the end of the prompt with the model's page. Add the header yourself if it is missing, cut it off if
-it is too much. What ends the question, as `[/INST]` does, is not too much.
+Why it matters: the prompt lacks the assistant's header, or has it although no response is wanted. Or it lacks a message
+or the tools.
 
-Example: a template that never reads `add_generation_prompt`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}
+
+Fix: compare the end of the prompt with the model card. Add the header if it is missing, and remove it if it is too
+much. A marker that ends the question, such as `[/INST]`, is not too much.
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}
+    {% if add_generation_prompt %}<|assistant|>{% endif %}
 """
 
 from __future__ import annotations
@@ -44,7 +56,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _changed(renders: Renders) -> Iterator[Diagnostic]:
-    """What only one of the prompts has: the one with the generation prompt, or the one without."""
+    """Report content that only one prompt has: the prompt with the generation prompt, or without."""
     effects = list(generation_effects(renders))
     for holds in (False, True):
         mine = [effect for effect in effects if effect.holds == holds]
@@ -66,7 +78,7 @@ def _changed(renders: Renders) -> Iterator[Diagnostic]:
 
 
 def _deciding_line(renders: Renders, effect: GenerationEffect) -> int | None:
-    """The line of the condition that drops the first of the contents."""
+    """Return the line of the condition that drops the first content."""
 
     def render(generation: bool) -> str | TemplateError:
         return renders.fresh(effect.messages, effect.tools, generation=generation)
@@ -77,7 +89,7 @@ def _deciding_line(renders: Renders, effect: GenerationEffect) -> int | None:
 
 def _ignored(facts: Facts) -> Iterator[Diagnostic]:
     answer, renders = facts.detail("generation_prompt"), facts.renders
-    # Where answers follow questions without a header, there is none to add.
+    # If responses follow questions without a header, a header is not missing.
     if renders is None or answer.answer != "no" or answer.outcome == "in-place":
         return
     message = f"add_generation_prompt is ignored: {answer.evidence}"
@@ -102,8 +114,8 @@ def _ignored(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _ends_the_question(renders: Renders) -> bool:
-    """Whether what stands behind a question belongs to it: a closing mark, or what stands behind an earlier one too and
-    is no header of an answer.
+    """Whether the text after a question belongs to it: an end marker, or text that also follows an earlier question
+    and is not a response header.
     """
     tail = renders.text(user()).rpartition(USER)[2].strip()
     if _CLOSED.search(tail):
@@ -115,7 +127,7 @@ def _ends_the_question(renders: Renders) -> bool:
 
 
 def _missing(renders: Renders) -> str:
-    """What the template writes between a question and an answer, and not behind a question to be answered."""
+    """Return what the template writes between a question and a response, but not after the last question."""
     asked = renders.render(user(), generation=True)
     before = renders.text(reply()).rpartition(USER)[2].partition(REPLY)[0]
     behind = asked.rpartition(USER)[2] if isinstance(asked, str) else before
@@ -123,5 +135,5 @@ def _missing(renders: Renders) -> str:
 
 
 def _escaped(header: str) -> str:
-    """The header as a template writes it."""
+    """Return the header as template source."""
     return "{{- " + json.dumps(header, ensure_ascii=False) + " }}"

@@ -1,13 +1,23 @@
-"""The template changes a list or an object in place, which the sandbox of transformers refuses.
+"""The template changes a list or an object in place, which the sandbox of transformers rejects.
 
-Chat templates run in jinja2's immutable sandbox (transformers, vLLM, SGLang, mlx-lm, toolfmt): `.append`, `.pop`,
-`.update` and their like fail there. llama.cpp's engine knows `.append` and `.pop` of lists
-(common/jinja/value.cpp), so that a template made for it renders there all the same.
+What it checks: whether rendering a tested conversation fails at a method such as `.append`, `.pop` or `.update`.
 
-What to do: write `{% set ns.items = ns.items + [item] %}` instead of `.append`, or take the model's own template.
-toolfmt's `render` writes the calls or results that come to that line into the text of messages.
+Why it matters: chat templates run in jinja2's immutable sandbox, where these methods fail. The request then raises an
+error.
 
-Example: `{% set _ = ids.append(message.tool_call_id) %}`.
+Affected runtimes: transformers, vLLM, SGLang, mlx-lm and toolfmt. llama.cpp's engine supports `.append` and `.pop` of
+lists, so a template written for llama.cpp renders there.
+
+Example:
+
+    {% set _ = ids.append(message.tool_call_id) %}
+
+Fix: build a new list, or use the model's own template. `toolfmt render` writes the calls or results that reach this
+line into the text of messages.
+
+    {% set ns.ids = ns.ids + [message.tool_call_id] %}
+
+References: llama.cpp (common/jinja/value.cpp).
 """
 
 from __future__ import annotations
@@ -31,7 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders is None:
         return
     probed = facts.renders.errors
-    empty = facts.renders.render([{"role": "user", "content": ""}])  # some change a list only at an empty beginning
+    empty = facts.renders.render([{"role": "user", "content": ""}])  # some change it only if the message is empty
     for error in (*probed, *([empty] if isinstance(empty, TemplateError) else [])):
         refused = _REFUSED.fullmatch(error.own_words) if error.kind == "not-rendered" else None
         if refused is not None:
