@@ -1,14 +1,23 @@
-"""Parts of a tool's definition do not reach the prompt.
+"""Parts of a tool's definition do not reach the prompt, so the model guesses them.
 
-The template writes a signature of its own instead of the definition, and leaves parts out. The model then cannot know
-which values are allowed, which parameters it must give, or what an object holds: it guesses, and the calls look right
-but are rejected by the tool. Schemas that pydantic makes hold `anyOf` for optional parameters and `$ref` for models.
+What it checks: a tool definition with descriptions, types, required parameters, allowed values, nested objects, `anyOf`
+and `$ref`, and which of these parts are in the prompt.
 
-What to do: state in the tool's description what is lost (`one of: red, green`). `toolfmt render` does this for the
-parameters of each request (`parameters-in-description`). If the template does not show descriptions either, `render`
-describes the tools in the system prompt.
+Why it matters: the template writes its own signature instead of the definition. The model then cannot know which values
+are allowed, which parameters are required, or what an object contains. The calls look right, but the tool rejects them.
+Schemas from pydantic contain `anyOf` for optional parameters and `$ref` for models.
 
-Example: a template that prints `def paint(color: str)` for a parameter with `"enum": ["red", "green"]`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    def {{ tool.function.name }}({{ tool.function.parameters.properties | join(', ') }})
+
+for a parameter with `"enum": ["red", "green"]`. The prompt then shows only the parameter's name, not its values.
+
+Fix: state what is lost in the tool's description (`one of: red, green`). `toolfmt render` does this for the parameters
+of each request (`parameters-in-description`). If the template does not show descriptions either, `render` describes the
+tools in the system prompt.
 """
 
 from __future__ import annotations
@@ -25,7 +34,7 @@ from toolfmt.inspect.report.report import Answer, FixedBy, Severity
 SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
 
-# What a model needs in order to give arguments that the tool takes; the rest is told in the chapter only.
+# What a model needs to write arguments that the tool accepts. Only the report's section lists the rest.
 _MATTERS = {
     "description": "the tool's description",
     "parameter_names": "the names of parameters",
@@ -60,12 +69,12 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _enum_line(facts: Facts, enum: Answer) -> int | None:
-    """The line that mentions `enum` if the template shows some allowed values."""
+    """Return the line that mentions `enum` if the template shows some allowed values."""
     return facts.renders.template.line_of(r"\benum\b") if facts.renders and enum.outcome == "in-part" else None
 
 
 def _parameter_line(facts: Facts) -> int | None:
-    """The line that writes a parameter, in a macro if there is one."""
+    """Return the line that writes a parameter, inside a macro if there is one."""
     if facts.renders is None:
         return None
     written = facts.renders.text(user(), TOOLS).find(PARAMETER_DESCRIPTION)
@@ -73,7 +82,7 @@ def _parameter_line(facts: Facts) -> int | None:
 
 
 def _fix(facts: Facts) -> tuple[str, FixedBy]:
-    """Where to state what is lost, and what fixes the finding then."""
+    """Return where to describe what is lost, and what then fixes the finding."""
     if shows_descriptions(facts):
         return "Put it into the tool's description; `toolfmt render` does this.", "render"
     if facts.takes_prose:

@@ -1,13 +1,24 @@
-"""A tool's definition makes the template throw.
+"""The template fails on an ordinary part of a tool's definition.
 
-The template takes simple tools, and fails on an ordinary part of another one. Which tools a request carries decides
-whether it succeeds: it works in the test and fails on the day a tool with that part is added.
+What it checks: tool definitions with one part at a time (such as `enum`, `anyOf`, `$ref` or a list of types), and
+definitions that leave something out.
 
-What to do: change the definition as told, leave that part out, or describe the tools in a system message. toolfmt's
-`render` first adapts a definition that the template rejects (`refs-inlined`, `nullable-types-rewritten`) and lists what
-is then lost in the tool's description. If that does not help, it describes the tools in the system prompt.
+Why it matters: the tools of a request decide whether it succeeds. The request works in the test and fails as soon as a
+tool with that part is added.
 
-Example: a template that joins a parameter's `type` to text, and fails where that is `["string", "null"]`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ 'type: ' + parameter.type }}
+
+for a parameter with `"type": ["string", "null"]`.
+
+Fix: change the definition as the finding describes, leave that part out, or describe the tools in a system message.
+`toolfmt render` first adapts a definition that the template rejects (`refs-inlined`, `nullable-types-rewritten`) and
+lists what is lost in the tool's description. If that does not help, it describes the tools in the system prompt.
+
+    {{ 'type: ' ~ parameter.type | tojson }}
 """
 
 from __future__ import annotations
@@ -54,7 +65,7 @@ _GIVE = {
         'Give every tool `parameters`, `{"type": "object", "properties": {}}` if it has none'
     ),
 }
-"""What to do where the template fails on a tool that leaves something out, by the words of the answer that says so."""
+"""What to do if the template fails on a tool that leaves something out, by the words of the answer."""
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -62,7 +73,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     first: dict[tuple[str, str], Answer] = {}
     for part, answer in facts.sections.definitions.items():
         if answer.error is not None and (part in _WHAT or part in _LEFT_OUT):
-            # What a tool may leave out is told by itself: it is a matter of its own, and easily given.
+            # Parts that a tool may leave out are reported separately: they have a simple fix.
             alike = answer.words if part in _LEFT_OUT else "", answer.error.in_words or answer.error.own_words
             named = refused.setdefault(alike, [])
             what = (answer.words or _WHAT[part]) if part in _WHAT else ""

@@ -1,12 +1,21 @@
-"""The template takes tools, but not under the name that every client uses.
+"""The template ignores `tools` and reads the tools from another variable, key or role.
 
-A request with `tools` succeeds and the model never hears of them. The template has another place for them: a variable
-of its own, a key of the system message, or a role.
+What it checks: whether the tools reach the prompt when they are sent in another form that the template reads: a
+variable of its own, a key of the system message, or a role.
 
-What to do: give the tools there, in the form that is told, or describe them in a system message (in toolfmt, strategy
-`prompt`). A template with one more line (`set functions = tools | tojson`) would take both.
+Why it matters: a request with `tools` succeeds, but the model never learns of them.
 
-Example: `{% if functions %}Functions: {{ functions }}{% endif %}` in a template that never reads `tools`.
+Affected runtimes: every runtime and client that sends the tools as `tools`.
+
+Example:
+
+    {% if functions %}Functions: {{ functions }}{% endif %}
+
+Fix: send the tools in the form that the finding names, or describe them in a system message (in toolfmt, strategy
+`prompt`). In the template, an additional line makes both work.
+
+    {% if tools %}{% set functions = tools | tojson %}{% endif %}
+    {% if functions %}Functions: {{ functions }}{% endif %}
 """
 
 from __future__ import annotations

@@ -1,11 +1,17 @@
 """A variable of the template decides in which format calls are written.
 
-The prompt teaches the model one format or another, and the runtime's parser reads only one. Where the two are set in
-different places, a changed setting makes calls arrive as raw text.
+What it checks: the calls that the template renders with different values of its variables.
 
-What to do: leave the variable alone, or set the runtime's parser together with it.
+Why it matters: the prompt teaches the model one format or another, but the runtime's parser reads only one. If the two
+are set in different files, a changed setting makes calls arrive as raw text.
 
-Example: `{% if tool_call_format == 'json' %}` around the instructions for calls.
+Affected runtimes: every runtime whose parser is set separately from the variable.
+
+Example:
+
+    {% if tool_call_format == 'json' %}<tool_call>{{ call | tojson }}</tool_call>{% else %}...{% endif %}
+
+Fix: do not set the variable, or set the runtime's parser to match it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,23 @@
-"""Definitions do not come out as JSON: quotes or newlines in a description break them, or Python wrote them.
+"""Tool definitions in the prompt are not valid JSON: a description is not escaped, or Python's repr is printed.
 
-The template writes descriptions as they are between quotes, or behind `//`, without escaping. A description of several
-lines, or with a quoted word, ends the string or the comment too early: the JSON cannot be read any more, and what
-follows looks like something else.
+What it checks: a tool whose description contains quotes and newlines, a tool with non-ASCII letters, and whether the
+definition is printed as a Python object.
 
-Or the template prints the object itself instead of `tojson` of it: then it is Python's text, with single quotes, `True`
-and `None`, which no JSON that the model has seen looks like.
+Why it matters: the template writes descriptions between quotes or after `//` without escaping. A description with
+several lines, or with a quoted word, ends the string or the comment too early. The JSON is then invalid, and what
+follows looks like something else. A printed Python object has single quotes, `True` and `None`, unlike any JSON that
+the model has seen. Escaped non-ASCII letters cost more tokens.
 
-What to do: print the tools with `tojson`, unless the model was trained on this. Until then write descriptions on one
-line and without quotes, or describe the tools in a system message (in toolfmt, strategy `prompt`).
+Affected runtimes: every runtime that renders this template.
 
-Example: `"description": "{{ tool.description }}"` instead of `"description": {{ tool.description | tojson }}`.
+Example:
+
+    "description": "{{ tool.description }}"
+
+Fix: print the tools with `tojson`, unless the model was trained on this. Until then, write descriptions on one line and
+without quotes, or describe the tools in a system message (in toolfmt, strategy `prompt`).
+
+    "description": {{ tool.description | tojson }}
 """
 
 from __future__ import annotations
@@ -61,7 +68,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _with_a_tool(facts: Facts) -> str:
-    """A prompt with a tool."""
+    """Return a prompt with a tool."""
     assert facts.renders is not None
     plain = facts.renders.text(user(), TOOLS)
     return plain if TOOL in plain else facts.renders.text(user(system=True), TOOLS)

@@ -1,16 +1,25 @@
-"""The generation prompt ends before a line end that the template writes there itself.
+"""The generation prompt stops before a newline that the template writes before each response in the history.
 
-The history shows the model `<|im_start|>assistant` and a line end before each answer; the generation prompt stops
-before the line end, so that the model has to write it first. Some models were trained so (GLM-4's, for one). Where they
-were not, the first token of every answer is a guess: a line end got lost, mostly to `strip`, `trim` or a dash (`-%}`)
-that an editor or a conversion put in.
+What it checks: the generation prompt, against what the template writes before the same response in the history. A
+missing space is not reported: most tokenizers split `Assistant:` and ` Sure` like this, with the space in the word.
 
-A blank that is missing is none: `Assistant:` and ` Sure` is how most tokenizers cut it, with the blank in the word.
+Why it matters: the history shows `<|im_start|>assistant` and a newline before each response, so the model has to
+generate the newline first. Some models were trained like this, for example GLM-4. If the model was not, the first token
+of every response is a guess. Usually the newline was lost to `strip`, `trim` or a dash (`-%}`) from an editor or a
+conversion.
 
-What to do: compare with the template of the original model; write the line end in the generation prompt as well.
+Affected runtimes: every runtime that renders this template.
 
-Example: `{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}{% endif %}` in a template that writes
-`'<|im_start|>assistant\\n'` before each answer.
+Example:
+
+    {% if add_generation_prompt %}{{ '<|im_start|>assistant' }}{% endif %}
+
+in a template that writes `'<|im_start|>assistant\\n'` before each response.
+
+Fix: compare with the template of the original model. If that template has the newline, write it in the generation
+prompt too.
+
+    {% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}
 """
 
 from __future__ import annotations

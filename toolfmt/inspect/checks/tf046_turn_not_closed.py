@@ -1,12 +1,21 @@
-"""The template opens something in a turn and never closes it.
+"""The template starts something in a turn and never ends it.
 
-A turn with a call that lacks the mark behind every other answer runs into the next turn: the model learns from its own
-history to go on behind a call, where it should stop. An answer behind a `<think>` that is never closed reads as
-reasoning. A system message with tools that lacks the mark runs into the question. Mostly a line was lost in an edit.
+What it checks: whether a turn with a call has the end marker of other responses, and whether the system message keeps
+its end marker if tools are sent. The check also reports a response that follows `<think>` without `</think>`.
 
-What to do: write the mark, or the closer, in the line that is named.
+Why it matters: a turn with a call that lacks its end marker runs into the next turn. The model learns from its own
+history to continue after a call, although it should stop. A response after an unclosed `<think>` reads as reasoning. A
+system message with tools that lacks its end marker runs into the question. Usually a line was lost in an edit.
 
-Example: `{{ '<|im_start|>assistant\\n' }}{{ calls }}` without the `<|im_end|>` that follows an answer in words.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ '<|im_start|>assistant\\n' }}{{ message.tool_calls | tojson }}
+
+Fix: write the end marker in the line that the finding names.
+
+    {{ '<|im_start|>assistant\\n' }}{{ message.tool_calls | tojson }}{{ '<|im_end|>\\n' }}
 """
 
 from __future__ import annotations
@@ -51,7 +60,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _reasoning(facts: Facts) -> Iterator[Diagnostic]:
-    """An earlier answer that stands behind an opened reasoning block."""
+    """Report an earlier response that follows an unclosed reasoning block."""
     assert facts.renders is not None
     messages = [*reply(), *user()]
     before, found, after = facts.renders.text(messages).partition(REPLY)
@@ -68,7 +77,7 @@ def _reasoning(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _call(facts: Facts) -> Iterator[Diagnostic]:
-    """A turn with a call that goes over into the next turn without the mark that ends an answer in words."""
+    """Report a turn with a call that lacks the end marker of a text response."""
     assert facts.renders is not None
     assert facts.probed is not None
     renders, shape, best = facts.renders, facts.probed.shape, facts.decided.read_back
@@ -81,12 +90,12 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
     prompt = renders.text(conversation(shape, SINGLE, results=True), tools)
     turn, found, _ = prompt[prompt.rfind(VALUES[0]) :].partition(RESULT)
     called, goes_on, _ = turn.partition(begins) if begins and found else ("", "", "")
-    # What begins the next turn must be what begins a user's turn, and not another mark of an end, as of a user's turn.
+    # The next turn must begin with the start marker of a user's turn, not with another end marker.
     before, _, behind = renders.text(user(), tools).partition(USER)
     if not goes_on or end in turn or begins in behind or begins not in before:
         return
     markers, header = _MARKER.findall(_as_written(best)), spoken.partition(USER)[2].partition(REPLY)[0]
-    # A call that is a message of its own, with the header of one, has an end of its own.
+    # A call that is a message with its own header also has its own end marker.
     if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
         return
     yield Diagnostic(
@@ -100,7 +109,7 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _system(facts: Facts) -> Iterator[Diagnostic]:
-    """A system message that is closed by the mark behind answers, and not if tools are given."""
+    """Report a system message that has the end marker of responses, but not if tools are sent."""
     assert facts.renders is not None
     assert facts.probed is not None
     renders, messages = facts.renders, user(system=True)
@@ -123,5 +132,5 @@ def _system(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _as_written(best: ReadBack) -> str:
-    """The call as its format writes it, which ends with the format's own closer."""
+    """Return the call as its format writes it, with the format's own end marker."""
     return write(best.format.with_variant(best.variant or ""), SINGLE, TOOLS)

@@ -1,17 +1,29 @@
-"""The template contains characters that no editor shows, or that change the order in which an editor displays it.
+"""The template contains characters that an editor does not show, or that change the order of the displayed text.
 
-- `invisible-character`: a byte order mark at the start of the file (some editors save one), or a zero-width or no-break
-  space that came with copied text, reaches the prompt. The model reads a token there that it has never seen in that
-  place, and a marker with such a character in it is not a marker any more.
-- `invisible-character-unused`: the same in a part of the template that no probe has printed.
-- `unicode-tags`: characters of the block E0000 to E007F, which spell ASCII text that only a model reads.
+What it checks: the rendered prompts and the source of the template.
+
+- `invisible-character`: an invisible character reaches the prompt. It is a byte order mark at the start of the file
+  (some editors save one), or a zero-width or no-break space from copied text.
+- `invisible-character-unused`: such a character is in a part of the template that no probe has printed.
+- `unicode-tags`: characters of the block E0000 to E007F, which encode ASCII text that only a model reads.
 - `bidirectional-override`: a character such as U+202E, after which an editor shows the source in another order than
   jinja2 reads it.
 
-What to do: save the file as UTF-8 without a byte order mark, and write an ordinary space or nothing in place of the
-character. If tags spell an instruction, do not use the template.
+Why it matters: the model reads a token at a position at which it has never seen it. A marker that contains such a
+character is not a marker any more. Tags can hide an instruction.
 
-Example: a `chat_template.jinja` that begins with U+FEFF.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ '<|im_start|>\\u200b' + message.role }}
+
+A `chat_template.jinja` that begins with U+FEFF is another example.
+
+Fix: save the file as UTF-8 without a byte order mark. Replace the character with an ordinary space, or remove it. If
+tags encode an instruction, do not use the template.
+
+    {{ '<|im_start|>' + message.role }}
 """
 
 from __future__ import annotations
@@ -66,7 +78,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _printed(facts: Facts) -> Iterator[Diagnostic]:
-    """The first such character in a prompt."""
+    """Report the first invisible character in a prompt."""
     renders = facts.renders
     messages = [*reply(), *user()]
     for tools in (None, TOOLS) if renders is not None else ():

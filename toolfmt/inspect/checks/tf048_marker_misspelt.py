@@ -1,12 +1,22 @@
-"""The instructions for tools show the model another marker than the one that its calls are rendered with.
+"""The instructions for tools contain a misspelled marker, different from the marker of rendered calls.
 
-The two differ by a letter or two, and the one in the instructions is not closed, or not opened: a slip of the pen. The
-model reads one spelling in the instructions and the other in its own calls; a call in the spelling of the instructions
-is read by no parser.
+What it checks: the markers in the instructions for tools, against the markers of rendered calls. The two differ by one
+or two letters, and the marker in the instructions lacks its counterpart (`<a>` and `</a>`).
 
-What to do: write the marker alike in both places, as the model was trained.
+Why it matters: the model reads one marker in the instructions and another in its own calls. A parser does not read a
+call with the misspelled marker.
 
-Example: `For each call write <tool_cal>…</tool_call>` in a template that renders `<tool_call>`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    For each call write <tool_cal>…</tool_call>
+
+in a template that renders `<tool_call>`.
+
+Fix: use the same marker in both positions: the marker that the model was trained on.
+
+    For each call write <tool_call>…</tool_call>
 """
 
 from __future__ import annotations
@@ -51,7 +61,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _differs_little(one: str, other: str) -> bool:
-    """Whether one or two letters make one word the other."""
+    """Whether the edit distance of the two names is one or two."""
     if abs(len(one) - len(other)) > _MOST_EDITS:
         return False
     before = list(range(len(other) + 1))

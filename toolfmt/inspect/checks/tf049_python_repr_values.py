@@ -1,17 +1,25 @@
 """Values appear in the prompt as Python prints them: `True`, `None`, `{'k': 1}`.
 
-The template prints values without `tojson`, so they are not JSON.
+What it checks: calls and tool definitions with values that are not strings.
 
-- `python-repr-in-calls`: in past calls. The model reads calls that are not JSON and learns to write such calls; a
-  strict parser then rejects them, and a lenient one has to guess whether `None` is a string.
-- `python-repr-in-definitions`: in tool definitions. The model reads a schema that is not JSON:
-  `<strict>True</strict>`, a list of types in single quotes.
+- `python-repr-in-calls`: in past calls. The model reads calls that are not JSON and learns to write such calls. A
+  strict parser then rejects them, and a lenient parser has to guess whether `None` is a string.
+- `python-repr-in-definitions`: in tool definitions. The model reads a schema that is not JSON: `<strict>True</strict>`,
+  or a list of types in single quotes.
 
-What to do: write values that are not strings with `tojson`; for calls, `toolfmt inspect --fix --output COPY` tries
-that in a copy. In definitions, leave it if the model was trained with it (Qwen3-Coder's template does it). If calls
-of the model arrive like that, toolfmt's parsers read them by the tool's schema.
+Why it matters: the template prints values without `tojson`, so they are not JSON, and the model copies them.
 
-Example: `{{ value }}` instead of `{{ value if value is string else value | tojson }}`.
+Affected runtimes: every runtime that renders this template. If the model writes such calls, toolfmt's parsers convert
+the values by the tool's schema.
+
+Example:
+
+    {{ value }}
+
+Fix: print values that are not strings with `tojson`. For calls, `toolfmt inspect --fix --output COPY` tries that in a
+copy. In definitions, do not change it if the model was trained on it (Qwen3-Coder's template does this).
+
+    {{ value if value is string else value | tojson }}
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _values_as_json(sites: Sites) -> Iterator[Edit]:
-    """Values of a loop over keys and values as they are where they are strings, with `tojson` where they are not."""
+    """Print values of a loop over pairs unchanged if they are strings, and with `tojson` if they are not."""
     names, handed = set(_loop_values(sites)), set(_parameters(sites))
     for access in sites.accesses:
         printed = sites.before(access).kind == "variable_begin" and sites.after(access).kind == "variable_end"
@@ -56,7 +64,7 @@ def _values_as_json(sites: Sites) -> Iterator[Edit]:
 
 
 def _loop_values(sites: Sites) -> Iterator[str]:
-    """The second names of loops over two, and the names that are given the value under a key of the loop."""
+    """Yield the value names of loops over pairs, and names assigned from a value looked up by key."""
     for at in range(len(sites.words) - 5):
         loop = sites.words[at : at + 5]
         if loop[0].is_one("for") and loop[2].is_one(",") and loop[4].is_one("in"):
@@ -68,7 +76,7 @@ def _loop_values(sites: Sites) -> Iterator[str]:
 
 
 def _parameters(sites: Sites) -> Iterator[str]:
-    """The names of the parameters of macros."""
+    """Yield the parameter names of macros."""
     for at, word in enumerate(sites.words[:-3]):
         if word.is_one("macro") and sites.words[at - 1].kind == "block_begin":
             end = sites.closed(at + 2)
@@ -90,7 +98,7 @@ def _in_calls(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _fix(format: ToolCallFormat | None) -> str:
-    """What to do; tojson would break the objects of a format that has a notation of its own for them."""
+    """Return the fix. `tojson` would break objects in a format that has its own syntax for them."""
     if format is not None:
         try:
             written = "".join(write(format, TRIED[:1], ALL_TOOLS).split())
@@ -102,7 +110,7 @@ def _fix(format: ToolCallFormat | None) -> str:
 
 
 def _is_python(format: ToolCallFormat | None) -> bool:
-    """Whether the format itself writes calls in Python's notation."""
+    """Whether the format itself writes values in Python syntax."""
     if format is None:
         return False
     try:
@@ -121,7 +129,7 @@ _PYTHON = re.compile(r"\b(?:True|False|None)\b|\['")
 
 def _in_definitions(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
-    # Where whole definitions are printed so, that is told.
+    # TF044 reports definitions that are printed as Python objects as a whole.
     if "quoting" not in answers or answers["quoting"].outcome == "python":
         return
     wrong = [

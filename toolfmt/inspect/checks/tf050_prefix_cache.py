@@ -1,23 +1,29 @@
 """The prompt of a turn is not the beginning of the next turn's prompt, so a prefix cache misses.
 
-A runtime keeps what it has computed for a prompt, as long as the next prompt begins with the same text. If the
-template writes earlier turns differently once the conversation grows, everything from the first difference on is
-computed again: in a conversation with tools that is a wait before every response. The report shows each step of an
-example conversation: how many characters stay, and how both prompts continue.
+What it checks: the prompts of an example conversation, step by step. The report shows how many characters stay, and how
+both prompts continue.
 
-- `prefix-not-stable`: an earlier part changes. Usual reasons: reasoning of earlier turns is dropped (models are
-  trained that way, and it keeps the prompt short), the tools or the system message are next to the last question and
-  move with it, instructions follow the last message.
-- `generation-prompt-not-a-prefix`: what the generation prompt starts is not what the template later writes before the
-  same response. Mostly it starts a reasoning block (`<think>`), or an empty one, that no earlier turn has.
-- `prefix-stable-on-conditions`: the prompts of the example are stable, but not if the client sends no reasoning back,
-  or if a variable of the template has another value, for example `enable_thinking=false`.
+- `prefix-not-stable`: an earlier part changes. Often the reasoning of earlier turns is dropped: models are trained that
+  way, and it keeps the prompt short. Or the tools or the system message are next to the last question and move with it,
+  or instructions follow the last message.
+- `generation-prompt-not-a-prefix`: the template later renders the same response with another start than the generation
+  prompt. Usually the generation prompt starts a reasoning block (`<think>`), or an empty one, that earlier turns lack.
+- `prefix-stable-on-conditions`: the prompts of the example are stable, but not under all conditions. They change if the
+  client does not send reasoning back, or if a variable has another value, for example `enable_thinking=false`.
 
-What to do: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`),
-consider it; otherwise expect the cost, and do not measure a cache with conversations of one turn. To keep reasoning,
-return it in the field that the template reads.
+Why it matters: a runtime reuses what it has computed for a prompt, as long as the next prompt begins with the same
+text. Everything from the first difference on is computed again. In a conversation with tools, this delays every
+response.
 
-Example: `{% if loop.index0 > ns.last_query_index %}<think>{{ reasoning }}</think>{% endif %}`.
+Affected runtimes: every runtime with a prefix cache.
+
+Example:
+
+    {% if loop.index0 > ns.last_query_index %}<think>{{ reasoning }}</think>{% endif %}
+
+Fix: if the template has a variable that keeps earlier reasoning (`preserve_thinking`, `clear_thinking`), consider it.
+If not, expect the cost, and do not measure a cache with conversations of one turn. To keep reasoning, return it in the
+field that the template reads.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.growing_prompts import Cause, PrefixStep
 
-# The row `prefix` of a report states both.
+# The row `prefix` of a report shows both.
 OUTCOMES = {
     "prefix-not-stable": FindingOutcome("note", replaces="TF050 prefix-not-stable", on_request=True),
     "generation-prompt-not-a-prefix": FindingOutcome(
@@ -93,13 +99,13 @@ def _lost(turn: PrefixStep) -> int:
 
 
 def _beginning(text: str) -> str:
-    """The first words of a stretch of a prompt, quoted with the blanks at its ends: they may be all that differs."""
+    """Return the start of a part of a prompt, quoted with its whitespace, which may be the only difference."""
     shown = text[:_SHOWN].replace("\n", "\\n")
     return f"'{shown}{'…' if len(text) > _SHOWN else ''}'"
 
 
 def _percent(share: float) -> str:
-    return f"{int(share * 100)} %"  # rounded down as everywhere in the report: 100 would say that all of it stays
+    return f"{int(share * 100)} %"  # rounded down as everywhere in the report: 100 % means that all of it stays
 
 
 def _fix(cause: Cause) -> str:

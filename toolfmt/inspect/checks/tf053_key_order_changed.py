@@ -1,13 +1,19 @@
-"""The order of keys means something to the template, or it changes that order.
+"""The template changes the order of keys, or renders something else if keys come in another order.
 
-JSON objects have no order, but prompts do. A template that sorts the arguments of a call writes the model's own calls
-back otherwise than the model wrote them, so that the text behind is computed again. A template that looks at the first
-key of a tool's definition, or leaves out keys by their order, tells the model other things about the same tool.
+What it checks: a call with its arguments in two orders, and tool definitions with their keys in two orders.
 
-What to do: nothing for sorted arguments, but reckon with the cost. Give the tools' keys in the order that the
-template expects; toolfmt's `render` always gives them in the same one.
+Why it matters: JSON objects do not have an order, but prompts do. If the template sorts the arguments of a call, it
+writes calls differently than the model did, and the text after them is computed again. A template that looks at the
+first key of a definition, or omits keys by their order, describes the same tool differently.
 
-Example: `{% for key, value in arguments | dictsort %}`.
+Affected runtimes: every runtime that renders this template. Sorted arguments matter only with a prefix cache.
+
+Example:
+
+    {% for key, value in arguments | dictsort %}{{ key }}={{ value }}{% endfor %}
+
+Fix: do nothing for sorted arguments, but expect the cost. Send the keys of tools in the order that the template
+expects; `toolfmt render` always uses the same order.
 """
 
 from __future__ import annotations
@@ -67,7 +73,7 @@ def _definitions(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _same_but_order(one: str, other: str) -> bool:
-    """Blanks, commas and the like stand between keys, so only letters and digits are counted."""
+    """Whether the prompts differ only in order. Ignores separators, which move with the keys."""
     return one == other or sorted(filter(str.isalnum, one)) == sorted(filter(str.isalnum, other))
 
 

@@ -1,21 +1,29 @@
-"""What a question or a tool result says changes how it, or something else, is rendered.
+"""The content of a message changes how this message, or another part of the prompt, is rendered.
 
-The template looks for certain words in the text of messages: it cuts a text at them, leaves it out, or takes the
-message for another kind. Text that quotes these words (a question about the template itself, a page that a tool has
-fetched) then loses a part, or decides what else the model reads.
+What it checks: messages and tool results that contain the strings that the template looks for. The check also tests a
+string with quotes, line breaks, markup and other characters, and a string of 25,000 characters.
 
-Or it rejects an assistant message that contains them: one that is sent back as it was generated, markers included. Or
-it treats part of an assistant message as reasoning because the message quotes a reasoning marker, and drops that part.
+Why it matters: the template searches the text of messages for certain strings. It cuts the text at them, omits it, or
+treats the message as another kind. Examples of text with such a string are a question about the template, or a page
+that a tool has fetched. The text loses a part, or decides what else the model reads. Other templates do one of these:
 
-Or it changes text whatever it says: it joins lines, strips markup, escapes characters or cuts long texts. The report
-tests a text with quotes, line breaks, markup and other characters, and one of 25,000 characters.
+- They reject an assistant message that contains the strings: a response that is sent back as generated, with markers.
+- They treat part of an assistant message as reasoning because it quotes a reasoning marker, and drop that part.
+- They change every text: they join lines, strip markup, escape characters or cut long texts.
 
-What to do: break such words in text of others before it is rendered (a blank behind the first character); a template
-that tests the answers of the model only is better. Send answers back as they were parsed.
+Affected runtimes: every runtime that renders this template.
 
-If the template changes every text, change the template.
+Example:
 
-Example: `{{ message.content.split('</think>')[-1] }}` for every role.
+    {{ message.content.split('</think>')[-1] }}
+
+for every role.
+
+Fix: break such strings in untrusted text before you render it, with a space after the first character. Send responses
+back as they were parsed. In the template, test only the responses of the model. If the template changes every text,
+change the template.
+
+    {{ message.content.split('</think>')[-1] if message.role == 'assistant' else message.content }}
 """
 
 from __future__ import annotations

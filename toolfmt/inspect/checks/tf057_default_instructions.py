@@ -1,11 +1,19 @@
-"""The template writes sentences to the model that nobody gave it.
+"""The template writes instructions into the prompt that do not come from the request.
 
-Mostly a default system message: who the model is, that it is helpful, a date of its knowledge. Without a system
-message of your own the model follows that one; where it stays beside yours, it says more than you said.
+What it checks: the prompt of a question without a system message, and whether its sentences remain if a system message
+is sent. A report shows this finding only on request.
 
-What to do: give a system message where yours should stand in its place, and read what stays.
+Why it matters: usually this is a default system message: who the model is, that it is helpful, or the date of its
+knowledge. Without a system message of your own, the model follows the default. If the default remains next to yours, it
+adds to your instructions.
 
-Example: `{% if messages[0].role != 'system' %}You are a helpful assistant.{% endif %}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if messages[0].role != 'system' %}You are a helpful assistant.{% endif %}
+
+Fix: send your own system message to replace the default, and read what remains.
 """
 
 from __future__ import annotations
@@ -28,8 +36,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _fix(facts: Facts, answer: Answer) -> str:
-    """A system message helps only where it is taken, and takes the place of these sentences."""
-    if answer.outcome == "in-some-conversations":  # only those of a plain question were tried with a system message
+    """Return what to do. A system message helps only if it is accepted and replaces these sentences."""
+    if answer.outcome == "in-some-conversations":  # only a plain question was tested with a system message
         return "Check whether you want these sentences."
     if not facts.profile.takes_system:
         return "Check whether you want these sentences. No system message replaces them."

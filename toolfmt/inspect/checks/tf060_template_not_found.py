@@ -1,13 +1,25 @@
-"""A runtime finds no chat template in this directory, although it holds one.
+"""A runtime does not find a chat template in this directory, although it contains one.
 
-The tokenizer of transformers, and with it vLLM, SGLang and mlx-lm, does not read `chat_template.json`: only
-processors do. llama.cpp's converter believes an empty `chat_template` entry of `tokenizer_config.json`. Such a
-runtime refuses to chat, or makes up a template of its own.
+What it checks: the files in which each runtime looks for a template.
 
-What to do: put the template into `chat_template.jinja`, which all of them read, and leave `chat_template` out of
+Why it matters: such a runtime rejects chat requests, or invents its own template.
+
+Affected runtimes: the tokenizer of transformers, and with it vLLM, SGLang and mlx-lm, does not read
+`chat_template.json`; only processors do. llama.cpp's converter uses an empty `chat_template` entry of
 `tokenizer_config.json`.
 
-Example: a vision model whose only template stands in `chat_template.json`.
+Example:
+
+    model/
+        chat_template.json       (the only template of a vision model)
+        tokenizer_config.json
+
+Fix: put the template into `chat_template.jinja`, which all of them read, and remove `chat_template` from
+`tokenizer_config.json`.
+
+    model/
+        chat_template.jinja
+        tokenizer_config.json
 """
 
 from __future__ import annotations
@@ -32,7 +44,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         return
     without: dict[str, list[str]] = {}
     for choice in choices_of(facts):
-        # Without a tokenizer_config.json there is nothing that llama.cpp could convert.
+        # Without a tokenizer_config.json, llama.cpp does not have anything to convert.
         if not choice.describe() and not (choice.runtime == LLAMA_CPP and not facts.files.tokenizer_config):
             without.setdefault(choice.why, []).append(choice.runtime)
     for why, runtimes in without.items():
