@@ -1,20 +1,28 @@
-"""A runtime does not find a parser for the calls of this template by itself, or finds the wrong one.
+"""A runtime does not detect the parser for the calls of this template, or detects the wrong parser.
 
-mlx-lm and mlx-swift-lm search for markers in the template's text and use the parser of the first one that they find.
-They do not search templates that have names. Without the right parser, calls arrive as raw markup, with a wrong name,
-or not at all.
+What it checks: the parser that each runtime chooses for this template, against the calls that the template renders.
 
-- `wrong-parser-inferred`: the parser does not read these calls. It is an error if mlx-lm has no parser for them, a
-  warning if it has one that can be named, and a note if only mlx-swift-lm is wrong: its code was read, not run.
-- `parser-not-inferred`: mlx-lm has a parser for these calls and does not find it. Of 388 real templates that describe
-  tools it finds none for 123.
-- `no-parser-anywhere`: vLLM, SGLang, mlx-lm and mlx-swift-lm have no parser for the format, and it is not confirmed
-  that llama.cpp derives one from the template.
+- `wrong-parser-inferred`: the parser does not read these calls. It is an error if mlx-lm does not have a parser for
+  them, and a warning if it has a parser that can be named. It is a note if only mlx-swift-lm is wrong: its code was
+  read, not run.
+- `parser-not-inferred`: mlx-lm has a parser for these calls and does not detect it. Of 388 real templates that describe
+  tools, it does not detect a parser for 123.
+- `no-parser-anywhere`: vLLM, SGLang, mlx-lm and mlx-swift-lm do not have a parser for the format. It is not confirmed
+  that llama.cpp derives a parser from the template.
 
-What to do: name the parser in `tokenizer_config.json` if the runtime has one for the format; mlx-swift-lm reads the
-same entry. Otherwise parse the output with toolfmt's parser.
+Why it matters: without the right parser, calls arrive as raw markup, with a wrong name, or not at all.
 
-Example: MiniMax M3's template mentions `<tool_call>`, so that mlx-lm uses `json_tools`, which reads none of its calls.
+Affected runtimes: mlx-lm and mlx-swift-lm search the template for markers and use the parser of the first match. They
+do not search named templates. `no-parser-anywhere` affects the runtimes that it lists.
+
+Example:
+
+    <tool_call>
+
+in the template of MiniMax M3, so that mlx-lm uses `json_tools`, which reads none of its calls.
+
+Fix: name the parser in `tokenizer_config.json` if the runtime has a parser for the format; mlx-swift-lm reads the same
+entry. If not, parse the output with toolfmt's parser.
 """
 
 from __future__ import annotations
@@ -59,7 +67,7 @@ def _wrong(facts: Facts) -> Iterator[Diagnostic]:
         for support in facts.sections.runtime_support
         if support.runtime in (MLX_LM, MLX_SWIFT_LM)
         and support.right is False
-        # A runtime without a parser for the format has to fall back on something, which is no fault of the template.
+        # A runtime without a parser for the format uses a fallback, which is not the template's fault.
         and (parser_name(best.format, support.runtime) is not None or misled(facts, support.runtime))
     ]
     if not wrong:
@@ -71,7 +79,7 @@ def _wrong(facts: Facts) -> Iterator[Diagnostic]:
         f"{listed([_takes(facts, support) for support in wrong])}{but}: {quote(facts.decided.rendered)}.",
         _instead(facts, wrong, by_name),
         facts.capabilities["tool_calls"].line,
-        # mlx-lm's parsers were run on such calls, those of mlx-swift-lm only read.
+        # mlx-lm's parsers were run on such calls. Of mlx-swift-lm only the code was read.
         severity="note" if wrong[0].runtime != MLX_LM else "warning" if by_name else None,
         outcome="wrong-parser-inferred",
     )
@@ -84,7 +92,7 @@ def _takes(facts: Facts, support: RuntimeSupport) -> str:
 
 
 def _by_name(facts: Facts, wrong: list[RuntimeSupport]) -> str | None:
-    """The parser of mlx-lm that reads these calls, once it is named."""
+    """Return the mlx-lm parser that reads these calls if it is declared."""
     name = mlx_lm_reader(facts)
     return None if name in [support.parser for support in wrong] else name
 

@@ -1,20 +1,37 @@
 """The markers of calls or reasoning are special tokens, or are not tokens although they should be.
 
-- `markers-are-special-tokens`: the model writes a call, the program decodes it with `skip_special_tokens=True`, and
-  the markers are gone: no parser finds the call. For markers of reasoning alone it is the same, with reasoning mixed
-  into the response.
-- `marker-not-a-token`: the model's own files declare the marker as a token, or its counterpart is one, but
-  tokenizer.json cuts it into pieces. A model that learned a marker as one token neither recognizes nor writes it in
-  pieces. It happens when a conversion loses tokens, or when only one of two markers was added to the tokenizer.
+What it checks: how `tokenizer.json` tokenizes the markers of calls and reasoning, and whether they are special tokens.
 
-What to do: decode with special tokens kept. In transformers, `decode(..., skip_special_tokens=False)`; in vLLM,
-`SamplingParams(skip_special_tokens=False)` or `"skip_special_tokens": false` in the request (its default is true, and
-only some of its tool parsers change it); in SGLang the same key (its chat endpoint sets it if a request has tools);
-in llama.cpp, `--special`; mlx-lm drops nothing. If you publish the model, you can set `"special": false` for these
-tokens in tokenizer.json and tokenizer_config.json: they stay single tokens and are kept in the text. For a marker in
-pieces, compare tokenizer.json with that of the original model.
+- `markers-are-special-tokens`: the model writes a call, the program decodes it with `skip_special_tokens=True`, and the
+  markers are lost. A parser then does not find the call. If only reasoning markers are lost, reasoning is mixed into
+  the response.
+- `marker-not-a-token`: the model's own files declare the marker as a token, or its counterpart is a token, but
+  tokenizer.json splits it into pieces. It happens when a conversion loses tokens, or when only one of two markers was
+  added to the tokenizer.
 
-Example: `<|tool_call>` and `<tool_call|>`, listed with `"special": true` under `added_tokens` in tokenizer.json.
+Why it matters: calls are lost, or reasoning appears in the response. A model that learned a marker as one token neither
+recognizes nor writes it in pieces.
+
+Affected runtimes: transformers, vLLM, SGLang and llama.cpp, with different defaults (see the fix). mlx-lm does not drop
+special tokens.
+
+Example:
+
+    "added_tokens": [{"content": "<|tool_call>", "special": true}, {"content": "<tool_call|>", "special": true}]
+
+Fix: keep special tokens when you decode.
+
+- transformers: `decode(..., skip_special_tokens=False)`.
+- vLLM: `SamplingParams(skip_special_tokens=False)`, or `"skip_special_tokens": false` in the request. Its default is
+  true, and only some of its tool parsers change it.
+- SGLang: the same key. Its chat endpoint sets it if a request has tools.
+- llama.cpp: `--special`.
+
+If you publish the model, you can set `"special": false` for these tokens in tokenizer.json and tokenizer_config.json.
+They stay single tokens and are kept in the text. If a marker is in pieces, compare tokenizer.json with that of the
+original model.
+
+    "added_tokens": [{"content": "<|tool_call>", "special": false}, {"content": "<tool_call|>", "special": false}]
 """
 
 from __future__ import annotations
@@ -93,13 +110,13 @@ def _not_a_token(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _declared(files: ModelFiles) -> set[str]:
-    """The tokens that tokenizer_config.json lists."""
+    """Return the tokens that tokenizer_config.json lists."""
     more = files.tokenizer_config.get("additional_special_tokens")
     others = [text for text in more if isinstance(text, str)] if isinstance(more, list) else []
     return {*(files.added_tokens or {}).values(), *others, *files.special_tokens.values()}
 
 
 def _counterpart(marker: str) -> str:
-    """The opener of a closer and the other way round: `<a>` and `</a>`, `[A]` and `[/A]`."""
+    """Return the end marker of a start marker, and vice versa: `<a>` and `</a>`, `[A]` and `[/A]`."""
     bracket, rest = marker[:1], marker[1:]
     return bracket + (rest[1:] if rest.startswith("/") else f"/{rest}")

@@ -1,12 +1,18 @@
-"""The tools take more than a quarter of the context.
+"""The tools need more than a quarter of the context.
 
-What they take is gone for the conversation, for what the tools return and for the answer, in every turn; and the more
-tools there are, the worse models choose among them.
+What it checks: the tokens of the tools in the request, against a quarter of the model's context.
 
-What to do: leave tools out, or shorten their descriptions. The report lists what each tool costs; those named are the
-dearest ones, left out one after the other until the rest fits into a quarter of the context.
+Why it matters: in every turn, these tokens are not available for the conversation, the tool results and the response.
+The more tools there are, the worse models choose among them.
 
-Example: forty tools of an MCP server, 9,000 tokens together, and a context of 8,192.
+Affected runtimes: every runtime that serves the model with this context.
+
+Example:
+
+    40 tools of an MCP server, 9,000 tokens together, and a context of 8,192 tokens
+
+Fix: leave out tools, or shorten their descriptions. The report lists the cost of each tool. The finding names the most
+expensive tools. Leave them out in this order until the rest fits into a quarter of the context.
 """
 
 from __future__ import annotations

@@ -1,12 +1,17 @@
-"""The directory holds a tokenizer.json that is not a tokenizer.
+"""The directory contains a tokenizer.json that is not a tokenizer.
 
-Runtimes that read this file do not start, or fall back to another tokenizer that cuts the prompt differently. Nothing
-can be said about tokens here.
+What it checks: whether `tokenizer.json` can be loaded. If not, the report contains nothing about tokens.
 
-What to do: download or convert the file again. A file of some hundred bytes is often the pointer that Git leaves where
-Git LFS is not installed.
+Why it matters: a runtime does not start, or uses another tokenizer that splits the prompt differently.
 
-Example: a tokenizer.json that begins with `version https://git-lfs`.
+Affected runtimes: every runtime that reads this file.
+
+Example:
+
+    version https://git-lfs.github.com/spec/v1
+
+Fix: download or convert the file again. A file of some hundred bytes is often the pointer that Git leaves if Git LFS is
+not installed.
 """
 
 from __future__ import annotations

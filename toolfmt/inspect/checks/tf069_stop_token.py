@@ -1,23 +1,34 @@
 """The model's files do not name the token that ends a response or a call.
 
-A runtime stops at the end-of-sequence tokens that the files name. If they name another token, the model continues:
-after a response it invents the next turn, after a call it invents the result.
+What it checks: the end-of-sequence tokens in the model's files, against the tokens with which the template ends a
+response and a call.
 
 - `stop-token-unknown`: the files name an id that the tokenizer does not have. Often the ids were copied from another
   model, or tokens were lost when the vocabulary was changed.
 - `response-end-not-a-stop`: the template ends a response with a token that does not stop the model. Often `eos_token`
   is that of the base model, a conversion rewrote a configuration, or the template is that of another model.
-- `call-end-not-a-stop`: the template ends a call with such a token. Some models end a turn with calls differently:
-  with the token that starts the result (`<|observation|>` of GLM, `<|tool_response>` of Gemma 4), or with the end
-  marker of the calls (`<|tools_suffix|>` of Apertus).
+- `call-end-not-a-stop`: the template ends a call with such a token. Some models end a turn with calls differently: with
+  the token that starts the result (`<|observation|>` of GLM, `<|tool_response>` of Gemma 4), or with the end marker of
+  the calls (`<|tools_suffix|>` of Apertus).
 - `stop-token-not-trained`: the token that ends a response is outside `{% generation %}`. Loss masks made from this
   block do not train the model to stop.
 
-What to do: correct `eos_token` in tokenizer_config.json and `eos_token_id` in generation_config.json and config.json.
-If the model does not have the token, use the model's own template. For calls you can instead send the token as a stop
-string in each request, as the report's line "stop at" shows.
+Why it matters: the model continues after its end. After a response it invents the next turn, and after a call it
+invents the result.
 
-Example: a template that ends turns with `<|im_end|>` next to `"eos_token": "<|endoftext|>"`.
+Affected runtimes: every runtime that stops at the end-of-sequence tokens in the model's files.
+
+Example:
+
+    "eos_token": "<|endoftext|>"
+
+with a template that ends turns with `<|im_end|>`.
+
+Fix: correct `eos_token` in tokenizer_config.json and `eos_token_id` in generation_config.json and config.json. If the
+model does not have the token, use the model's own template. For calls, you can instead send the token as a stop string
+in each request, as the report's line "stop at" shows.
+
+    "eos_token": "<|im_end|>"
 """
 
 from __future__ import annotations
@@ -109,7 +120,7 @@ def _call_end(facts: Facts) -> Iterator[Diagnostic]:
         return
     by_id = eos_texts(files, facts.tokenizer)
     named = {text for text in by_id.values() if text} or {files.special_tokens.get("eos_token", "")} - {""}
-    # An id that no file knows may be that of any token.
+    # An id without a known token may be that of any token.
     if not named or None in by_id.values():
         return
     for mark in facts.profile.stop_of_calls:

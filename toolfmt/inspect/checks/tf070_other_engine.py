@@ -1,24 +1,37 @@
-"""Another template engine rejects the template, or renders another prompt.
+"""Another template engine rejects the template, or renders a different prompt.
 
-Chat templates are written for jinja2, which is Python. Runtimes that are not written in Python use another engine:
-mistral.rs, text-generation-inference, SGLang's gateway and NVIDIA Dynamo use minijinja.
+What it checks: the prompts that jinja2 and minijinja render from this template. Only the template is compared. The
+runtimes below also format JSON in their own way (mistral.rs, Dynamo and SGLang's gateway without whitespace after `:`
+and `,`). That changes every prompt with tools, and is not an issue of the template.
 
 - `other-engine-fails`: loading the model or the request fails.
-- `other-engine-differs`: the model silently gets a prompt that it was not trained on. Only the template is compared:
-  these runtimes also format JSON in their own way (mistral.rs, Dynamo and SGLang's gateway without whitespace after `:`
-  and `,`), which changes every prompt with tools and is not an issue of the template.
+- `other-engine-differs`: the model silently gets a prompt that it was not trained on.
 
-What to do: write what both engines accept and render alike. In minijinja:
+Why it matters: chat templates are written for jinja2, a Python library. Runtimes that are not written in Python use
+another engine, which supports a different part of the language.
 
-- `tools is iterable and tools | length > 0` fails without tools: write `tools`, which is false for none and for an
+Affected runtimes: mistral.rs, text-generation-inference, SGLang's gateway and NVIDIA Dynamo, which use minijinja.
+
+Example:
+
+    {%- if tools is iterable and tools | length > 0 %}...{% endif %}
+
+in templates of Qwen3-Coder and Nemotron 3.
+
+Fix: write what both engines support and render in the same way. In minijinja:
+
+- `tools is iterable and tools | length > 0` fails without tools. Write `tools`, which is false for none and for an
   empty list.
-- `{% generation %}` is unknown. mistral.rs and Dynamo remove the tags if they are written `{% generation %}` and
-  `{% endgeneration %}`, without hyphens.
-- `indent` drops the newline at the end of its text, a string is not a `sequence`, and a loop over a string has no
-  `loop.last`. jinja2 in turn escapes `<`, `"` and `&` in what is joined to a text that went through `safe`, which
+- `{% generation %}` is unknown. mistral.rs and Dynamo remove the tags if they are written `{% generation %}` and `{%
+  endgeneration %}`, without hyphens.
+- `indent` drops the newline at the end of its text. A string is not a `sequence`, and a loop over a string does not
+  have `loop.last`.
+- `safe` does not cause escaping. jinja2 escapes `<`, `"` and `&` in what is joined to the output of `safe`, which
   prompts never need.
 
-Example: `{%- if tools is iterable and tools | length > 0 %}`, in templates of Qwen3-Coder and Nemotron 3.
+The example, fixed:
+
+    {%- if tools %}...{% endif %}
 """
 
 from __future__ import annotations

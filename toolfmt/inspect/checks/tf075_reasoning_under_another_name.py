@@ -1,12 +1,18 @@
-"""Reasoning of earlier turns is read under a name that servers and clients do not give it.
+"""The template reads the reasoning of earlier turns under a key that servers and clients do not use.
 
-The template asks a message for `thought`, `reasoning` or `tool_plan`, and for nothing else. transformers hands a
-template reasoning as `reasoning_content` and as `thinking`, whichever of these and `reasoning` it was given; a
-conversation that holds it as `reasoning_content` loses it here without a word.
+What it checks: past messages with `reasoning_content` and with other keys for reasoning.
 
-What to do: give it under the name that the template reads; toolfmt's `render` does so.
+Why it matters: the template reads `thought`, `reasoning` or `tool_plan` and no other key. A conversation with
+`reasoning_content` silently loses its reasoning.
 
-Example: `{% if message.thought %}<think>{{ message.thought }}</think>{% endif %}`.
+Affected runtimes: every runtime that passes reasoning under another key. transformers passes reasoning as
+`reasoning_content` and as `thinking`, whichever of these and `reasoning` the request contains.
+
+Example:
+
+    {% if message.thought %}<think>{{ message.thought }}</think>{% endif %}
+
+Fix: send the reasoning under the key that the template reads; `toolfmt render` does this.
 """
 
 from __future__ import annotations

@@ -1,13 +1,21 @@
-"""A later call, or its result, is written otherwise than the first one of the conversation.
+"""A later call of the conversation, or its result, is rendered differently than the first.
 
-The template notes in a variable that the frame of calls or results has been opened, and never forgets it: from the
-second turn with calls on, the mark that opens them is missing. A parser that reads the first call does not find the
-second one in the history, and the model learns from it to leave the mark out.
+What it checks: a conversation with two turns that have calls and results.
 
-What to do: set the variable back where a turn begins. Or render past calls as content.
+Why it matters: the template sets a variable when it writes the start marker of calls or results, and never resets it.
+From the second turn with calls on, the start marker is missing. A parser that reads the first call does not find the
+second in the history, and the model learns from it to omit the marker.
 
-Example: `{% if not ns.is_first %}<calls>{% set ns.is_first = true %}{% endif %}`, without `set ns.is_first = false`
-at the next assistant message; so the templates of DeepSeek R1 and its distillations.
+Affected runtimes: every runtime that renders this template. The templates of DeepSeek R1 and its distillations do this.
+
+Example:
+
+    {% if not ns.is_first %}<calls>{% set ns.is_first = true %}{% endif %}
+
+Fix: reset the variable at the start of a turn, or render past calls as content.
+
+    {% if message.role == 'assistant' %}{% set ns.is_first = false %}{% endif %}
+    {% if not ns.is_first %}<calls>{% set ns.is_first = true %}{% endif %}
 """
 
 from __future__ import annotations
@@ -90,10 +98,10 @@ def _result(asking: TurnProbe, history: list[Message], answered: list[Message]) 
 
 
 def _alike(expected: str, written: str) -> bool:
-    """Whether the text ends as is expected, but for numbers, which may count calls through, and blanks."""
+    """Whether `written` ends with `expected`, except for whitespace, call ids, and numbers that may count calls."""
     ids = "|".join(re.escape(call_id(TurnShape(), TOOL, position) or "") for position in (0, 1))
     plain = [re.sub(rf"{ids}|[0-9\s]+", "", text) for text in (expected, written)]
     closers = tuple(closer for _, closer in known_reasoning())
-    # What closes a reasoning block stands before the first call only.
+    # The end marker of a reasoning block precedes only the first call.
     begun = next((plain[0].removeprefix(closer) for closer in closers if plain[0].startswith(closer)), plain[0])
     return plain[1].endswith(begun)

@@ -1,13 +1,23 @@
-"""The tools reach the prompt only where the conversation has a system message.
+"""The tools reach the prompt only if the conversation has a system message.
 
-The template writes them in the branch of the role `system`. Most requests with tools begin with a question: of those
-the model never learns that there are tools, and answers in words; or the template refuses them.
+What it checks: a question with tools, with and without a system message.
 
-What to do: give a system message with the tools, be it a short one; toolfmt's `render` describes them in words where
-there is none.
+Why it matters: the template renders tools in the branch of the role `system`. Most requests with tools start with a
+question. The model then never learns that there are tools and responds with text, or the template rejects the request.
 
-Example: `{% if message.role == "system" %}{{ message.content }}{{ tools | tojson }}{% endif %}`, and nothing else that
-reads `tools`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% for message in messages %}
+    {% if message.role == 'system' and tools %}{{ tools | tojson }}{% endif %}{{ message.content }}
+    {% endfor %}
+
+Fix: send a system message with the tools, even a short one. `toolfmt render` describes the tools in the system prompt
+if there is none. In the template, print the tools outside this branch.
+
+    {% if tools %}{{ tools | tojson }}{% endif %}
+    {% for message in messages %}{{ message.content }}{% endfor %}
 """
 
 from __future__ import annotations

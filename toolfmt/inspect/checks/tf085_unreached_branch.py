@@ -1,17 +1,26 @@
-"""A condition of the template that looks at a text, a length or the clock has only ever come out one way, or the
-template has sentences that no tested prompt contains.
+"""A condition of the template was tested only one way, or no tested prompt contains one of its sentences.
 
-An inspection renders some hundred conversations, and makes one for each text and number that a condition looks for.
-What a condition decides that none of them has met is in no part of the report: it may be harmless (a kind of message
-that clients do not send), or it may hide a tool on a day, or for a text, that no probe has tried.
+What it checks: the conditions on a string, a length or the clock, and the sentences in the template. An inspection
+renders some hundred conversations, and one more for each string and number that a condition looks for. A condition must
+come out both ways.
 
-A condition for which the template refuses counts as met once it has refused there, whichever part of the test led to
-that. A sentence counts as seen if any tested prompt contains it; messages of `raise_exception` are not looked at.
+- A condition that leads to a raised error counts as tested once the template has raised there, whichever part of the
+  condition caused it.
+- A sentence counts as seen if any tested prompt contains it. Messages of `raise_exception` are not checked.
 
-What to do: review the line. It is a note for strings and lengths, and a warning for what a reader cannot try out: a
-sum over a string, the clock, or the words that inspections use.
+Why it matters: the report does not cover what the other outcome renders. It may be harmless, for example a kind of
+message that clients do not send. Or it may hide a tool on a certain day, or for a certain string.
 
-Example: `{% if (message.content | length * 7) % 97 == 13 %}` depends on a sum that hardly any message has.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% if (message.content | length * 7) % 97 == 13 %}...{% endif %}
+
+depends on a sum that hardly any message has.
+
+Fix: review the line by hand. It is a note for strings and lengths. It is a warning for conditions that a reader cannot
+try out: a sum over a string, the clock, or the words that inspections use.
 """
 
 from __future__ import annotations
@@ -56,7 +65,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _looks(condition: Condition, template: ChatTemplate) -> bool:
-    """Whether it looks at what a conversation says, or at nothing that a caller gives."""
+    """Whether the condition depends on the text of a conversation, or on nothing that a caller passes."""
     if condition.about == "" and on_message_text(condition, template.watch):
         return True
     options = set(template.variables) - _CONVERSATION

@@ -1,14 +1,26 @@
-"""A certain text, name or role, or a number of something, changes other parts of the prompt.
+"""A certain string, name, role or number changes other parts of the prompt.
 
-The template behaves as this report says until it meets that text, that tool, or a conversation of that length; then a
-tool, a message or an argument is missing, or stands there in another way. No error tells of it. Some models do so on
-purpose (`/no_think` in a system message); a tool or a parameter that happens to be called so is treated alike.
+What it checks: each string, name, role and number that a condition of the template looks for, and whether another part
+of the prompt changes.
 
-What to do: keep to texts, names and lengths that do not change the prompt: rename the tool or the parameter, shorten
-the conversation; or remove the condition from the template. `toolfmt render` states a parameter that the template
-leaves out in the tool's description, if the template shows that.
+Why it matters: the template behaves as this report describes until it meets that string, that tool, or a conversation
+of that length. Then a tool, a message or an argument is missing or rendered differently, and no error shows it. Some
+models do this on purpose (`/no_think` in a system message). A tool or parameter that happens to have the same name is
+affected too.
 
-Example: `{% if key not in ['type', 'description'] %}` around the parameters of a tool leaves out one called `type`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {% for key, value in properties.items() if key not in ['type', 'description'] %}{{ key }}{% endfor %}
+
+omits a parameter with the name `type`.
+
+Fix: use strings, names and lengths that do not change the prompt: rename the tool or the parameter, or shorten the
+conversation. Or remove the condition from the template. `toolfmt render` describes an omitted parameter in the tool's
+description, if the template shows that.
+
+    {% for key, value in properties.items() %}{{ key }}{% endfor %}
 """
 
 from __future__ import annotations
@@ -53,7 +65,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _told(branches: Sequence[Branch]) -> str:
-    """The places, the texts, and what follows: of the first where it is not the same everywhere."""
+    """Return the locations, the strings, and the effect (that of the first branch if they differ)."""
     first = branches[0]
     places = list(dict.fromkeys(branch.place for branch in branches))
     texts = [f"'{text}'" for text in dict.fromkeys(branch.text for branch in branches) if text]
@@ -70,5 +82,5 @@ def _told(branches: Sequence[Branch]) -> str:
 
 
 def _some(names: list[str], most: int) -> list[str]:
-    """The names, the last of them only counted where there are many."""
+    """Return at most `most` names, and the number of the rest."""
     return names if len(names) <= most else [*names[:most], f"{len(names) - most} more"]

@@ -1,12 +1,22 @@
-"""An earlier question or answer of a conversation does not reach the prompt, or the conversation is rejected.
+"""An earlier question or response does not reach the prompt, or the conversation is rejected.
 
-The template renders the last question, or the system message and one question, and nothing else: it was written for
-models that judge, embed or transcribe a single text. A conversation then begins anew with every message, past calls and
-their results are gone as well, and toolfmt's `render` refuses what it cannot deliver.
+What it checks: a conversation of two questions with a response between them.
 
-What to do: send one question a request, or take a template for chat.
+Why it matters: the template renders only the last question, or only the system message and one question. It was written
+for models that judge, embed or transcribe a single text. A conversation then starts anew with every message, and past
+calls and their results are lost too. `toolfmt render` raises an error for what it cannot deliver.
 
-Example: `{{ messages[-1].content }}`; a classifier's template that reads the first message and the last.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ messages[-1].content }}
+
+A classifier's template that reads only the first and the last message is another example.
+
+Fix: send one question per request, or use a template for chat.
+
+    {% for message in messages %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endfor %}
 """
 
 from __future__ import annotations
@@ -31,7 +41,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None or facts.question_form == "nothing":
         return
-    # In each of the forms that render tries, since one of them may come out.
+    # In each form that `toolfmt render` tries, because one of them may reach the prompt.
     prompts = [renders.render(messages, tools) for messages in _talks() for tools in (None, TOOLS)]
     if any(isinstance(prompt, str) and all(text in prompt for text in _SAID) for prompt in prompts):
         return
@@ -41,7 +51,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     fix = "Send one question per request, or use another template for chat."
     if isinstance(plain, TemplateError):
         single = renders.render(user())
-        if not isinstance(single, TemplateError) or single.own_words != plain.own_words:  # else TF003 tells it
+        if not isinstance(single, TemplateError) or single.own_words != plain.own_words:  # if equal, TF003 reports it
             yield Diagnostic(
                 f"A conversation with two questions is rejected: {thrown(plain).sentence}.", fix, plain.line
             )
@@ -52,7 +62,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _talks() -> Iterator[list[Message]]:
-    """Two questions and an answer between them, as a client sends them and as `render` may hand them on."""
+    """Yield two questions with a response between them, as clients send them and as `render` may pass them."""
     for parts in (False, True):
         for reasoning in ({}, {"reasoning_content": ""}):
             talk = [_said("user", USER, parts), _said("assistant", REPLY, parts) | reasoning]

@@ -1,12 +1,20 @@
-"""The first question of a conversation is written without the mark that later ones begin with.
+"""The first question of a conversation lacks the start marker that later questions have.
 
-The template opens a question only behind an answer, or leaves the opening of the first to the system message. Without
-one the model reads a question that does not begin as those it was trained on.
+What it checks: a conversation with two questions, and the marker before each.
 
-What to do: give a system message where the mark then stands there, or write it before the first question in the
-template as well.
+Why it matters: the template starts a question only after a response, or expects the system message to start the first.
+Without a system message, the question does not start like those that the model was trained on.
 
-Example: `{{ (bos_token + '[INST] ' if loop.index0 > 1) + message.content + ' [/INST]' }}`.
+Affected runtimes: every runtime that renders this template.
+
+Example:
+
+    {{ '<|user|>' if message.role == 'user' and not loop.first }}{{ message.content }}<|end|>
+
+Fix: send a system message if the finding shows that the marker is then present. Or write the marker before the first
+question in the template too.
+
+    {{ '<|user|>' if message.role == 'user' }}{{ message.content }}<|end|>
 """
 
 from __future__ import annotations
@@ -35,7 +43,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     opening = MARK.findall(gaps[1])[-1:] if gaps else []
     if not opening or not gaps[1].rstrip().endswith(opening[0]) or opening[0].startswith(_CLOSES):
         return
-    # What stands right behind an answer may be its end.
+    # A marker directly after a response may be its end marker.
     if opening[0] in prompt.partition(USER)[0] or opening[0] == first_marker(gaps[1]):
         return
     instructed = opening[0] in renders.text(user(system=True)).partition(USER)[0]

@@ -1,19 +1,28 @@
 """The model's files contain something that can run code, or a token that is a whole sentence.
 
-A chat template is a program that a stranger wrote. toolfmt and transformers render it in jinja2's sandbox. A runtime
-that renders without the sandbox runs any code that the template leads to: CVE-2024-34359 in llama-cpp-python before
-0.2.72. The branch does not have to run while the model is inspected.
+What it checks: the source of the template, and the configuration files. The branch does not have to run during the
+inspection.
 
-- `outside-sandbox`: the template names attributes that lead to Python's internals (`__class__`, `__globals__`), uses
-  the filter `attr`, uses `lipsum`, `cycler` or `joiner` without calling it, calls a function that runs code (`eval`,
-  `popen`), or loads another template (`{% include %}`).
+- `outside-sandbox`: the template names attributes that lead to Python's internals (`__class__`, `__globals__`), or uses
+  the filter `attr`. Or it uses `lipsum`, `cycler` or `joiner` without calling it, calls a function that runs code
+  (`eval`, `popen`), or loads another template (`{% include %}`).
 - `remote-code`: a configuration names Python files of the repository, which transformers, vLLM and SGLang execute if
-  they are told to trust remote code.
+  remote code is trusted.
 - `sentence-token`: an added token of the tokenizer is a whole sentence. The model may have been trained to react to it.
 
-What to do: read the line or the files. Do not load the model in a runtime without a sandbox until you have read them.
+Why it matters: a chat template is a program that a stranger wrote. A runtime that renders it without a sandbox runs any
+code that the template leads to.
 
-Example: `{{ ''.__class__.__mro__[1].__subclasses__() }}`.
+Affected runtimes: runtimes that render without a sandbox, such as llama-cpp-python before 0.2.72. toolfmt and
+transformers render in jinja2's sandbox. `remote-code` affects transformers, vLLM and SGLang.
+
+Example:
+
+    {{ ''.__class__.__mro__[1].__subclasses__() }}
+
+Fix: read the line or the files. Do not load the model in a runtime without a sandbox until you have read them.
+
+References: CVE-2024-34359.
 """
 
 from __future__ import annotations
@@ -69,7 +78,7 @@ def _remote_code(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _python_files(config: Mapping[str, Any]) -> Iterator[str]:
-    """The files in `auto_map`, as in `"AutoModel": "modeling_x.Model"`; with its repository if it is in another one."""
+    """Yield the files in `auto_map` (`"AutoModel": "modeling_x.Model"`), with the repository if it is another."""
     named = config.get("auto_map")
     for value in named.values() if isinstance(named, Mapping) else ():
         for reference in value if isinstance(value, list) else [value]:

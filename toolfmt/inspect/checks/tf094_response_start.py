@@ -1,17 +1,23 @@
 """The prompt starts the response differently after a tool result than after a question.
 
-A reasoning model often continues a block that the generation prompt has opened (`<think>`). This template opens the
-block, or closes an empty one, after a question only, or after a result only. A parser that is always given the
-same prefix then reads a plain response as reasoning in some turns, and the user sees an empty response. A server's
-reasoning parser that assumes an open block has the same problem.
+What it checks: the generation prompt after a question and after tool results, with the template's switches on and off.
 
-- `varies-by-turn`: with the usual variables.
-- `varies-with-switch`: only if a variable of the template is set, for example `enable_thinking=true`.
+- `varies-by-turn`: the start differs with the usual variables.
+- `varies-with-switch`: the start differs only if a variable of the template is set, for example `enable_thinking=true`.
 
-What to do: give the parser what the prompt contains. `prompt.parser()` of `toolfmt.Model.render` does this in every
-turn. With a server, set the reasoning parser only if it looks for the start marker in the response.
+Why it matters: a reasoning model often continues a block that the generation prompt has started (`<think>`). This
+template starts the block, or ends an empty one, after a question only, or after a result only. A parser that always
+gets the same prefix then parses a plain response as reasoning in some turns, and the user sees an empty response.
 
-Example: `{% if messages[-1].role == 'user' %}<think>{% endif %}` at the end of the generation prompt.
+Affected runtimes: every server whose reasoning parser assumes an open block, and every program that gives its parser
+the same prefix in all turns.
+
+Example:
+
+    {% if add_generation_prompt %}<|assistant|>{% if messages[-1].role == 'user' %}<think>{% endif %}{% endif %}
+
+Fix: give the parser what the prompt contains. `prompt.parser()` of `toolfmt.Model.render` does this in every turn. With
+a server, set the reasoning parser only if it looks for the start marker in the response.
 """
 
 from __future__ import annotations
@@ -63,7 +69,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 
 def _shown(starts: Sequence[ResponseStart]) -> str:
-    """What the response starts with after each kind of turn."""
+    """Return what the response starts with after each kind of turn."""
     turns: dict[str, list[Turn]] = {}
     for start in starts:
         turns.setdefault(start.prefix, []).append(start.turn)
