@@ -1,1 +1,1 @@
-"""Asking a template: conversations, what it renders for them, and what the differences show."""
+"""Probes of a template: conversations, their renders, and what the differences between renders show."""

@@ -1,6 +1,6 @@
-"""Which of a tokenizer's added tokens are markers: texts that stand for one token wherever they are met.
+"""Find the markers among a tokenizer's added tokens: strings that always become a single token.
 
-What reads a tokenizer asks `is_marker`; `markers_in_config` and `ids_in_config` read a tokenizer_config.json.
+Tokenizer readers call `is_marker`; `markers_in_config` and `ids_in_config` read a tokenizer_config.json.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 BLANK = "▁"
-"""What SentencePiece writes for a blank."""
+"""SentencePiece's replacement for a space."""
 
 _SIGN = re.compile(r"[^\w\s▁]")
 _LETTER = re.compile(r"\w")
-# Gemma's vocabularies hold these whole; nothing is meant by them but HTML.
+# Gemma's vocabularies contain these as whole tokens; they are plain HTML, not markers.
 _HTML = frozenset(
     [
         "a",
@@ -61,10 +61,10 @@ _TAG = re.compile(r"</?(\w+)/?>")
 
 
 def is_marker(text: str, *, special: bool) -> bool:
-    """Whether an added token marks something: two characters or more with a sign among them.
+    """Return whether an added token is a marker: two or more characters, at least one of them punctuation.
 
-    Words, runs of blanks and the tags of HTML that some vocabularies hold whole are none, nor is a lone character; a
-    special token may consist of signs alone.
+    Words, runs of whitespace, single characters and HTML tags (whole tokens in some vocabularies) are not markers. A
+    special token may consist of punctuation alone.
     """
     text = text.strip()
     if len(text) < 2 or not _SIGN.search(text):
@@ -74,7 +74,7 @@ def is_marker(text: str, *, special: bool) -> bool:
 
 
 def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
-    """The markers that a tokenizer_config.json names; what has another type than it should is passed over."""
+    """Yield the markers listed in a tokenizer_config.json. Entries of an unexpected type are skipped."""
     decoder = config.get("added_tokens_decoder")
     listed = list(decoder.values()) if isinstance(decoder, Mapping) else []
     for key in ("additional_special_tokens", "extra_special_tokens"):
@@ -90,7 +90,9 @@ def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def ids_in_config(config: Mapping[str, Any]) -> dict[str, int]:
-    """The markers that a tokenizer_config.json names with their ids; what has another type is passed over."""
+    """Return the markers listed in a tokenizer_config.json with their ids. Entries of an unexpected type are
+    skipped.
+    """
     decoder = config.get("added_tokens_decoder")
     found = {}
     for number, token in decoder.items() if isinstance(decoder, Mapping) else ():

@@ -1,8 +1,9 @@
-"""Capabilities by sentinel: a word no template holds goes in, and the prompt shows what became of it.
+"""Detect capabilities with sentinels: put a string that no template contains into a request and search the prompt for
+it.
 
-`probe` asks one template for everything the report tells; every answer is `yes`, `no` or `error` (the template threw)
-with what showed it. Nothing here raises, knows formats, or reads meaning into a template's source; the source is only
-searched for the line to point at.
+`probe` collects every capability in the report. Each `Answer` is `yes`, `no` or `error` (the template raised), with
+the evidence for it. Nothing here raises or knows formats. The template's source is only searched for the line to
+report.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from toolfmt.inspect.report.report import Answer, Outcome
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import around, quote
 
-# Where a template handles something, as a pattern of its source; the first that matches gives the line.
+# Patterns of the source lines that handle something; the first pattern that matches gives the line.
 _STATEMENT = r"\{%[^%]{0,200}"
 _EXPRESSION = r"\{\{[^}]{0,200}"
 _TOOLS_AT = (r"\{%-?\s*for\s+\w+\s+in\s+tools\b", rf"{_EXPRESSION}\btools\b", rf"{_STATEMENT}\btools\b")
@@ -58,28 +59,28 @@ _NO_CONTENT_AT = (r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?(?:none|defined|undef
 _REASONING_AT = (rf"{_EXPRESSION}\b(?:reasoning_content|thinking)\b", r"\b(?:reasoning_content|thinking)\b")
 _DESCRIBED = "a tool's name and description are in the prompt{}"
 _NAMED = "the name of a tool appears in the prompt{}, its description does not"
-# A message printed as it is: what it holds appears, but not as a call.
+# The whole message is printed: its contents appear, but not as a call.
 _DUMPED = re.compile(r"""\btool_calls['"]\s*:""")
-# A text that a template takes for a list of its letters, with quotes and numbers between them.
+# A template iterates over a string as if it were a list: its letters, separated by quotes and numbers.
 _SPELLED = re.compile(r"[\W\d]{1,60}?".join(RESULT))
 
 
 @dataclass(frozen=True)
 class Probed:
-    """What the probes found. `shape` is a way of writing a call down that the template renders, None without one."""
+    """The probe results. `shape` is a turn shape in which the template renders calls, or None."""
 
     capabilities: dict[str, Answer]
     shape: TurnShape | None
     parallel: bool
     reasoning_turn: str = ""
-    """The turn with reasoning, from where it differs from one without; empty where reasoning does not appear."""
+    """The turn with reasoning, from the first difference to a turn without it. Empty if reasoning does not appear."""
     reasoning_name: str = ""
-    """The name under which reasoning has to be given, where it appears under none of the usual ones."""
+    """The field name required for reasoning if none of the usual names works."""
 
 
 @dataclass(frozen=True)
 class _CallRender:
-    """How a call of one string argument came out."""
+    """How a call with one string argument was rendered."""
 
     how: str
     """`right`, `python`, `double`, `absent` or `error`."""
@@ -88,7 +89,7 @@ class _CallRender:
 
 
 def probe(renders: Renders) -> Probed:
-    """Every capability of the template, and the shape in which it renders calls."""
+    """Return every capability of the template, and the shape in which it renders calls."""
     shape, seen = find_shape(renders)
     capabilities = {"tools": _tools(renders)}
     capabilities["tool_calls"] = _tool_calls(renders, shape, seen)
@@ -109,13 +110,14 @@ def probe(renders: Renders) -> Probed:
 
 
 def takes_questions(renders: Renders) -> bool:
-    """Whether the text of a plain question comes out."""
+    """Return whether the text of a plain question appears in the prompt."""
     return USER in renders.text(user())
 
 
 def needs_parts(renders: Renders) -> bool:
-    """Whether the text of a question comes out only if content is a list of parts, with or without tools and a system
-    message.
+    """Return whether the text of a question appears only if content is a list of parts.
+
+    Tested with and without tools and a system message.
     """
     talks = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
     if any(USER in renders.text(messages, tools) for messages, tools in talks):
@@ -125,7 +127,7 @@ def needs_parts(renders: Renders) -> bool:
 
 
 def find_shape(renders: Renders) -> tuple[TurnShape | None, _CallRender]:
-    """The first shape in which a call comes out right; else the first in which its name and value appear at all."""
+    """Return the first shape that renders a call correctly; else the first that shows its name and value at all."""
     second: tuple[TurnShape, _CallRender] | None = None
     first: _CallRender | None = None
     for shape in shapes():
@@ -207,7 +209,7 @@ def _parallel(renders: Renders, shape: TurnShape | None) -> Answer:
 
 
 def _results(renders: Renders, shape: TurnShape) -> Answer:
-    """Whether a result appears, in the shape of the calls or near it."""
+    """Return whether a result appears, in the shape of the calls or a similar one."""
     found = result_shape(renders, shape)
     line = renders.template.line_of(*RESULTS_AT)
     if isinstance(found, TemplateError):
@@ -226,7 +228,7 @@ def _results(renders: Renders, shape: TurnShape) -> Answer:
 
 
 def _as_answer(renders: Renders, shape: TurnShape) -> bool:
-    """Whether a result comes out as the same text said by the assistant."""
+    """Return whether a result is rendered like the same text in an assistant message."""
     tools = TOOLS if shape.tools else None
     messages = conversation(shape, SINGLE)
     said = [{"role": "assistant", "content": RESULT} if one["role"] == "tool" else one for one in messages]
@@ -234,7 +236,7 @@ def _as_answer(renders: Renders, shape: TurnShape) -> bool:
 
 
 def _as_json(renders: Renders, shape: TurnShape) -> bool:
-    """Whether a quote in a result comes out escaped."""
+    """Return whether a quote in a result is rendered escaped."""
     told = f'{RESULT} "said"'
     messages = [one | {"content": told} if one["role"] == "tool" else one for one in conversation(shape, SINGLE)]
     prompt = renders.text(messages, TOOLS if shape.tools else None)
@@ -242,7 +244,7 @@ def _as_json(renders: Renders, shape: TurnShape) -> bool:
 
 
 def result_shape(renders: Renders, shape: TurnShape) -> TurnShape | TemplateError | None:
-    """The shape nearest to this one in which a result appears; None where none does, the error where all throw."""
+    """Return the nearest shape in which a result appears, None without one, or the error if all of them raise."""
     nearby = [replace(shape, follows=follows) for follows in ("result", "answer")]
     nearby += [
         replace(nearby[0], arguments="string"),
@@ -300,7 +302,7 @@ def _system(renders: Renders, shape: TurnShape | None) -> Answer:
 
 
 def _lost_behind_result(renders: Renders, shape: TurnShape | None, sentinel: str) -> bool:
-    """Whether a text before the question is no longer in the prompt once a call and its result follow the question."""
+    """Return whether a sentinel from before the question disappears once a call and its result follow the question."""
     found = None if shape is None else result_shape(renders, shape)
     if not isinstance(found, TurnShape):
         return False
@@ -312,7 +314,7 @@ def _lost_behind_result(renders: Renders, shape: TurnShape | None, sentinel: str
 def content_beside_call(
     renders: Renders, shape: TurnShape | None, content: Literal["null", "empty", "absent"]
 ) -> Answer:
-    """Whether a turn with a call may have this content: it neither throws, nor loses the call, nor prints `None`."""
+    """Return whether a turn with a call may have this content without an error, a lost call or a printed `None`."""
     asked = replace(shape or TurnShape(), content=content)
     region = renders.calls(asked, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
@@ -336,7 +338,9 @@ def content_beside_call(
 
 
 def _leaves_nothing(renders: Renders, shape: TurnShape) -> bool:
-    """Whether the turn with the call leaves nothing in the prompt, where with an empty text as content it would."""
+    """Return whether the turn with the call is missing from the prompt, but appears if its content is an empty
+    string.
+    """
     tools = TOOLS if shape.tools else None
     with_it, empty = (
         renders.text(conversation(one, SINGLE), tools) for one in (shape, replace(shape, content="empty"))
@@ -345,7 +349,7 @@ def _leaves_nothing(renders: Renders, shape: TurnShape) -> bool:
 
 
 def _refused_later(renders: Renders, shape: TurnShape) -> TemplateError | None:
-    """Why this content is rejected when the turn is no longer the last, where text in its place is not."""
+    """Return the error raised for this content when the turn is not the last one, if text as content raises none."""
     prompts = [
         renders.render(conversation(replace(shape, content=content, follows="result"), SINGLE), TOOLS)
         for content in (shape.content, "text")
@@ -373,7 +377,7 @@ def _arguments(renders: Renders, shape: TurnShape | None, form: Literal["object"
 
 
 def _reasoning(renders: Renders, shown: ShownReasoning | TemplateError | None) -> Answer:
-    """Whether the last turn's reasoning appears: as a field, beside a call, or as a part of the content."""
+    """Return whether the last turn's reasoning appears: in a field, next to a call, or as a part of the content."""
     if isinstance(shown, TemplateError):
         return threw(shown)
     if shown is None:
@@ -388,13 +392,16 @@ def _reasoning(renders: Renders, shown: ShownReasoning | TemplateError | None) -
 def written_at(
     renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, sentinel: str
 ) -> int | None:
-    """The line of the template that writes this word into the prompt; None where it does not stand there."""
+    """Return the line of the template that writes this sentinel into the prompt, or None if it does not appear."""
     offset = renders.text(messages, tools).find(sentinel)
     return renders.line_at(messages, tools, offset) if offset >= 0 else None
 
 
 def _line_in_call(renders: Renders, shape: TurnShape, word: str) -> int | None:
-    """The line that writes this word of a single call (a value's may be in a macro); else the first about calls."""
+    """Return the line that writes this sentinel of a single call; else the first line about calls.
+
+    A value may be written in a macro.
+    """
     region = renders.calls(shape, SINGLE, TOOLS)
     offset = region.text.find(word) if isinstance(region, Region) else -1
     line = None
@@ -405,7 +412,7 @@ def _line_in_call(renders: Renders, shape: TurnShape, word: str) -> int | None:
 
 
 def _word_at(region: Region, word: str) -> int:
-    """The place of this word in the calls of a prompt."""
+    """Return the offset of this word in the calls of a prompt."""
     found = re.search(rf"\b{word}\b", region.text)
     return len(region.before) + (found.start() if found else 0)
 
@@ -420,7 +427,7 @@ def _with_text(renders: Renders, shape: TurnShape) -> str:
 
 
 def threw(error: TemplateError, when: str = "", *excerpts: str) -> Answer:
-    """The answer where a template throws at what is asked; `when` says at what of it, with these excerpts."""
+    """Return the `error` answer for a template that raised. `when` describes the part of the request that causes it."""
     return Answer("error", when, error.line, "threw", excerpts, thrown(error))
 
 

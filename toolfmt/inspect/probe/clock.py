@@ -1,4 +1,4 @@
-"""How often what a template prints of the clock changes: the same request a second later, a minute later."""
+"""How often rendered time changes: after a second, after a minute, or not within a minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LATER: tuple[tuple[Tick, timedelta], ...] = (("second", timedelta(seconds=1)), 
 
 
 def tick(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None) -> Tick:
-    """The shorter of the two behind which the prompt of these messages is another one; empty where it is the same."""
+    """Return the shorter of the two intervals after which these messages render differently, or an empty string."""
     if not renders.template.uses_clock:
         return ""
     now = renders.render(messages, tools, now=ONE_DAY)

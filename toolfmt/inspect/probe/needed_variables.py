@@ -1,4 +1,4 @@
-"""The variables of a template's own that a plain question needs: without them it throws, given as texts it does not."""
+"""Find the custom variables that a plain question needs: without them the template raises."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from toolfmt.inspect.probe.conversations import STAND_INS, user
 from toolfmt.inspect.probe.renders import Renders
 
 GIVEN = "Vq9given"
-"""The text that a variable is given."""
+"""The string that a variable is set to."""
 USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
-"""The variables that every client gives, or that are tokens."""
+"""Variables that every client passes, and special tokens."""
 
 
 def needed_variables(renders: Renders) -> tuple[str, ...]:
-    """Their names, in the order of their lines; empty where a question is rendered without, or fails all the same."""
+    """Return their names in order of line. Empty if a question renders without them, or fails with them as well."""
     if not isinstance(renders.render(user()), TemplateError):
         return ()
     known = USUAL | set(renders.template.special_tokens)

@@ -1,8 +1,7 @@
-"""Reasoning of the last turn: whether a template shows it, and under which name it reads it.
+"""Detect whether a template renders the reasoning of the last turn, and under which field name.
 
-`capabilities.probe` asks. A turn's reasoning goes by several names; transformers hands each template what stands under
-one of the usual ones as `reasoning_content` and as `thinking`, and nothing under any other. The names that are tried
-are those that the template's tree asks its caller's objects for; what shows is the reasoning, never the name.
+The field has several names. transformers passes the value of a usual name as both `reasoning_content` and `thinking`,
+and drops other names. The names tried are the keys that the template reads from its input (see `names_read`).
 """
 
 from __future__ import annotations
@@ -31,14 +30,16 @@ from toolfmt.inspect.report.wording import around
 from toolfmt.templates import ChatTemplate
 
 USUAL = ("reasoning_content", "thinking")
-"""The names under which every template is given reasoning."""
+"""The names under which every template receives reasoning."""
 _NAME = re.compile(r"(?!enable_|has_|keep_|add_|skip_)[a-z_]{0,20}(?:reasoning|think|thought|tool_plan)[a-z_]{0,20}")
 
 
 @dataclass(frozen=True)
 class ShownReasoning:
-    """Where the reasoning of a last turn came out: `name` is that under which it has to be given, empty where any of
-    the usual ones will do; `how` says the rest in words, `turn` is the prompt from behind the question.
+    """Where the reasoning of a last turn appeared.
+
+    `name` is the required field name, empty if any usual name works. `how` is the rest as a phrase, `turn` the prompt
+    from after the question.
     """
 
     name: str
@@ -50,26 +51,26 @@ class ShownReasoning:
 
 
 def names_read(template: ChatTemplate) -> dict[str, int]:
-    """The names of reasoning that the template asks its caller's objects for, each with the first line that does."""
+    """Return the reasoning fields that the template reads from its input, each with the first line that reads it."""
     return {key: line for key, line in template.keys.items() if _NAME.fullmatch(key)}
 
 
 def shown_reasoning(renders: Renders, shape: TurnShape | None) -> ShownReasoning | TemplateError | None:
-    """Where reasoning first comes out; None where it never does, the first error where every try was refused."""
+    """Return where reasoning first appears, None if it never does, or the first error if every attempt raised."""
     errors: list[TemplateError] = []
     tries = list(_tries(renders.template, shape or TurnShape()))
     for shown in tries:
         prompt = renders.render(shown.messages, TOOLS)
         if isinstance(prompt, TemplateError):
             errors.append(prompt)
-        # A list of parts printed as Python's repr or as JSON is no reasoning block.
+        # A list of parts printed as Python's repr or as JSON is not a reasoning block.
         elif REASONING in prompt and not re.search(r"thinking['\"]:", around(prompt, REASONING, 20)):
             return replace(shown, turn=prompt[prompt.rfind(USER) + len(USER) :], excerpt=around(prompt, REASONING))
     return errors[0] if len(errors) == len(tries) else None
 
 
 def _tries(template: ChatTemplate, shape: TurnShape) -> Iterator[ShownReasoning]:
-    """Under each name, in an answer and beside a call; at last as a part of the content."""
+    """Yield the attempts: each name, in a text response and next to a call; finally as a part of the content."""
     for name in ("", *(name for name in names_read(template) if name not in USUAL)):
         told = f" under the name {name}" if name else ""
         field: dict[str, Any] = {name or USUAL[0]: REASONING}

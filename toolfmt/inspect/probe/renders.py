@@ -1,8 +1,7 @@
-"""Renders of one template, each made once, and the stretch of a prompt that a turn's calls take up.
+"""Cached renders of one template, and the region of a prompt that contains a turn's calls.
 
-The probes ask; a template that throws answers with its error instead of a text, so nothing here raises but `LimitHit`,
-which ends the inspection. What stretch belongs to the calls is read off the difference to the same conversation with an
-answer in words, never off markers.
+A render that raises returns its error instead of a string. Only `LimitHit` is raised, which ends the inspection. The
+region of the calls is the difference to the same conversation with a text response; markers are not used.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.conditions import Condition
 from toolfmt.templates.engine.own_texts import OwnTexts
 
-# Bounded as a token is, and looked for only that near: a prompt of one word of megabytes is not searched through.
+# Limits the search for a token near a cut: a prompt may be a single word of megabytes.
 _LONGEST_TOKEN = 200
 _PARTIAL = re.compile(rf"[<\[][^\s<>\[\]]{{0,{_LONGEST_TOKEN - 1}}}\Z|\w{{1,{_LONGEST_TOKEN}}}\Z")
 _BRANCH = re.compile(r"\{%-?\s*(?:if|for|else|elif|end)")
@@ -36,7 +35,7 @@ Render = Callable[[], str | TemplateError]
 
 @dataclass(frozen=True)
 class Region:
-    """A prompt cut in three: what comes before the calls, the calls, and what an answer in words ends with as well."""
+    """A prompt split in three: before the calls, the calls, and the end that it shares with a text response."""
 
     before: str
     text: str
@@ -44,32 +43,33 @@ class Region:
 
 
 class Renders:
-    """What the template makes of conversations."""
+    """Renders of one template, each made once."""
 
     def __init__(
         self, template: ChatTemplate, tokens: Mapping[str, Any] | None = None, words: Words | None = None
     ) -> None:
-        """`tokens` are special tokens, and other variables, that the template is given beside its own; `words` those
-        that it is shown in the place of the usual ones, None for these.
+        """`tokens` are special tokens and other variables passed to the template besides its own.
+
+        `words` replace the usual sentinels, None for no replacement.
         """
         self.template = template
         self.words = words
         self._tokens = dict(tokens or {})
         self.reasoning_name = ""
-        """The name under which the template is given what messages hold as `reasoning_content`; empty for that one."""
+        """The field that `reasoning_content` of messages is renamed to for the template; empty for no change."""
         self.content_as_parts = False
-        """Whether the template is given each content, except that of results, as a list of text parts."""
+        """Whether every content, except that of results, is passed as a list of text parts."""
         self.always_generation = False
-        """Whether every prompt is made with the generation prompt: with it this template renders other content."""
+        """Whether every prompt has the generation prompt, because this template renders other content with it."""
         self._made: dict[bytes, str | TemplateError] = {}
         self.rendered: list[tuple[Sequence[Message], Sequence[Message] | None, str]] = []
-        """The conversations that were rendered, each with its tools and its prompt."""
+        """The conversations rendered so far, each with its tools and its prompt."""
         self._cut: dict[bytes, list[tuple[str, int]]] = {}
         self._given: dict[bytes, Renders] = {}
 
     @property
     def tokens(self) -> Mapping[str, str]:
-        """The special tokens that the template is given beside its own."""
+        """The special tokens passed to the template besides its own."""
         return self._tokens
 
     def render(
@@ -80,7 +80,7 @@ class Renders:
         generation: bool = False,
         now: datetime | None = None,
     ) -> str | TemplateError:
-        """The prompt, or the error the template threw."""
+        """Return the prompt, or the error that the template raised."""
         messages = self.named(messages)
         generation = generation or self.always_generation
         key = _key(messages, tools, generation, str(now))
@@ -93,11 +93,11 @@ class Renders:
 
     @property
     def errors(self) -> tuple[TemplateError, ...]:
-        """The errors that the template has thrown so far, in the order of the renders."""
+        """The errors that the template has raised so far, in render order."""
         return tuple(made for made in self._made.values() if isinstance(made, TemplateError))
 
     def given(self, variables: Mapping[str, Any]) -> Renders:
-        """Renders of the same template with these variables; the same ones for the same variables."""
+        """Return renders of the same template with these variables, cached per set of variables."""
         if not variables:
             return self
         key = _key(variables)
@@ -106,17 +106,17 @@ class Renders:
         return self._given[key]
 
     def named(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The messages with their reasoning under the name, and their content in the form, that the template reads."""
+        """Return the messages with the reasoning field and the content form that the template reads."""
         if self.reasoning_name:
             messages = [_renamed(message, self.reasoning_name) for message in messages]
         return with_text_parts(messages) if self.content_as_parts else messages
 
     def bare(self) -> Renders:
-        """Renders of the same template that is given nothing beside its own special tokens."""
+        """Return renders of the same template with only its own special tokens."""
         return self._alike(None)
 
     def anew(self) -> Renders:
-        """Renders of the same template, given the same, that know of none made before."""
+        """Return renders of the same template with the same settings and an empty cache."""
         return self._alike(self._tokens)
 
     def unchanged_content(self) -> Renders:
@@ -128,7 +128,7 @@ class Renders:
         return new
 
     def as_requested(self) -> Renders:
-        """Return renders of the same template with the generation prompt only where it is requested."""
+        """Return renders of the same template with the generation prompt only if it is requested."""
         if not self.always_generation:
             return self
         new = self.anew()
@@ -136,7 +136,7 @@ class Renders:
         return new
 
     def of(self, template: ChatTemplate) -> Renders:
-        """Renders of another template, which is asked in the same way."""
+        """Return renders of another template with the same settings."""
         return self._alike(self._tokens, template)
 
     def _alike(self, tokens: Mapping[str, Any] | None, template: ChatTemplate | None = None) -> Renders:
@@ -146,7 +146,7 @@ class Renders:
         return new
 
     def text(self, messages: Sequence[Message], tools: Sequence[Message] | None = None) -> str:
-        """The prompt; empty where the template threw."""
+        """Return the prompt, or an empty string if the template raised."""
         made = self.render(messages, tools)
         return made if isinstance(made, str) else ""
 
@@ -158,11 +158,11 @@ class Renders:
         now: datetime | None = None,
         generation: bool = False,
     ) -> str | TemplateError:
-        """The prompt rendered once more, whatever was rendered before."""
+        """Return the prompt from a new render, bypassing the cache."""
         return self._render(self.named(messages), tools, generation or self.always_generation, now)
 
     def clock_line(self, messages: Sequence[Message], tools: Sequence[Message] | None) -> int | None:
-        """The line of the template that asks the clock first while it renders this; None where none does."""
+        """Return the first line of the template that reads the clock during this render, or None."""
         try:
             given: dict[str, Any] = {"tools": self._shown(tools), **self._tokens}
             return next(iter(self.template.clock_lines(self._shown(self.named(messages)), **given)), None)
@@ -178,10 +178,10 @@ class Renders:
         generation: bool = False,
         innermost: bool = False,
     ) -> int | None:
-        """The line of the template that wrote the character at this offset of the prompt; None where there is none.
+        """Return the line of the template that wrote the character at this offset of the prompt, or None.
 
-        `innermost`: the line inside a macro instead of the line of its call, and the `set` of a variable instead of the
-        line that only prints it.
+        `innermost`: the line inside a macro instead of the line of its call, and the `set` of a variable instead of
+        the line that only prints it.
         """
         generation = generation or self.always_generation
         for text, line in self._pieces(self.named(messages), tools, generation, innermost):
@@ -191,7 +191,9 @@ class Renders:
         return None
 
     def _set_of(self, line: int) -> int:
-        """The line of the `set` of the variable that this line prints, if no branch is in between; else this line."""
+        """Return the line of the `set` of the variable that this line prints, if no branch is in between; else
+        `line`.
+        """
         lines = self.template.source.split("\n")
         printed = _ONLY_A_VARIABLE.fullmatch(lines[line - 1])
         if printed is None:
@@ -215,8 +217,9 @@ class Renders:
         return next((condition.line for condition, _ in self._differing(usual, other)), None)
 
     def _differing(self, usual: Render, other: Render) -> Iterator[tuple[Condition, bool]]:
-        """The conditions with other outcomes in one render than in the other, each with the outcome to force; by line.
-        First those that never have in `other` an outcome that they have in `usual`.
+        """Yield the conditions with different outcomes in the two renders, each with the outcome to force.
+
+        In order of line. Conditions that in `other` never have an outcome that they have in `usual` come first.
         """
         coverage = self.template.watch
         outcomes, others = (coverage.during(render)[1] for render in (usual, other))
@@ -235,7 +238,7 @@ class Renders:
     def _pieces(
         self, messages: Sequence[Message], tools: Sequence[Message] | None, generation: bool, innermost: bool
     ) -> list[tuple[str, int]]:
-        """The pieces of a prompt, each with its line; none where the template throws."""
+        """Return the pieces of a prompt, each with its line. Empty if the template raises."""
         key = _key(messages, tools, generation, innermost)
         pieces = self._cut.get(key)
         if pieces is None:
@@ -249,7 +252,7 @@ class Renders:
         return pieces
 
     def calls(self, shape: TurnShape, calls: Sequence[Call], tools: Sequence[Message]) -> Region | TemplateError:
-        """The prompt with these calls in the last turn, cut where it differs from one with an answer in words."""
+        """Return the prompt with these calls in the last turn, split where it differs from one with a text response."""
         given = tools if shape.tools else None
         prompt = self.render(conversation(shape, calls), given)
         if isinstance(prompt, TemplateError):
@@ -283,7 +286,7 @@ class Renders:
         try:
             return _placeless(self._usual(self.template.render(self._shown(messages), **given)))
         except LimitHit:
-            raise  # the inspection ends here: what hits a limit once would in every other render
+            raise  # the inspection ends here: every other render would hit the same limit
         except TemplateError as error:
             said, own_words = (_placeless(self._usual(text)) for text in (str(error), error.own_words))
             return TemplateError(said, error.line, error.kind, own_words)
@@ -291,7 +294,7 @@ class Renders:
             return TemplateError(self._usual(str(error)))
 
     def _shown(self, value: Any) -> Any:
-        """What the template is shown of messages or tools."""
+        """Return the messages or tools as the template receives them."""
         return value if self.words is None else self.words.other(value)
 
     def _usual(self, text: str) -> str:
@@ -333,12 +336,12 @@ def _renamed(message: Message, name: str) -> Message:
 
 
 def _placeless(text: str) -> str:
-    """The text with zeros for where an object lies in memory, so that the same template has the same report."""
+    """Return the text with object addresses set to zeros, so that a template always has the same report."""
     return _ADDRESS.sub(lambda found: "0" * len(found[0]), text) if " at 0x" in text else text
 
 
 def token_begin(prompt: str, cut: int) -> int:
-    """The cut, moved to the beginning of the control token or word that it goes through."""
+    """Return the cut, moved to the start of the control token or word that it splits."""
     partial = _PARTIAL.search(prompt, max(0, cut - _LONGEST_TOKEN), cut)
     if partial is None or (partial[0][0] not in "<[" and not re.match(r"\w", prompt[cut : cut + 1])):
         return cut

@@ -1,9 +1,8 @@
-"""Cutting a prompt into stretches: by the texts that went in, and by what another render of the template lacks.
+"""Split a prompt into segments by the strings that were rendered into it and by the difference to another render.
 
-Pure functions on texts, for the sample prompt and the effects of variables. A template is hostile, so all of it is
-linear in the texts; where a cut could as well be some characters further left (what comes in repeats what stands before
-it), the place is taken that a person would take: outside of brackets and tags, then before a control token, then at the
-beginning of a line.
+Pure functions on strings, for the sample prompt and the effects of variables. Templates are untrusted, so all of it is
+linear in the length. An insertion that repeats the text before it has several possible positions. The preferred one is
+outside of brackets and tags, then before a control token, then at the start of a line.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from toolfmt.inspect.probe.differences import common_ends
 from toolfmt.inspect.report.report import SampleSpanKind
 
 _FURTHEST = 2_000
-"""How many characters a cut is moved at most."""
+"""Maximum number of characters that a cut is moved."""
 _MARKER_BEGIN = re.compile(r"<(?!/|[^\s<>|]{1,60}\|>)[^\s<>]|\[[A-Z_]{2,60}\]")
 _TAG = re.compile(r"<(/?)[A-Za-z][^\s<>|]{0,60}(?![^\s<>|]|\|>)")
-"""A tag, and whether it closes; control tokens such as `<|tool>` and `<tool|>` are none."""
+"""A tag, and whether it closes. Control tokens such as `<|tool>` and `<tool|>` do not match."""
 _TOKEN_BEGIN = re.compile(r"<[^<>\s]*\Z")
 _TOKEN_END = re.compile(r"[^<>\s]*>")
 _LONGEST_TOKEN = 60
@@ -27,7 +26,7 @@ _LONGEST_TOKEN = 60
 
 @dataclass(frozen=True)
 class PromptSegment:
-    """A part of a prompt that is something; `name` is the tool that it is about."""
+    """A part of a prompt with a kind; `name` is the tool that it belongs to."""
 
     begin: int
     end: int
@@ -36,12 +35,15 @@ class PromptSegment:
 
 
 def occurrences(prompt: str, texts: Mapping[str, SampleSpanKind]) -> list[PromptSegment]:
-    """Every place where one of the texts stands, in order."""
+    """Return every occurrence of one of the strings, in order."""
     return [PromptSegment(offset, offset + len(text), texts[text]) for offset, text in _offsets(prompt, texts)]
 
 
 def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, int]]:
-    """What of the prompt the other one lacks: one stretch at most between two anchors, texts that stand in both."""
+    """Return the ranges of the prompt that the other prompt lacks: at most one between two anchors.
+
+    Anchors are strings that both prompts contain.
+    """
     found = []
     here = there = 0
     missing: set[str] = set()
@@ -57,7 +59,7 @@ def added(prompt: str, other: str, anchors: Sequence[str]) -> list[tuple[int, in
 
 
 def overlaid(below: Sequence[PromptSegment], above: Sequence[PromptSegment]) -> list[PromptSegment]:
-    """Both together; of those below only what none above covers is left. Each is in order and overlaps in nothing."""
+    """Merge both lists; `above` hides what it covers of `below`. Each list is sorted and has no overlaps."""
     left: list[PromptSegment] = []
     at = 0
     for stretch in below:
@@ -77,9 +79,9 @@ def overlaid(below: Sequence[PromptSegment], above: Sequence[PromptSegment]) -> 
 
 
 def _offsets(prompt: str, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Where one of the texts stands, and which; of several at one place the longest.
+    """Yield the offset of each occurrence of one of the strings; at the same offset the longest wins.
 
-    By `find`: a regular expression would compare a text of megabytes anew at every place.
+    Uses `find`: a regular expression would compare a long string again at every position.
     """
     ahead = {text: prompt.find(text) for text in sorted({text for text in texts if text}, key=lambda text: -len(text))}
     while ahead := {text: offset for text, offset in ahead.items() if offset >= 0}:
@@ -91,7 +93,7 @@ def _offsets(prompt: str, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int]:
-    """What between `begin` and `end` of the prompt stands where the other text has something else, or nothing."""
+    """Return the range between `begin` and `end` of the prompt that differs from `other`."""
     text = prompt[begin:end]
     same, alike = common_ends(text, other)
     first, last = begin + same, end - alike
@@ -104,7 +106,7 @@ def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int
 
 
 def _moved_left(prompt: str, lowest: int, begin: int, end: int) -> int:
-    """How far to the left a stretch that could as well stand there begins best."""
+    """Return how far to move an insertion left, among the positions that produce the same prompt."""
     best, best_rank = 0, (0, not _is_marker(prompt, begin), not _is_line(prompt, begin))
     depth = moved = 0
     passed = False
@@ -112,7 +114,9 @@ def _moved_left(prompt: str, lowest: int, begin: int, end: int) -> int:
         moved += 1
         at = begin - moved
         depth += _closes(prompt, at)
-        passed = passed or depth > best_rank[0]  # something whole lies in between, which belongs to what stands before
+        passed = (
+            passed or depth > best_rank[0]
+        )  # a complete bracket or tag lies in between, which belongs to the text before
         rank = (depth, not _is_marker(prompt, at), not _is_line(prompt, at))
         if rank < best_rank and not (passed and depth == best_rank[0]):
             best, best_rank, passed = moved, rank, False
@@ -120,7 +124,7 @@ def _moved_left(prompt: str, lowest: int, begin: int, end: int) -> int:
 
 
 def _closes(prompt: str, at: int) -> int:
-    """1 where a bracket or a tag closes, -1 where one opens, else 0."""
+    """Return 1 if a bracket or a tag closes at this offset, -1 if one opens, else 0."""
     char = prompt[at]
     if char == "<":
         tag = _TAG.match(prompt, at)
@@ -137,7 +141,7 @@ def _is_line(prompt: str, at: int) -> bool:
 
 
 def _line_begin(prompt: str, lowest: int, at: int) -> int:
-    """The beginning of the control token or, close by, of the line that a cut goes through."""
+    """Return the start of the control token or, if it is near, of the line that a cut splits."""
     token = token_begin(prompt, lowest, at)
     if token < at:
         return token
@@ -146,14 +150,14 @@ def _line_begin(prompt: str, lowest: int, at: int) -> int:
 
 
 def token_begin(prompt: str, lowest: int, at: int) -> int:
-    """The beginning of the control token that a cut goes through."""
+    """Return the start of the control token that a cut splits."""
     token = _TOKEN_BEGIN.search(prompt[max(lowest, at - _LONGEST_TOKEN) : at])
     goes_on = _TOKEN_END.match(prompt, at, at + _LONGEST_TOKEN)
     return at if token is None or goes_on is None else at - len(token[0])
 
 
 def _token_end(prompt: str, at: int, highest: int) -> int:
-    """The end of the control token that a cut goes through."""
+    """Return the end of the control token that a cut splits."""
     if _TOKEN_BEGIN.search(prompt[max(0, at - _LONGEST_TOKEN) : at]) is None:
         return at
     token = _TOKEN_END.match(prompt, at, min(highest, at + _LONGEST_TOKEN))

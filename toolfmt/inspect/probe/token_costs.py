@@ -1,7 +1,7 @@
-"""What parts of a prompt cost in tokens: what it has fewer of without them.
+"""Count what parts of a prompt cost in tokens: the difference to the prompt without them.
 
-The chapter on tokens and the budget of a prompt count so. Nothing here knows tokenizers; `count` says how many tokens a
-text has.
+The tokens section and the prompt budget use this. The tokenizer is passed as `count`, which returns the number of
+tokens of a string.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from toolfmt.inspect.probe.differences import common_ends
 
-# Farther from the place where two prompts differ than this, they are cut alike.
+# Farther than this from a difference between two prompts, both have the same tokens.
 _NEIGHBOURHOOD = 100
 
 
@@ -24,14 +24,15 @@ _C = TypeVar("_C", bound=_Cost)
 
 
 def difference(count: Callable[[str], int], more: str, less: str) -> int:
-    """How many tokens one text has more than another; only where they differ, and a little around, is anything cut."""
+    """Return how many more tokens `more` has than `less`. Only the text around the difference is tokenized."""
     begin, end = (max(0, same - _NEIGHBOURHOOD) for same in common_ends(more, less))
     return count(more[begin : len(more) - end]) - count(less[begin : len(less) - end])
 
 
 def enough(costs: Sequence[_C], too_many: int) -> tuple[_C, ...]:
-    """The first of the costs that together are so many tokens, so that without them the rest fits; all where all are
-    fewer. With the dearest first, the fewest parts are lost.
+    """Return the fewest leading costs that add up to `too_many` tokens, or all of them if that is not enough.
+
+    Sort by descending cost to drop as few parts as possible.
     """
     taken = 0
     while too_many > 0 and taken < len(costs):

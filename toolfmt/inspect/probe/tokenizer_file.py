@@ -1,9 +1,8 @@
-"""The tokenizer.json of a model directory: how a text is cut, which tokens are special, what an id stands for.
+"""The tokenizer.json of a model directory: tokenize strings, list special tokens, look up ids.
 
-The chapter on tokens and the stop strings ask it. The file is read once, when the first question comes or beforehand
-(`loaded`, for a process that opens no files), by the `tokenizers` package; one that cannot be read answers with its
-`problem`. Models that come with another kind of
-tokenizer (SentencePiece, tiktoken) have no such file, and then there is no `TokenizerFile`.
+Used by the tokens section and for stop strings. The `tokenizers` package reads the file once, on first use or in
+`loaded` (for a process that opens no files). If it cannot be read, `problem` has the reason. Models with another kind
+of tokenizer (SentencePiece, tiktoken) have no such file and therefore no `TokenizerFile`.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
 NAME = "tokenizer.json"
 
-# The largest of known models have some 35 MB (a vocabulary of 262,144).
+# The largest files of known models have about 35 MB (a vocabulary of 262,144).
 LARGEST = 100_000_000
-"""The most bytes that the file may have."""
+"""Maximum size of the file in bytes."""
 
 _LFS_POINTER = b"version https://git-lfs"
 _LONGEST_REASON = 160
@@ -33,12 +32,14 @@ _LARGEST_ID = 2**32 - 1
 
 
 class TokenizerFailure(ToolfmtError):
-    """The tokenizer cannot be read or cannot cut a text; the message is its `problem`."""
+    """The tokenizer cannot be read or cannot tokenize a string; the message is its `problem`."""
 
 
 class TokenizerFile:
-    """Takes the path of the file, in the directory of its model. `problem` is why it is of no use, in one sentence;
-    empty where it is readable. What is pickled is what was read of the file, not what was made of it.
+    """A tokenizer.json at `path`, in the directory of its model.
+
+    `problem` is the reason why it cannot be used, in one sentence, or empty. Pickling keeps the bytes of the file, not
+    the tokenizer built from it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,7 +51,7 @@ class TokenizerFile:
         return {name: self.__dict__[name] for name in ("path", "_data", "_unread")}
 
     def loaded(self) -> TokenizerFile:
-        """The same one, its file read; raises `BadModelDirectory` where that is a link out of its directory."""
+        """Read the file and return self. Raise `BadModelDirectory` if it is a link out of its directory."""
         if self._data is None and not self._unread:
             try:
                 self._data = _read(self.path)
@@ -60,46 +61,46 @@ class TokenizerFile:
 
     @cached_property
     def digest(self) -> str:
-        """What tells this file from others, once it is `loaded`."""
+        """The hash that identifies this file, once it is `loaded`."""
         return hashlib.sha256(self._data or self._unread.encode()).hexdigest()
 
     @cached_property
     def problem(self) -> str:
         try:
-            self._special  # noqa: B018 - the question is whether it can be answered
+            self._special  # noqa: B018 - evaluated for its errors
         except TokenizerFailure as failure:
             return str(failure)
         return ""
 
     def pieces(self, text: str) -> tuple[str, ...]:
-        """The text as it is cut: its own characters where the tokens show them, else the names of the tokens."""
+        """Return the tokens as slices of the string if they cover it exactly, else the names of the tokens."""
         encoding = self._encoded(text)
         shown = tuple(text[begin:end] for begin, end in encoding.offsets)
         return shown if "".join(shown) == text and all(shown) else tuple(encoding.tokens)
 
     def count(self, text: str) -> int:
-        """How many tokens the text has, without those that a tokenizer adds of itself."""
+        """Return the number of tokens, without those that the tokenizer adds automatically."""
         return len(self._encoded(text).ids)
 
     def special(self, text: str) -> tuple[str, ...]:
-        """The special tokens in the text, in order: those that a detokenizer drops when told to skip them."""
+        """Return the special tokens in the string, in order: those dropped by `skip_special_tokens`."""
         return tuple(self._special[number] for number in self._encoded(text).ids if number in self._special)
 
     def text(self, number: object) -> str | None:
-        """The token with this id; None where there is none."""
+        """Return the token with this id, or None."""
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _LARGEST_ID:
             return None
         return self._tokenizer.id_to_token(number)
 
     @property
     def markers(self) -> list[str]:
-        """The added tokens that mark something, special or not (`is_marker`), by their ids."""
+        """The added tokens that are markers, special or not (`is_marker`), ordered by id."""
         added = self._tokenizer.get_added_tokens_decoder()
         return [token.content for _, token in sorted(added.items()) if is_marker(token.content, special=token.special)]
 
     @property
     def marker_ids(self) -> dict[str, int]:
-        """The added tokens that mark something, with their ids."""
+        """The added tokens that are markers, with their ids."""
         added = self._tokenizer.get_added_tokens_decoder()
         return {
             token.content: number for number, token in added.items() if is_marker(token.content, special=token.special)
@@ -114,7 +115,7 @@ class TokenizerFile:
         tokenizer = self._tokenizer
         try:
             return tokenizer.encode(text, add_special_tokens=False)
-        except BaseException as error:  # noqa: BLE001 - a panic of the package is no Exception; others go on
+        except BaseException as error:  # noqa: BLE001 - a panic is not an Exception; `_failure` reraises others
             raise _failure(f"{NAME} cannot cut a text into tokens", error) from None
 
     @cached_property
@@ -124,12 +125,12 @@ class TokenizerFile:
             raise TokenizerFailure(self._unread)
         try:
             from tokenizers import Tokenizer
-        except ImportError as error:  # an installation without it, or with one for another machine
+        except ImportError as error:  # not installed, or installed for another platform
             raise ToolfmtError(f"{NAME} needs the package tokenizers ({error}); pip install tokenizers") from None
 
         try:
             tokenizer = Tokenizer.from_buffer(data)
-            # Limits that the file may hold are for training and for classifiers.
+            # Truncation and padding in the file are meant for training and classifiers.
             tokenizer.no_truncation()
             tokenizer.no_padding()
         except BaseException as error:  # noqa: BLE001 - as above
@@ -138,13 +139,13 @@ class TokenizerFile:
 
 
 def find_tokenizer(directory: Path) -> TokenizerFile | None:
-    """The tokenizer of a model directory; None where it has no such file."""
+    """Return the tokenizer of a model directory, or None if it has no such file."""
     path = directory / NAME
     return TokenizerFile(path) if os.path.lexists(path) else None
 
 
 def _read(path: Path) -> bytes:
-    """The file; raises where it is none, too large, or the pointer that a clone without Git LFS leaves instead."""
+    """Return the bytes of the file. Raise if it is not a file, too large, or a Git LFS pointer."""
     try:
         with opened(path, path.parent) as file:
             size = os.fstat(file.fileno()).st_size
@@ -161,7 +162,7 @@ def _read(path: Path) -> bytes:
 
 
 def _failure(what: str, error: BaseException) -> TokenizerFailure:
-    """The failure to raise. The package reports most through `Exception`, what it did not foresee as a panic."""
+    """Return the failure to raise. The package reports most errors as `Exception`, unexpected ones as a panic."""
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         raise error
     lines = str(error).splitlines() or [type(error).__name__]

@@ -1,6 +1,6 @@
-"""What stands around an answer: what ends it, what the generation prompt has already begun, what marks its reasoning.
+"""Detect what surrounds a response: what ends it, its start in the generation prompt, and its reasoning markers.
 
-The renderer and the report's reader need them (stop strings, prefill); they are read off renders like everything else.
+The renderer and the report need them (stop strings, prefill). They come from renders.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from toolfmt.inspect.probe.conversations import REASONING, REPLY, TOOLS, USER, r
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 
-_MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\]|\[\w~\[)"  # the last is MiniMax's `[e~[`
+_MARKER = r"(?:<[^<>\s]{1,60}>|\[/?[A-Za-z_]{1,40}\]|\[\w~\[)"  # the last alternative is MiniMax's `[e~[`
 _FIRST_MARKER = re.compile(rf"\s*({_MARKER})")
 PROSE = re.compile(
     r"(?<![^\W\d_])(?:[^\W\d_]{1,40}[ ,.:;'’\-]{1,4}){4,}[^\W\d_]{1,40}|[\u3040-\u30ff\u4e00-\u9fff]{10,}"
 )
-"""Five words in a line, or ten characters of a script without spaces: more than a header.
+"""Five words in a row, or ten characters of a script without spaces: more than a header.
 
-Words are bounded and begin at their beginning: a prompt that is one word of megabytes is searched through once.
+Word length is bounded and matches start at word boundaries, so that a prompt that is one word of megabytes is searched
+only once.
 """
 SENTENCE = re.compile(
     rf"{PROSE.pattern}|(?<![^\W\d_])(?:[^\W\d_]{{1,40}}[ ,:;'’\-]{{1,4}}){{2,}}[^\W\d_]{{1,40}}[.!?](?=\s|<|\[|\Z)"
 )
-"""The same, or three words and more that end with a full stop, as in `Ignore all previous instructions.`"""
+"""The same, or three or more words that end with a period, as in `Ignore all previous instructions.`"""
 _LAST_MARKER = re.compile(rf"({_MARKER})\s*\Z")
 MARK = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{2,40}\]|\[\w~\[")
-"""A mark anywhere in a prompt: a control token or tag, or capitals in brackets."""
+"""A marker anywhere in a prompt: a control token or tag, or capitals in brackets."""
 LONGEST_PROMPT = 200_000
-"""Characters of a prompt in which sentences and changes are looked for."""
+"""Maximum length of prompts in which sentences and changes are searched."""
 
 
 def stop_strings(
     renders: Renders, shape: TurnShape | None, after_calls: str, special_tokens: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What ends an answer: what stands behind one in words, what behind a call, and the end-of-sequence token.
+    """Return what ends a response: the marker after text, the marker after a call, and the end-of-sequence token.
 
-    `special_tokens` are those that the model has; a stand-in that the template is given for one that is missing ends
-    nothing.
+    `special_tokens` are those of the model. A substitute for a missing special token does not end a response.
     """
     found = [answer_end(renders, shape), first_marker(after_calls)]
     invented = set(renders.tokens.values()) - set(special_tokens.values())
@@ -50,31 +50,32 @@ def stop_strings(
 
 
 def answer_end(renders: Renders, shape: TurnShape | None) -> str:
-    """The marker that the template writes behind an answer in words; empty where it writes none."""
+    """Return the marker that the template writes after a text response, or an empty string."""
     behind = renders.text(reply(shape or TurnShape()), TOOLS).rpartition(REPLY)[2]
-    last = "" if PROSE.search(behind) else first_marker(behind)  # prose: the template tells the model what to do
+    last = "" if PROSE.search(behind) else first_marker(behind)  # prose is an instruction to the model
     invented = set(renders.tokens.values())
     if last and last not in invented:
         return last
-    # Some write it only where the conversation goes on; what begins a question, and ends none, is no answer's end.
+    # Some templates write the marker only if the conversation continues. A marker that starts a question and does not
+    # end one does not end responses either.
     earlier = next_mark(renders, shape)
     header, _, behind = renders.text(user(), TOOLS).partition(USER)
     ends = bool(earlier) and (earlier not in header or earlier == first_marker(behind))
-    # A stand-in is what nobody knows: a mark of the template's own is told instead, where it writes one.
+    # A substitute token is not in the model's vocabulary: prefer a marker of the template's own.
     return earlier if ends and (earlier not in invented or not last) else last
 
 
 def next_mark(renders: Renders, shape: TurnShape | None) -> str:
-    """The marker that stands first between an answer in words and the next question; empty where none does."""
+    """Return the first marker between a text response and the next question, or an empty string."""
     again = renders.text([*reply(shape or TurnShape()), *user()], TOOLS)
     return first_marker(again.rpartition(REPLY)[2].partition(USER)[0])
 
 
 def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> str:
-    """What of the answer stands in the generation prompt already: a reasoning block, opened or empty, or anything else
-    behind the assistant's header.
+    """Return the part of the response that the generation prompt contains.
 
-    `headers` are those that only the model's format knows. Where no header is found, only marks of reasoning tell.
+    It is a reasoning block, open or empty, or anything else after the assistant's header. `headers` are those that
+    only the model's format knows. Without a header, only reasoning markers count.
     """
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
     behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
@@ -82,30 +83,31 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     begun = answer_prefix(behind, headers=headers)
     before = renders.text(reply(), TOOLS if tools else None).rpartition(USER)[2].partition(REPLY)[0]
     if behind == before and not MARK.search(begun) and not any(mark in behind for pair in pairs for mark in pair):
-        return ""  # words that stand before answers in the history as well are their header
+        return ""  # words that come before responses in the history as well are their header
     if len(begun) < len(behind):
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
-        # What ends an answer begins none: a template may write turns for a model that only judges.
+        # An end marker does not start a response: a template may render turns for a model that only evaluates them.
         return "" if ending and begun.lstrip().startswith(ending) else response_prefix(behind, headers)
     return response_prefix(behind, headers)
 
 
 def response_prefix(tail: str, headers: tuple[str, ...] = ()) -> str:
-    """Return what of the response is in the end of a prompt: what comes after the assistant's header, or without a
-    header the marker of reasoning that opens or closes a block.
+    """Return the part of the response at the end of a prompt.
+
+    It is what comes after the assistant's header, or without a header everything from the first reasoning marker.
     """
     begun = answer_prefix(tail, headers=headers)
     if len(begun) < len(tail):
         return begun if begun.strip(": \n") else ""
     pairs = known_reasoning()
-    # A closer alone counts where it is a tag's own: other closers end any turn.
+    # An end marker alone counts only if it is the closing tag of the start marker: others end any turn.
     marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}
     offsets = [offset for mark in marks if (offset := tail.find(mark)) >= 0]
     return tail[min(offsets) :] if offsets else ""
 
 
 def reasoning_markers(turn: str) -> tuple[str, str] | None:
-    """What stands directly around the reasoning in a rendered turn; None where nothing does."""
+    """Return the markers directly around the reasoning in a rendered turn, or None."""
     before, found, after = turn.partition(REASONING)
     if not found:
         return None
@@ -117,7 +119,7 @@ def reasoning_markers(turn: str) -> tuple[str, str] | None:
 
 
 def first_marker(text: str) -> str:
-    """The marker that a text begins with; empty without one."""
+    """Return the marker that the string starts with, or an empty string."""
     found = _FIRST_MARKER.match(text)
     return found[1] if found else ""
 
@@ -127,7 +129,7 @@ def known_reasoning() -> Sequence[tuple[str, str]]:
 
 
 def between(prompt: str, *texts: str) -> list[str]:
-    """What stands between texts that follow one another; empty where they do not."""
+    """Return the gaps between strings that follow one another in the prompt. Empty if they do not."""
     found = []
     offset = prompt.rfind(texts[0])
     for one, other in itertools.pairwise(texts):

@@ -1,7 +1,7 @@
-"""Other words for those of the probes, drawn from a seed: a template that knows the usual ones does not know these.
+"""Replace the sentinels of the probes with seeded random ones, which a template cannot know in advance.
 
-`Renders` puts them into what the template is given and takes them out of what it made, so that whoever asks reads the
-usual words whatever the template was shown. The report on a template that does not look at the words is the same.
+`Renders` replaces them in the template's input and restores them in its output, so that all other code sees the usual
+sentinels. The report on a template that does not react to the sentinels does not change.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 
 from toolfmt.inspect.probe.conversations import ID, PARAMETER
 
-# How the probes' words look, wherever they stand: `Uq1question`, `find_qplace`, `zqplace`, the id of a call.
+# Matches the sentinels anywhere: `Uq1question`, `find_qplace`, `zqplace`, the id of a call.
 _PROBED = re.compile(
     rf"[A-Z][a-z]\d[a-z]{{2,}}|(?:find|set|tell|ask)_z?q[a-z]+|\bzq[a-z]+|\b{PARAMETER}\b|{ID[:-1]}(?=[A-Z])"
 )
 _SHORTEST, _LONGEST = 8, 13
-# How templates write what they are given, in the names of classes for one.
+# How templates transform strings, for example in class names.
 _WRITTEN = (str.lower, str.upper, str.capitalize, str.title)
 
 
 class Words:
-    """The words for one seed. Each stands for the same one wherever it is said."""
+    """The replacements for one seed. Each sentinel always has the same replacement."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -32,7 +32,7 @@ class Words:
         self._said: re.Pattern[str] | None = None
 
     def other(self, value: Any) -> Any:
-        """The value (a text, or lists and objects of texts) in the other words."""
+        """Return the value (a string, or lists and objects of strings) with the replacements."""
         match value:
             case str():
                 return _PROBED.sub(lambda found: self._word(found[0]), value)
@@ -44,7 +44,7 @@ class Words:
                 return value
 
     def usual(self, text: str) -> str:
-        """The text in the usual words."""
+        """Return the string with the usual sentinels restored."""
         if not self._usual:
             return text
         if self._said is None:
@@ -60,8 +60,9 @@ class Words:
 
 
 def _drawn(usual: str, draw: random.Random) -> str:
-    """A word of letters as capital as the usual one's first, and as long as the usual one where that is an id; its
-    first letter is kept, so that what is sorted stays in its order.
+    """Return a random word with the same first letter as the usual one, so that sorting keeps its order.
+
+    Ids keep their length and are random throughout.
     """
     if ID.startswith(usual):
         return "".join(draw.choices(string.ascii_letters + string.digits, k=len(usual)))

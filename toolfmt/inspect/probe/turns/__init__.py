@@ -1,1 +1,1 @@
-"""Capabilities in depth, of turns: one module a subject; each question takes `TurnProbe` and gives an `Answer`."""
+"""Detailed capabilities of turns: one module per subject. Each function takes a `TurnProbe` and returns an `Answer`."""

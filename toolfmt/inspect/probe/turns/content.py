@@ -1,4 +1,4 @@
-"""Content: text next to a call, none at all beside one, and lists of parts."""
+"""Content: text next to a call, no content next to a call, and lists of parts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, excerpt, quote
 
 _ONE_PART = r"\bcontent\b['\"\])]*(?:\[-?[01]\]|\.0\b|\s*\|\s*(?:first|last)\b)"
-"""Where a template takes the first or the last part of a content."""
+"""A template that uses only the first or the last part of a content."""
 _BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
 
 
 def text_beside_call(asking: TurnProbe) -> Answer:
-    """Whether a turn may hold text and a call: both appear."""
+    """Return whether text and a call in one turn both appear."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     messages = conversation(asking.shape, SINGLE)
@@ -66,7 +66,7 @@ def text_beside_call(asking: TurnProbe) -> Answer:
 
 
 def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateError | None:
-    """What the template throws where a turn holds text, reasoning and a call, and takes the call with either alone."""
+    """Return the error for a turn with text, reasoning and a call, if the turn without text is accepted."""
     if not asking.shows_reasoning:
         return None
     both, alone = (
@@ -77,7 +77,7 @@ def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateE
 
 
 def _beside_two_calls(asking: TurnProbe) -> Answer | None:
-    """What goes wrong with text next to two calls where text beside one call is rendered; None for nothing."""
+    """Return what goes wrong with text next to two calls, if text next to one call is rendered; else None."""
     if not asking.parallel:
         return None
     alone = conversation(asking.shape, PARALLEL)
@@ -93,8 +93,9 @@ def _beside_two_calls(asking: TurnProbe) -> Answer | None:
 
 
 def _once_answered(asking: TurnProbe) -> Answer | None:
-    """What goes wrong with the text next to a call once the result is there, or the user speaks again; None for
-    nothing.
+    """Return what goes wrong with text next to a call later in the conversation, or None.
+
+    Tested after the result and after the next user message.
     """
     if asking.results == "none":
         return None
@@ -121,7 +122,7 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
     again: Message = {"role": "user", "content": SECOND_USER}
     finished = asking.ask([*history, said, again])
     if isinstance(finished, str) and REPLY in finished and VALUES[0] in finished and BESIDE not in finished:
-        # Said by the user right behind the result: it is then the answer between them that counts.
+        # With the user message directly after the result: does the response in between cause the drop?
         spoken = asking.ask([*history, again])
         by_answer = isinstance(spoken, str) and SECOND_USER in spoken and BESIDE in spoken
         when = "a response without a call follows" if by_answer else "the user has spoken again"
@@ -131,7 +132,7 @@ def _once_answered(asking: TurnProbe) -> Answer | None:
 
 
 def _after_a_call(asking: TurnProbe) -> Answer | None:
-    """What goes wrong with the text next to a call that follows an earlier call and its result; None for nothing."""
+    """Return what goes wrong with text next to a call that follows an earlier call and its result, or None."""
     if asking.results == "none":
         return None
     history = asking.history()
@@ -147,8 +148,9 @@ def _after_a_call(asking: TurnProbe) -> Answer | None:
 
 
 def _answer_outside(asking: TurnProbe, history: list[Message]) -> str:
-    """Return the prompt from the text next to a call to the next response if that text ends the turn and no new turn
-    starts; otherwise an empty string.
+    """Return the prompt from the text next to a call to the next response, or an empty string.
+
+    It is empty unless that text ends the turn and no new turn starts.
     """
     plain = asking.text(reply(asking.shape))
     start_markers = set(MARK.findall(plain.partition(USER)[2].partition(REPLY)[0]))
@@ -162,14 +164,14 @@ def _answer_outside(asking: TurnProbe, history: list[Message]) -> str:
 
 
 def content_absent(asking: TurnProbe) -> Answer:
-    """Whether a turn with a call may have no content at all."""
+    """Return whether a turn with a call may lack `content`."""
     return content_beside_call(asking.renders, asking.shape if asking.renders_calls else None, "absent")
 
 
 def calls_empty(asking: TurnProbe) -> Answer:
-    """Whether an answer in words may say that it makes no calls: `tool_calls` null or an empty list."""
+    """Return whether a text response may have `tool_calls` set to null or to an empty list."""
     answer = _calls_empty(asking)
-    # What goes wrong does so behind the question whether the key is there, which is what is to be mended.
+    # The problem appears after the line that checks for the key; that line is the one to fix.
     asked = asking.last_line(_KEY_ASKED, answer.line) if answer.outcome and answer.line else None
     return replace(answer, line=asked) if asked else answer
 
@@ -201,7 +203,7 @@ def _calls_empty(asking: TurnProbe) -> Answer:
 
 
 def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
-    """Two ways of saying that there are no calls that go wrong otherwise; what was thrown is told last."""
+    """Combine two variants of empty `tool_calls` that fail differently. An error comes last."""
     (first, begins), (then, ends) = sorted((one, other), key=lambda told: told[1].error is not None)
     shown = " ({})" if begins.excerpts and "{}" not in begins.words else ""
     words = f"{begins.words.replace('CALLS', first)}{shown}; with {then} it is {_HOW[ends.outcome]}"
@@ -215,7 +217,7 @@ _HOW = {"threw": "rejected", "dropped": "dropped", "like-a-call": "rendered like
 def _with_calls(
     asking: TurnProbe, talk: Sequence[Message], value: list[Message] | None, expected: str
 ) -> Answer | None:
-    """What goes wrong where an answer in words holds this as `tool_calls`, CALLS in the words; None if nothing."""
+    """Return what goes wrong if a text response has this value as `tool_calls` (CALLS in the words), or None."""
     messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
     prompt = asking.prompt(messages)
     if isinstance(prompt, TemplateError):
@@ -237,7 +239,7 @@ def _with_calls(
 
 
 def content_parts(asking: TurnProbe) -> Answer:
-    """Whether content may be a list of text parts, of a question, an instruction and an answer alike."""
+    """Return whether content may be a list of text parts, for user, system and assistant messages."""
     roles = [role for role, text in _BY_ROLE.items() if text in asking.text(_talk(role, text))]
     role = next((role for role in roles if _parts(asking, role)), None)
     if not roles:
@@ -246,7 +248,7 @@ def content_parts(asking: TurnProbe) -> Answer:
         wrong = next((wrong for one in roles if (wrong := _of_two_parts(asking, one)) is not None), None)
         return wrong or yes(f"the text of a list of parts appears (role {', '.join(roles)})")
     how, text, only = _parts(asking, role), _BY_ROLE[role], ""
-    if _needs_tools(asking, role):  # of another role it may go wrong without tools as well
+    if _needs_tools(asking, role):  # other roles may fail without tools as well
         always = [one for one in roles if _parts(asking, one) == how and not _needs_tools(asking, one)]
         only = " if tools are given" + (f", of the role {listed(always)} always" if always else "")
     talk = _talk(role, text_part(text))
@@ -256,7 +258,7 @@ def content_parts(asking: TurnProbe) -> Answer:
         whose = f"roles {listed(map(_named, roles))}" if every and roles[1:] else f"role {_named(role)}"
         what = f"content of the {whose} given as a list of parts is rejected{only}"
         answer = threw(prompt, what if every else f"{what}{_of_other_roles(asking, roles, how)}")
-        # Of an expression over several lines jinja2 tells one; where a text is written is where a list fails.
+        # jinja2 reports one line for a multi-line expression. A list fails at the line that writes the text.
         written = asking.line_of(_talk(role, text), text)
         at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)
         return replace(answer, line=written) if at_once else answer
@@ -278,12 +280,12 @@ _BECOMES = {
 
 
 def _named(role: str) -> str:
-    """The role, and for a system message where it was tested."""
+    """Return the role, for a system message with the tested position."""
     return "system at the start" if role == "system" else role
 
 
 def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
-    """What the template does with a list of parts under the other roles, if it is something else."""
+    """Return what the template does with a list of parts under the other roles, if it differs."""
     others: dict[str, list[str]] = {}
     for role in roles:
         if (other := _parts(asking, role)) not in ("", how):
@@ -296,9 +298,7 @@ def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
 
 
 def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
-    """What goes wrong where the content of the role holds two parts of text, each of which comes out alone; None for
-    nothing.
-    """
+    """Return what goes wrong with two text parts as content of the role if each part alone is rendered, or None."""
     texts = (_BY_ROLE[role], BESIDE)
     talk = _talk(role, [part for text in texts for part in text_part(text)])
     prompt = asking.prompt(talk)
@@ -317,7 +317,7 @@ def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
 
 
 def _parts(asking: TurnProbe, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
-    """What becomes of a list of parts; empty where its text comes out."""
+    """Return what happens to a list of parts. Empty if its text is rendered."""
     prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
     if isinstance(prompt, TemplateError):
         return "threw"
@@ -325,14 +325,14 @@ def _parts(asking: TurnProbe, role: str) -> Literal["", "threw", "dropped", "pyt
 
 
 def _needs_tools(asking: TurnProbe, role: str) -> bool:
-    """Whether a list of parts, which goes wrong, comes out as its text in a request without tools."""
+    """Return whether a list of parts that fails with tools is rendered as its text without tools."""
     text = _BY_ROLE[role]
     without = asking.without_tools(_talk(role, text_part(text)))
     return text in without and not printed_as(without, text)
 
 
 def _talk(role: str, content: object) -> list[Message]:
-    """A conversation with this content under the role."""
+    """Return a conversation with this content under the role."""
     return [*_before(role), {"role": role, "content": content}, *_behind(role)]
 
 

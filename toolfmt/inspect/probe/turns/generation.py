@@ -1,4 +1,4 @@
-"""Where the answer begins and ends: what the generation prompt adds, what it leaves open, what stops the model."""
+"""Where the response starts and ends: what the generation prompt adds, what it leaves open, what stops the model."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ _MARKED = {"": "Gq1begin", "end": "Gq2end"}
 
 
 def generation_prompt(asking: TurnProbe) -> Answer:
-    """What `add_generation_prompt=True` adds behind a question; `misplaced` where it always stands there, `in-place`
-    where the template writes an answer right behind the question.
+    """Return what `add_generation_prompt=True` adds after a question.
+
+    The outcome is `misplaced` if the prompt always ends with it, `in-place` if the template renders a response
+    directly after the question.
     """
     without = asking.prompt_as_requested(user())
     added = asking.prompt(user(), generation=True)
@@ -58,7 +60,7 @@ def generation_prompt(asking: TurnProbe) -> Answer:
 
 
 def _after_result(asking: TurnProbe, what: str) -> tuple[str, tuple[str, ...]]:
-    """What the generation prompt is after a tool result if it is not `what`, in words and as excerpts."""
+    """Return the generation prompt after a tool result if it is not `what`: a phrase and its excerpts."""
     if asking.results == "none":
         return "", ()
     history = asking.history()
@@ -75,13 +77,13 @@ def _after_result(asking: TurnProbe, what: str) -> tuple[str, tuple[str, ...]]:
 
 
 def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
-    """What the generation prompt starts the response with; if nothing, what past responses have after it."""
+    """Return what the generation prompt starts the response with; if nothing, what past responses have after it."""
     if not profile.prefill:
         asked, answered = asking.prompt(user(), generation=True), asking.text(reply())
         follows = isinstance(asked, str) and answered.startswith(asked)
         left = answered[len(asked) :].partition(REPLY)[0] if follows and isinstance(asked, str) else ""
         if left.strip():
-            # What an answer has before it while it is the last message is not what it has in the history.
+            # The text before a response may differ between the last message and the history.
             history = asking.text([*reply(), *user()])
             kept = history.startswith(f"{asked}{left}")
             which = "earlier responses without calls start" if kept else "a response that is the last message starts"
@@ -91,7 +93,7 @@ def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
 
 
 def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
-    """Whether what `{% generation %}` marks as written by the model includes the token that ends a response."""
+    """Return whether the region marked by `{% generation %}` includes the token that ends a response."""
     template = asking.renders.template
     source = _GENERATION.sub(_marking, template.code)
     ends = [stop for stop in profile.stop if stop not in profile.stop_of_calls]
@@ -113,15 +115,16 @@ def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
 
 
 def _marking(tag: re.Match[str]) -> str:
-    """What prints a word in place of a tag."""
+    """Replace a tag with an expression that prints a sentinel."""
     before, end, after = tag.groups("")
     return f"{{{{{before} '{_MARKED[end]}' {after}}}}}"
 
 
 def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None, follows: str) -> Answer:
-    """What ends an answer; whether the end-of-sequence token is among it. `behind` is what the template writes behind
-    an answer, None where it renders none; `follows` the mark that stands first before the next question (empty where
-    none of its own does).
+    """Return what ends a response, and whether this includes the end-of-sequence token.
+
+    `behind` is what the template writes after a response, None if it renders none. `follows` is the first marker
+    before the next question, or empty.
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
     if not ending and behind is None:

@@ -1,4 +1,4 @@
-"""Ids of calls: which forms are taken, where an id is all that tells the tool's name, and where ids are printed."""
+"""Ids of calls: accepted forms, whether results need an id to find the tool's name, and which ids are printed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from toolfmt.inspect.report.wording import around, quote
 Form: TypeAlias = Callable[[str, int], str | None]
 
 ORDINARY = "call_q7Zk2Wx9BvT4mN8sRd3Ly6H"
-"""An id as OpenAI's clients and servers write them: `call_` and 24 letters and digits, of which the last is counted."""
+"""An id in the form of OpenAI's clients and servers: `call_` and 24 letters and digits. The last one varies per
+call.
+"""
 
 
 def ordinary(name: str, position: int) -> str:
@@ -35,27 +37,27 @@ def none(name: str, position: int) -> None:
 
 
 def ids_ordinary(asking: TurnProbe) -> Answer:
-    """Whether ids may be those that OpenAI's clients send."""
+    """Return whether ids may have the form that OpenAI's clients send."""
     return _taken(asking, ordinary)
 
 
 def ids_nine(asking: TurnProbe) -> Answer:
-    """Whether ids may be nine letters and digits (Mistral's)."""
+    """Return whether ids may be nine letters and digits (Mistral's)."""
     return _taken(asking, nine)
 
 
 def ids_function(asking: TurnProbe) -> Answer:
-    """Whether ids may be `functions.NAME:N` (Kimi's)."""
+    """Return whether ids may be `functions.NAME:N` (Kimi's)."""
     return _taken(asking, function)
 
 
 def ids_none(asking: TurnProbe) -> Answer:
-    """Whether calls and results may come without ids."""
+    """Return whether calls and results may lack ids."""
     return _taken(asking, none)
 
 
 def ids_paired(asking: TurnProbe) -> Answer:
-    """Whether the id of a call stands in the prompt both at the call and at its result."""
+    """Return whether the id of a call appears in the prompt both at the call and at its result."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     if asking.results == "none":
@@ -78,7 +80,7 @@ def ids_paired(asking: TurnProbe) -> Answer:
 
 
 def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
-    """The messages with ids of this form on the calls, counted through, and on the results, in the order of calls."""
+    """Return the messages with numbered ids of this form on the calls and, in the same order, on the results."""
     ids: list[str | None] = []
     written: list[Message] = []
     for message in messages:
@@ -96,7 +98,7 @@ def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
 
 
 def _taken(asking: TurnProbe, form: Form) -> Answer:
-    """Whether a call with an id of this form comes out with its name and its value, and so does its result."""
+    """Return whether a call with an id of this form is rendered with its name and value, and its result as well."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     answered = asking.results != "none"

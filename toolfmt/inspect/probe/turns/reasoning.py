@@ -1,4 +1,4 @@
-"""Reasoning: the field it is read from, and what becomes of it when the conversation goes on."""
+"""Reasoning: the field it is read from, and what happens to it as the conversation continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 
 
 def reasoning_field(asking: TurnProbe) -> Answer:
-    """Under which names the template reads a turn's reasoning, as its source has them."""
+    """Return the names under which the template's source reads reasoning."""
     read = names_read(asking.renders.template)
     if not read:
         return no("the template reads no field for reasoning")
@@ -27,7 +27,7 @@ def _usual_first(name: str) -> tuple[bool, str]:
 
 
 def reasoning_earlier(asking: TurnProbe) -> Answer:
-    """Whether the reasoning of an answer stays in the prompt once the user has said something else."""
+    """Return whether the reasoning of a response stays in the prompt after the next user message."""
     turn: Message = {"role": "assistant", "content": REPLY, **_GIVEN}
     answered = [*user(), turn]
     answers = _kept(asking, [*answered, _AGAIN], "before the last user message")
@@ -41,7 +41,7 @@ def reasoning_earlier(asking: TurnProbe) -> Answer:
     )
     by_answer = calls.outcome == "dropped" and _stays(asking, called)
     until = "once a response without a call follows"
-    if REASONING not in asking.text(answered):  # Shown beside calls only: it is looked for there.
+    if REASONING not in asking.text(answered):  # Rendered only next to calls, so test it there.
         what = f"reasoning next to a call is not in the prompt {until}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
@@ -51,20 +51,20 @@ def reasoning_earlier(asking: TurnProbe) -> Answer:
 
 
 def _stays(asking: TurnProbe, called: list[Message]) -> bool:
-    """Whether the reasoning of an answered call stays where the user speaks right behind the result."""
+    """Return whether the reasoning of an answered call stays if the next user message directly follows the result."""
     spoken = asking.ask([*called, _AGAIN])
     return isinstance(spoken, str) and SECOND_USER in spoken and REASONING in spoken
 
 
 def reasoning_in_loop(asking: TurnProbe) -> Answer:
-    """Whether the reasoning next to a call is still there when the result has come."""
+    """Return whether the reasoning next to a call stays in the prompt after its result."""
     if not asking.renders_calls or asking.results == "none":
         return no("not tested: no call with a result is rendered")
     return _kept(asking, _thinking(asking), "next to a call that has a result")
 
 
 def reasoning_unclosed(asking: TurnProbe) -> Answer:
-    """Whether a call is rendered if the text beside it opens a reasoning block and does not close it."""
+    """Return whether a call is rendered if the text next to it opens a reasoning block and does not close it."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     messages = conversation(asking.shape, SINGLE)
@@ -82,7 +82,7 @@ def reasoning_unclosed(asking: TurnProbe) -> Answer:
 
 
 def _thinking(asking: TurnProbe) -> list[Message]:
-    """A call with reasoning beside it, and its result."""
+    """Return a call with reasoning next to it, and its result."""
     return [message | _GIVEN if message.get("tool_calls") else message for message in asking.history()]
 
 

@@ -1,4 +1,4 @@
-"""Results: several of one turn, out of order, without a name or an id, and their content as a list of parts."""
+"""Results: several in one turn, out of order, without a name or an id, and with content as a list of parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_TWO_TOOLS = ((TOOL, {PARAMETER: VALUES[0]}), (BARE_TOOL, {PARAMETER: VALUES[
 
 
 def results_several(asking: TurnProbe) -> Answer:
-    """Whether the results of a turn with two calls all appear, in order; joined into one turn or each its own."""
+    """Return whether the results of two calls all appear in order, and whether they share a turn."""
     nothing = _nothing_to_ask(asking, several=True)
     if nothing is not None:
         return nothing
@@ -64,7 +64,7 @@ def results_several(asking: TurnProbe) -> Answer:
 
 
 def _turn_marks(asking: TurnProbe) -> set[str]:
-    """The marks that the template writes between a question, an answer and the next question."""
+    """Return the markers that the template writes between a question, a response and the next question."""
     again: Message = {"role": "user", "content": SECOND_USER}
     prompt = asking.renders.text([*reply(asking.shape), again])
     stretches = between(prompt, USER, REPLY, SECOND_USER)
@@ -72,14 +72,15 @@ def _turn_marks(asking: TurnProbe) -> set[str]:
 
 
 def _closers(asking: TurnProbe) -> set[str]:
-    """The marks that the template writes behind an answer that is the last turn."""
+    """Return the markers that the template writes after a response that is the last turn."""
     return set(MARK.findall(asking.renders.text(reply(asking.shape)).rpartition(REPLY)[2]))
 
 
 def results_reordered(asking: TurnProbe) -> Answer:
-    """Whether results that come in another order than the calls still go with them: the ids have to change something.
+    """Return whether results in another order than the calls are still matched to them by id.
 
-    The same texts in the same places, under ids that are swapped: a template that renders both alike looks at none.
+    Renders the same results in the same order with swapped ids. If the prompts are equal, the template ignores the
+    ids.
     """
     nothing = _nothing_to_ask(asking, several=True)
     if nothing is not None:
@@ -108,7 +109,9 @@ def results_reordered(asking: TurnProbe) -> Answer:
 
 
 def _names_by_id(asking: TurnProbe) -> bool:
-    """Whether the template finds the name of a result's tool by its id: with calls of two tools, swapped ids show."""
+    """Return whether the template looks up a result's tool name by id: with two tools, swapped ids change the
+    prompt.
+    """
     shape = asking.answered or asking.shape
     messages = asking.told(conversation(shape, _OF_TWO_TOOLS, results=True), [RESULT, SECOND_RESULT])
     nameless = [_left_out(message, "name") for message in messages]
@@ -122,17 +125,17 @@ def _names_by_id(asking: TurnProbe) -> bool:
 
 
 def results_unnamed(asking: TurnProbe) -> Answer:
-    """Whether a result may come as clients send it: with the id of its call and without the tool's name."""
+    """Return whether a result may have the id of its call and no tool name, as clients send it."""
     return _without(asking, "name")
 
 
 def results_unnumbered(asking: TurnProbe) -> Answer:
-    """Whether a result may come with the tool's name alone, without the id of its call."""
+    """Return whether a result may have only the tool's name, without the id of its call."""
     return _under_one_name(asking, named=True) or _without(asking, "tool_call_id")
 
 
 def results_unmatched(asking: TurnProbe) -> Answer:
-    """Whether a result is rendered that has neither the tool's name nor the id of a call."""
+    """Return whether a result is rendered that has neither the tool's name nor the id of a call."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
@@ -181,13 +184,13 @@ def _under_one_name(asking: TurnProbe, *, named: bool = False, numbered: bool = 
 
 
 def _without_ids(message: Message) -> Message:
-    """The message without ids: its own, and those of its calls."""
+    """Return the message without its id and the ids of its calls."""
     calls = [{key: value for key, value in call.items() if key != "id"} for call in message.get("tool_calls", ())]
     return _left_out(message, "tool_call_id") | ({"tool_calls": calls} if calls else {})
 
 
 def results_alone(asking: TurnProbe) -> Answer:
-    """Whether a result is rendered although the call that it answers is not in the conversation."""
+    """Return whether a result is rendered although its call is not in the conversation."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
@@ -201,7 +204,7 @@ def results_alone(asking: TurnProbe) -> Answer:
 
 
 def _unless_after_an_earlier_call(asking: TurnProbe) -> str:
-    """The condition if a result without its call is rendered after an earlier call and its result; otherwise empty."""
+    """Return the condition for rendering a result without its call after an earlier call, or an empty string."""
     history = [one for one in asking.history() if one["role"] != "assistant" or one.get("tool_calls")]
     orphan = contents([one for one in history if one["role"] == "tool"], [SECOND_RESULT])
     orphan = [one | {"tool_call_id": _NO_ID} if "tool_call_id" in one else one for one in orphan]
@@ -214,7 +217,7 @@ def _unless_after_an_earlier_call(asking: TurnProbe) -> str:
 
 
 def results_as_parts(asking: TurnProbe) -> Answer:
-    """Whether the content of a result may be a list of parts, several as well as one."""
+    """Return whether the content of a result may be a list of one or several parts."""
     answer = _with_content(asking, text_part(RESULT), "list of parts")
     if answer.outcome or answer.answer != "yes" or asking.results == "parts":
         return answer
@@ -232,7 +235,7 @@ def results_as_parts(asking: TurnProbe) -> Answer:
 
 
 def results_null(asking: TurnProbe) -> Answer:
-    """Whether the content of a result may be null, as some programs send it for a function that returns nothing."""
+    """Return whether the content of a result may be null, as sent for a function that returns nothing."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
@@ -247,13 +250,13 @@ def results_null(asking: TurnProbe) -> Answer:
 
 
 def results_as_documents(asking: TurnProbe) -> Answer:
-    """Whether the content of a result may be documents, as Cohere's interface has them."""
+    """Return whether the content of a result may be documents, as in Cohere's API."""
     document = {"type": "document", "document": {"id": "0", "data": {"text": RESULT}}}
     return _with_content(asking, [document], "document")
 
 
 def _with_content(asking: TurnProbe, content: list[Message], form: str) -> Answer:
-    """Whether the text of a result with this content comes out."""
+    """Return whether the text of a result with this content appears."""
     nothing = _nothing_to_ask(asking)
     if nothing is not None:
         return nothing
@@ -300,7 +303,9 @@ def _without(asking: TurnProbe, key: str) -> Answer:
 
 
 def _also_of_two_tools(asking: TurnProbe, key: str) -> bool:
-    """Whether the results of two tools are rendered alike with and without the key, in the order of their calls."""
+    """Return whether the results of two tools, in the order of their calls, render the same with and without the
+    key.
+    """
     shape = asking.answered or asking.shape
     messages = asking.told(conversation(shape, _OF_TWO_TOOLS, results=True), [RESULT, SECOND_RESULT])
     given = asking.ask(messages)
@@ -312,7 +317,7 @@ def _left_out(message: Message, key: str) -> Message:
 
 
 def _nothing_to_ask(asking: TurnProbe, *, several: bool = False) -> Answer | None:
-    """Why there is nothing to ask about results; None where there is."""
+    """Return the reason why results cannot be tested, or None."""
     if asking.results == "none":
         return no("not tested: no result is rendered")
     if several and not asking.parallel:

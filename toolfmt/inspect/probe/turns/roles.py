@@ -1,4 +1,4 @@
-"""Who may speak when: a later system message, the developer role, two turns of one role, a user after a result."""
+"""Role order: a later system message, the developer role, two turns of one role, a user message after a result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEVELOPER = "Wd1developer"
 
 
 def system_later(asking: TurnProbe) -> Answer:
-    """Whether a second system message, in the middle of the conversation, appears."""
+    """Return whether a second system message, in the middle of the conversation, appears."""
     before = [*user(system=True), _answer(asking)]
     if not _appear(asking, [*before, _AGAIN], [SYSTEM, SECOND_USER]):
         return no("a conversation that begins with a system message is not rendered completely either")
@@ -52,7 +52,7 @@ def system_later(asking: TurnProbe) -> Answer:
 
 
 def system_alone(asking: TurnProbe) -> Answer:
-    """Whether a conversation may consist of a system message alone, as some clients send it to warm a cache."""
+    """Return whether a conversation may be a system message alone, as some clients send it to warm a cache."""
     if not _appear(asking, user(system=True), [SYSTEM, USER]):
         return no("no system message is rendered")
     alone = user(system=True)[:1]
@@ -66,7 +66,7 @@ def system_alone(asking: TurnProbe) -> Answer:
 
 
 def developer(asking: TurnProbe) -> Answer:
-    """What becomes of the developer role: its own, treated as system, dropped, refused."""
+    """Return what happens to the developer role: a role of its own, treated as system, dropped, or rejected."""
     messages = [{"role": "developer", "content": _DEVELOPER}, *user()]
     prompt = asking.prompt(messages)
     plain = asking.prompt(user())
@@ -83,7 +83,9 @@ def developer(asking: TurnProbe) -> Answer:
 
 
 def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer:
-    """Where a developer message is dropped: everywhere, with tools only, or at the start of the conversation only."""
+    """Return where a developer message is dropped: always, only with tools, or only at the start of the
+    conversation.
+    """
     known = asking.line(r"""['"]developer['"]""")
     line = asking.dropped_at([messages[0] | {"role": "system"}, *user()], messages, _DEVELOPER) or known
     later = [*user(), _answer(asking), messages[0], _AGAIN]
@@ -94,17 +96,17 @@ def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer
 
 
 def _with_tools(asking: TurnProbe, messages: Sequence[Message], text: str) -> str:
-    """The condition of what the prompt with tools lacks, if the prompt without them has it; otherwise empty."""
+    """Return " if tools are given" if `text` appears only in the prompt without tools, else an empty string."""
     return " if tools are given" if text in asking.without_tools(messages) else ""
 
 
 def users_in_a_row(asking: TurnProbe) -> Answer:
-    """Whether two user messages may follow each other."""
+    """Return whether two user messages may follow each other."""
     return _both(asking, user(), [*user(), _AGAIN], [USER, SECOND_USER], "two user messages in a row")
 
 
 def assistants_in_a_row(asking: TurnProbe) -> Answer:
-    """Whether two answers may follow each other."""
+    """Return whether two responses may follow each other."""
     answer = _answer(asking)
     more = answer | {"content": SECOND_REPLY}
     base = [*user(), answer, _AGAIN]
@@ -120,12 +122,12 @@ _ELSEWHERE = ("before another question", "without a system message")
 
 
 def _answer(asking: TurnProbe) -> Message:
-    """An answer in words, with reasoning where the template renders turns only with it."""
+    """Return a text response, with reasoning if the shape has it."""
     return reply(asking.shape)[-1]
 
 
 def user_after_result(asking: TurnProbe) -> Answer:
-    """Whether the user may speak right after a result, before the model has answered."""
+    """Return whether a user message may directly follow a result."""
     if not asking.renders_calls or asking.results == "none":
         return no("not tested: no call with a result is rendered")
     base = asking.history()
@@ -135,7 +137,7 @@ def user_after_result(asking: TurnProbe) -> Answer:
 
 
 def history_without_tools(asking: TurnProbe) -> Answer:
-    """Whether calls and results of earlier turns are still rendered when no tools are given any more."""
+    """Return whether calls and results of earlier turns are still rendered if no tools are passed."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     answered = asking.results != "none"
@@ -158,7 +160,7 @@ def history_without_tools(asking: TurnProbe) -> Answer:
 def _both(
     asking: TurnProbe, base: Sequence[Message], messages: Sequence[Message], texts: Sequence[str], what: str
 ) -> Answer:
-    """Whether all texts appear in order, where the conversation without the second of them does render."""
+    """Return whether both strings appear in order, if the conversation without the second one renders."""
     plain = asking.ask(base)
     if isinstance(plain, TemplateError) or texts[0] not in plain:
         return no("the conversation without it is not rendered either")

@@ -1,7 +1,7 @@
-"""What every question about turns needs: the template, the shape in which it renders calls and results, sentinels.
+"""The context of every probe of turns: the template, the shape in which it renders calls and results, and sentinels.
 
-The questions change one thing in a conversation that comes out right, and look what becomes of it. Where nothing comes
-out right to begin with, there is no question to ask; `TurnProbe` says which conversations do. Nothing here raises.
+A probe changes one thing in a conversation that renders correctly and checks the result. `TurnProbe` provides these
+conversations; without one, there is nothing to test. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ SECOND_USER = "Yu7again"
 SECOND_REPLY = "Za8more"
 BESIDE = "Bt9beside"
 IS_STRING = r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?string\b"
-"""Where a template looks whether a content is a text."""
+"""A template's test whether a content is a string."""
 
 
 class TurnProbe:
-    """A template's renders and the shape of a turn with a call that it renders; `renders_calls` is False without one.
+    """A template's renders, and the shape of a turn with a call that it renders.
 
-    `parallel` says whether it renders several calls of one turn, `reasoning` whether it shows a last turn's reasoning.
+    Without one, `renders_calls` is False.
 
-    `results` is how a result's content comes out whole: as a string, only as a list of parts, or not at all.
+    `parallel`: whether it renders several calls in one turn. `shows_reasoning`: whether it renders a last turn's
+    reasoning. `results`: whether a result is rendered with string content, only with a list of parts, or not at all.
     """
 
     def __init__(self, renders: Renders, shape: TurnShape | None, *, parallel: bool, reasoning: bool) -> None:
@@ -43,33 +44,33 @@ class TurnProbe:
         self.shows_reasoning = reasoning
 
     def prompt(self, messages: Sequence[Message], *, generation: bool = False) -> str | TemplateError:
-        """The prompt of a conversation without calls."""
+        """Return the prompt of a conversation without calls."""
         return self.renders.render(messages, self._tools, generation=generation)
 
     def prompt_as_requested(self, messages: Sequence[Message]) -> str | TemplateError:
-        """The prompt without the generation prompt, also for a template that every other probe asks for it."""
+        """Return the prompt without the generation prompt, even if every other probe of this template uses it."""
         return self.renders.as_requested().render(messages, self._tools)
 
     def text(self, messages: Sequence[Message]) -> str:
-        """The prompt of a conversation without calls; empty where the template throws."""
+        """Return the prompt of a conversation without calls, or an empty string if the template raises."""
         made = self.prompt(messages)
         return made if isinstance(made, str) else ""
 
     def without_tools(self, messages: Sequence[Message]) -> str:
-        """The prompt of a conversation without calls and without tools; empty where the template throws."""
+        """Return the prompt of a conversation without calls and tools, or an empty string if the template raises."""
         return self.renders.text(messages)
 
     def line(self, *patterns: str) -> int | None:
-        """The line of the first of these patterns that the template holds."""
+        """Return the line of the first of these patterns that occurs in the template."""
         return self.renders.template.line_of(*patterns)
 
     def last_line(self, pattern: str, line: int) -> int | None:
-        """The last line up to this one that holds the pattern; None without one."""
+        """Return the last line up to this one that matches the pattern, or None."""
         lines = enumerate(self.renders.template.source.split("\n")[:line], 1)
         return max((number for number, text in lines if re.search(pattern, text)), default=None)
 
     def line_before(self, line: int | None, pattern: str) -> int | None:
-        """The last line up to this one that holds the pattern, else the first of all."""
+        """Return the last line up to this one that matches the pattern, else the first of all."""
         return (None if line is None else self.last_line(pattern, line)) or self.line(pattern)
 
     def dropped_at(self, usual: Sequence[Message], other: Sequence[Message], text: str) -> int | None:
@@ -80,7 +81,7 @@ class TurnProbe:
         return self.renders.deciding_line(first, second, lambda prompt: text in prompt)
 
     def differs_at(self, usual: Sequence[Message], other: Sequence[Message]) -> int | None:
-        """Return the line of the first condition that comes out otherwise in `other` than in `usual`, or None."""
+        """Return the line of the first condition with a different outcome in `other` than in `usual`, or None."""
         first, second = (partial(self.renders.fresh, messages, self._tools_of_history) for messages in (usual, other))
         return self.renders.differing_line(first, second)
 
@@ -89,15 +90,15 @@ class TurnProbe:
         return TOOLS if (self.answered or self.shape).tools else None
 
     def line_of(self, messages: Sequence[Message], sentinel: str, *patterns: str) -> int | None:
-        """The line that writes this word into the prompt of a conversation without calls; else as `line`."""
+        """Return the line that writes this sentinel into the prompt of a conversation without calls; else as `line`."""
         return written_at(self.renders, messages, self._tools, sentinel) or self.line(*patterns)
 
     def line_at(self, messages: Sequence[Message], offset: int, *, generation: bool = False) -> int | None:
-        """The line that writes what stands at this offset of the prompt of a conversation without calls."""
+        """Return the line that writes the character at this offset of the prompt of a conversation without calls."""
         return self.renders.line_at(messages, self._tools, offset, generation=generation)
 
     def line_in_history(self, messages: Sequence[Message], offset: int) -> int | None:
-        """The line that writes what stands at this offset of the prompt of a conversation with calls."""
+        """Return the line that writes the character at this offset of the prompt of a conversation with calls."""
         tools = TOOLS if (self.answered or self.shape).tools else None
         return self.renders.line_at(messages, tools, offset) if offset >= 0 else None
 
@@ -118,7 +119,7 @@ class TurnProbe:
 
     @cached_property
     def answered(self) -> TurnShape | None:
-        """The shape in which a call and its result appear; None where the result never does."""
+        """The shape in which a call and its result appear, or None."""
         found = result_shape(self.renders, self.shape)
         return found if isinstance(found, TurnShape) else None
 
@@ -131,29 +132,29 @@ class TurnProbe:
         return "parts" if whole else "none"
 
     def history(self, *, several: bool = False) -> list[Message]:
-        """The question, a turn with a call or two, and their results, as they come out right."""
+        """Return the question, a turn with one or two calls, and their results, in the shape that renders correctly."""
         shape = self.answered or self.shape
         messages = conversation(shape, PARALLEL if several else SINGLE, results=True)
         return self.told(messages, [RESULT, SECOND_RESULT])
 
     def told(self, messages: Sequence[Message], texts: Sequence[str]) -> list[Message]:
-        """The messages with these texts as results, in the form that comes out whole."""
+        """Return the messages with these strings as results, in the content form that the template renders."""
         return contents(messages, [text_part(text) if self.results == "parts" else text for text in texts])
 
     def ask(self, messages: Sequence[Message], *, generation: bool = False) -> str | TemplateError:
-        """The prompt of a conversation with calls, with the tools if their shape has them."""
+        """Return the prompt of a conversation with calls, with the tools if their shape has them."""
         shape = self.answered or self.shape
         return self.renders.render(messages, TOOLS if shape.tools else None, generation=generation)
 
 
 def contents(messages: Sequence[Message], given: Sequence[Any]) -> list[Message]:
-    """The messages with these contents on the results, in their order."""
+    """Return the messages with these contents on the results, in order."""
     left = iter(given)
     return [message | {"content": next(left)} if message["role"] == "tool" else message for message in messages]
 
 
 def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]:
-    """Whether a list of parts is printed as Python's repr or as JSON; empty where its text alone is."""
+    """Return whether a list of parts is printed as Python's repr or as JSON; empty if only its text is."""
     found = re.search(rf"""(['"])text['"]:\s*(['"]){sentinel}""", prompt)
     if found is None:
         return ""
@@ -161,7 +162,7 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
 
 
 def standing(between: str) -> tuple[str, tuple[str, ...]]:
-    """What stands between two texts of a prompt, in words and as an excerpt; blanks alone are told as such."""
+    """Return a phrase and an excerpt for the text between two strings of a prompt. Whitespace is described."""
     if between.strip():
         return "between them is {}", (quote(between, 80),)
     if not between:
@@ -170,10 +171,10 @@ def standing(between: str) -> tuple[str, tuple[str, ...]]:
 
 
 def no(words: str, outcome: Outcome = "", line: int | None = None, *excerpts: str) -> Answer:
-    """A plain no."""
+    """Return the answer `no`."""
     return Answer("no", words, line, outcome, excerpts)
 
 
 def yes(words: str, line: int | None = None, *excerpts: str) -> Answer:
-    """A plain yes."""
+    """Return the answer `yes`."""
     return Answer("yes", words, line, "", excerpts)

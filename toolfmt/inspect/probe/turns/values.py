@@ -1,4 +1,4 @@
-"""Values in past calls that are no strings: written as JSON has them, or as Python prints them."""
+"""Values in past calls that are not strings: written as JSON, or as Python's repr."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import excerpt
 
 PYTHON = re.compile(r"\b(?:True|False|None)\b|\{'[a-z]+': ")
-"""What only Python writes of the values that are tried."""
+"""What only Python's repr writes for the tested values."""
 _NONE = re.compile(r"\bNone\b")
 TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
 
 
 def arguments_missing(asking: TurnProbe) -> Answer:
-    """Whether a call without parameters may have `arguments` null, or an empty string, as some clients send it."""
+    """Return whether a call without parameters may have `arguments` null or an empty string, as some clients send
+    it.
+    """
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
-    # Not the renders of the others: what an argument in another form makes the template throw is a finding of its own.
+    # A separate cache: errors for an argument in another form have their own finding.
     shape, renders = asking.shape, asking.renders.anew()
     messages, tools = conversation(shape, ((BARE_TOOL, {}),)), ALL_TOOLS if shape.tools else None
     plain, asked = renders.text(messages, tools), renders.text(user(system=shape.system), tools)
-    if plain.count(BARE_TOOL) <= asked.count(BARE_TOOL):  # the definition names the tool, too
+    if plain.count(BARE_TOOL) <= asked.count(BARE_TOOL):  # the definition contains the tool's name, too
         return no("no call without arguments is rendered")
     for what, value in (("null", None), ("an empty string", "")):
         prompt = renders.render([_with_arguments(message, value) for message in messages], tools)
@@ -51,7 +53,7 @@ def arguments_missing(asking: TurnProbe) -> Answer:
 
 
 def _with_arguments(message: Message, value: str | None) -> Message:
-    """The message with these arguments on its calls."""
+    """Return the message with these arguments on its calls."""
     calls = [
         call | ({"function": call["function"] | {"arguments": value}} if "function" in call else {"arguments": value})
         for call in message.get("tool_calls") or []
@@ -60,7 +62,9 @@ def _with_arguments(message: Message, value: str | None) -> Message:
 
 
 def values_as_json(asking: TurnProbe) -> Answer:
-    """Whether true, null and nested values of a call are written as JSON, not as `True`, `None` and `{'k': …}`."""
+    """Return whether true, null and nested values of a call are written as JSON, not as `True`, `None` and `{'k':
+    …}`.
+    """
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     shape, renders = asking.shape, asking.renders
