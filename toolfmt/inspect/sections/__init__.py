@@ -1,1 +1,1 @@
-"""The chapters of a report: each asks the template one kind of question and knows nothing of the others."""
+"""The sections of a report. Each probes one aspect of the template and is independent of the others."""

@@ -47,7 +47,7 @@ def checked(facts: Facts) -> dict[str, Answer]:
         if adding:
             answers["no_instructions"] = _refuted(adding)
         elif kept is not None and kept.answer == "no" and any(map(SENTENCE.search, kept.excerpts)):
-            answers["no_instructions"] = replace(kept, outcome="in-branch")  # a finding of its own
+            answers["no_instructions"] = replace(kept, outcome="in-branch")  # has a finding of its own
         elif sentence:
             answers["no_instructions"] = Answer(
                 "no", _SENTENCE, printed.get(sentence), "in-some-conversations", (quote(sentence, 200),)
@@ -130,7 +130,7 @@ def _listed_lines(lines: Sequence[int]) -> str:
 
 
 def _refuted(found: Sequence[Branch]) -> Answer:
-    """The answer if a text changes the prompt: the finding on branches reports the first of these."""
+    """Return the negative answer if a text changes the prompt. It describes the first branch."""
     first = found[0]
     text = " ('{}')" if first.text else ""
     excerpts = (*filter(None, [first.text]), *first.excerpts)

@@ -1,7 +1,7 @@
-"""What the template says to the model that nobody asked for: sentences of its own in a prompt of a plain question.
+"""Find sentences that the template itself adds to the prompt of a plain question.
 
-An answer of `toolfmt.inspect.sections.safety`. Text that a system message replaces is reported separately from text
-that stays.
+This is an answer of `toolfmt.inspect.sections.safety`. Text that a system message replaces is reported separately from
+text that stays.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ _LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\
 
 
 _SEARCHED = 24
-"""Characters of a sentence that are searched for in the template."""
+"""Number of characters of a sentence that are searched for in the template."""
 
 
 def no_instructions(facts: Facts, renders: Renders) -> Answer:
-    """Whether a prompt without system message and tools holds no sentences but the caller's; `stays` where some of
-    them are there beside a system message, too.
+    """Return whether a prompt without a system message and tools contains only the caller's sentences.
+
+    The outcome is `stays` if some of the template's sentences appear with a system message, too.
     """
     prompt = renders.text(user())
     found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt) or _LABEL_LINE.search(prompt)
@@ -70,8 +71,9 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
 
 
 def _line(renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, offset: int) -> int | None:
-    """The line that contains the text at this offset of the prompt; if there is not exactly one, the line that writes
-    it.
+    """Return the line that contains the text at this offset of the prompt.
+
+    If there is not exactly one, return the line that writes it.
     """
     text = renders.text(messages, tools)[offset:].partition("\n")[0][:_SEARCHED]
     source = renders.template.source
@@ -81,7 +83,7 @@ def _line(renders: Renders, messages: Sequence[Message], tools: Sequence[Message
 
 
 def _in_other_forms(renders: Renders) -> Answer:
-    """The answer if a plain question gets no sentences: those of a question given as parts, and of a later question."""
+    """Return the answer if a plain question gets no sentences: tests a question as parts, and a later question."""
     asked = user()[0]
     for what, messages in (
         ("if a question is a list of parts", [asked | {"content": text_part(asked["content"])}]),
@@ -102,7 +104,7 @@ def _in_other_forms(renders: Renders) -> Answer:
 
 
 def _said(renders: Renders, prompt: str, sentence: str) -> str:
-    """The template's own text around a sentence of a prompt: up to a marker, or to what the caller gave."""
+    """Return the template's own text around a sentence of a prompt, up to a marker or the caller's text."""
     at = prompt.find(sentence)
     begin = max(prompt.rfind("\n", 0, at) + 1, *(mark.end() for mark in MARK.finditer(prompt, 0, at)), 0)
     text = _headless(renders, prompt[begin:].partition(USER)[0].partition(SYSTEM)[0])
@@ -110,7 +112,7 @@ def _said(renders: Renders, prompt: str, sentence: str) -> str:
 
 
 def _headless(renders: Renders, text: str) -> str:
-    """The text before a question without the lines that stand before any other question, too."""
+    """Return the text before a question without the lines that come before any other question, too."""
     header = next(iter(between(renders.text([*reply(), {"role": "user", "content": FURTHER}]), REPLY, FURTHER)), "")
     shared = common_prefix(text[::-1], header[::-1])
     line = text.find("\n", len(text) - shared)
@@ -118,7 +120,7 @@ def _headless(renders: Renders, text: str) -> str:
 
 
 def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
-    """The sentences that a system message takes the place of if tools are given, and where they stand."""
+    """Return the sentences that a system message replaces if tools are passed, and their offset."""
     if not facts.shows_tools or not facts.profile.takes_system:
         return "", 0
     prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)

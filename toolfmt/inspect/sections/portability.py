@@ -1,16 +1,17 @@
-"""The chapter on other template engines: minijinja renders what jinja2 rendered, and the prompts are compared.
+"""The section on other template engines: render with minijinja and compare the prompts with those of jinja2.
 
-Runtimes that are not Python cannot bring jinja2. mistral.rs, text-generation-inference, SGLang's gateway and NVIDIA
-Dynamo (all in Rust) use minijinja; llama.cpp has an engine of its own, which cannot be called from Python. minijinja is
-set up here as those four do it, as of 2026: Python's methods on strings, lists and objects (`pycompat`),
-`raise_exception`, `strftime_now`; values are the engine's own, made from JSON, not Python objects with methods that it
-does not know. Where they differ, it gets the setting that suits templates best: `trim_blocks` and `lstrip_blocks`
-(mistral.rs, Dynamo), JSON written as transformers writes it (all four write it otherwise), and the tags
-`{% generation %}` and `{% endgeneration %}` cut out where they are spelled so (mistral.rs, Dynamo). What differs then
-is the template's own doing. The version is the one installed; runtimes pin versions of theirs, mostly older ones.
+Runtimes not written in Python cannot use jinja2. mistral.rs, text-generation-inference, SGLang's gateway and NVIDIA
+Dynamo (all in Rust) use minijinja. llama.cpp has its own engine, which cannot be called from Python.
 
-The template's code runs in this process. Steps are limited by the engine (`fuel`), memory is not: a template that
-behaves as another one under this engine can take all there is, as it can under jinja2.
+minijinja is set up here as in those four, as of 2026: Python's methods on strings, lists and objects (`pycompat`),
+`raise_exception`, and `strftime_now`. Values are the engine's own, made from JSON, not Python objects with methods
+that it does not know. If the four differ, the setting that suits templates best is used: `trim_blocks` and
+`lstrip_blocks` (mistral.rs, Dynamo), JSON formatted as in transformers (all four format it differently), and the tags
+`{% generation %}` and `{% endgeneration %}` removed if written exactly so (mistral.rs, Dynamo). The remaining
+differences come from the template. The version is the installed one; runtimes pin their own, mostly older versions.
+
+The template's code runs in this process. The engine limits steps (`fuel`) but not memory. A template that behaves
+differently under this engine can use all memory, as it can under jinja2.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ if TYPE_CHECKING:
 
 ENGINE = "minijinja"
 
-# Of 1,176 real templates none needs 50,000 steps for these conversations, nor nests deeper than 58 (November 2026).
+# None of 1,176 real templates needs 50,000 steps for these conversations, or nests deeper than 58 (November 2026).
 _FUEL = 200_000
-# The engine works by recursion and a stack that overflows ends the process: with 8 MB that was at some 5,000 to 20,000.
+# The engine is recursive and a stack overflow ends the process: with 8 MB at some 5,000 to 20,000 levels.
 _DEEPEST = 250
 
 _LONGEST_TAG = 60
@@ -62,11 +63,11 @@ _TAG = "{% generation %}"
 _END_TAG = "{% endgeneration %}"
 
 _Asked: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None, bool]
-"""Messages, tools, and whether the answer is to begin."""
+"""Messages, tools, and whether to add the generation prompt."""
 
 
 def portability(facts: Facts) -> Portability | None:
-    """The chapter; None without a template, without the engine, or where it cannot be tried without danger."""
+    """Return the section; None without a template or the engine, or if the template nests too deeply to try safely."""
     renders = facts.renders
     if renders is None or renders.template.nesting > _DEEPEST:
         return None
@@ -92,7 +93,7 @@ def portability(facts: Facts) -> Portability | None:
 
 
 def _conversations(shape: TurnShape | None) -> Iterator[_Asked]:
-    """A handful of conversations, those of the probes as far as they go: their prompts are made already."""
+    """Yield a few conversations, mostly those of the probes, whose prompts are cached."""
     yield user(), None, False
     yield user(system=True), None, False
     yield user(), TOOLS, False
@@ -110,11 +111,11 @@ def _conversations(shape: TurnShape | None) -> Iterator[_Asked]:
 
 
 class _OutOfFuel(Exception):
-    """The engine stopped because of the limit set here, which says nothing about the template."""
+    """The engine hit the step limit set here, which is not an error of the template."""
 
 
 def _environment(filters: Mapping[str, Callable[..., Any]] = MappingProxyType({})) -> Environment | None:
-    """The engine, with these filters in the place of its own; None where it is not installed."""
+    """Return the engine with these filters replacing its own, or None if it is not installed."""
     try:
         from minijinja import Environment
     except ImportError:
@@ -132,7 +133,7 @@ def _environment(filters: Mapping[str, Callable[..., Any]] = MappingProxyType({}
 
 
 def _compare(engine: Environment, renders: Renders, asked: _Asked, prompt: str) -> Difference | None:
-    """What the engine makes differently of one conversation; None where the prompts are alike."""
+    """Return how the engine renders one conversation differently, or None if the prompts are equal."""
     import minijinja
 
     template = renders.template
@@ -142,7 +143,7 @@ def _compare(engine: Environment, renders: Renders, asked: _Asked, prompt: str) 
         if error.kind == "OutOfFuel":
             raise _OutOfFuel from None
         return _failure(error, template, _before(asked))
-    except Exception as error:  # noqa: BLE001 - the template's own refusal comes through as it was raised
+    except Exception as error:  # noqa: BLE001 - `raise_exception` of the template surfaces as it was raised
         said = str(error)
         return Difference("raise_exception", template.line_of(re.escape(said[:_LONGEST_TAG])), quote(said))
     return None if other == prompt else _other_prompt(renders, asked, prompt, other)
@@ -157,15 +158,18 @@ def _rendered(engine: Environment, renders: Renders, asked: _Asked) -> str:
 
 
 def _before(asked: _Asked) -> str:
-    """The values as statements: one line before the template, whose newline the engine drops as behind any tag."""
+    """Return the values as `set` statements: one line before the template.
+
+    The engine drops its newline as after any tag.
+    """
     values = (f"{{% set {name} = {_literal(value)} %}}" for name, value in _values(asked).items())
     return "".join(values) + "\n"
 
 
 def _values(asked: _Asked) -> dict[str, Any]:
-    """What the template is given, as jinja2 was given it."""
+    """Return the variables of the template, as they were passed to jinja2."""
     messages, tools, generation = asked
-    # Under both names, as transformers does it.
+    # Under both names, as in transformers.
     named = [
         {"thinking": message["reasoning_content"], **message} if "reasoning_content" in message else message
         for message in messages
@@ -174,7 +178,7 @@ def _values(asked: _Asked) -> dict[str, Any]:
 
 
 def _literal(value: Any) -> str:
-    """The value as the engine's own notation writes it: JSON, but for null."""
+    """Return the value as a literal of the engine: JSON, except for null."""
     match value:
         case None:
             return "none"
@@ -195,7 +199,7 @@ def _without_generation_tags(source: str) -> str:
 
 
 def _generation_tags(template: ChatTemplate) -> Iterator[Difference]:
-    """What is told of tags that were cut out: not every runtime does that."""
+    """Yield the difference for tags that were removed: not every runtime removes them."""
     if _without_generation_tags(template.code) != template.code:
         what = (
             "the engine does not support it; mistral.rs and Dynamo remove it first, other runtimes reject the template"
@@ -203,11 +207,11 @@ def _generation_tags(template: ChatTemplate) -> Iterator[Difference]:
         yield Difference(_TAG, template.line_of(re.escape(_TAG)), what)
 
 
-# --- what is told
+# --- differences
 
 
 def _differences(seen: Sequence[Difference], tried: int) -> list[Difference]:
-    """Each difference once, as the first conversation showed it, and in how many of them it was seen."""
+    """Return each difference once, as first seen, with the number of conversations that show it."""
     times = Counter(map(_place, seen))
     first = {_place(one): one for one in reversed(seen)}
     return [
@@ -237,11 +241,11 @@ _NAMED = (
     (r"has no method named (\w+)", "the method .{}()"),
     (r"^(\w+) is unknown", "the function {}()"),
 )
-"""What the engine says of things it does not know, and how the report calls them."""
+"""The engine's errors for unknown constructs, and their names in the report."""
 
 
 def _construct(error: TemplateError, template: ChatTemplate, before: str) -> str:
-    """The part of the template that fails: by its name where the engine lacks it, else the tag it stands in."""
+    """Return the failing part of the template: its name if the engine lacks it, else the tag that contains it."""
     for pattern, name in _NAMED:
         if found := re.search(pattern, error.detail or ""):
             return name.format(found[1])
@@ -262,7 +266,7 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
     offset = common_prefix(prompt, other)
     begin, end = max(0, offset - _QUOTED_BEFORE), offset + _LONGEST_SHARED
     wrong, right = other[begin:end], prompt[begin:end]
-    # Not through `quote`, which drops the blanks at the ends: often they are the difference.
+    # `quote` would strip whitespace at the ends, which often is the difference.
     what = " for ".join(json.dumps(text, ensure_ascii=False) for text in (wrong, right))
     cut = _without_generation_tags(template.code) != template.code
     if cut and "".join(other.split()) == "".join(prompt.split()):
@@ -277,23 +281,23 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
 
 
 def _filter_at_fault(renders: Renders, asked: _Asked, prompt: str) -> tuple[str, int] | None:
-    """The filter that makes the difference: with jinja2's in its place, the engine writes the same prompt."""
+    """Return the filter that causes the difference: with jinja2's version of it, the prompts are equal."""
     jinja2 = environment().filters
     for name, line in renders.template.filters.items():
-        # Those that jinja2 gives more than the value cannot be lent to another engine.
+        # A filter that takes jinja2's context or environment does not work in another engine.
         if name == "tojson" or name not in jinja2 or hasattr(jinja2[name], "jinja_pass_arg"):
             continue
         engine = _environment({name: jinja2[name]})
         try:
             if engine is not None and _rendered(engine, renders, asked) == prompt:
                 return name, line
-        except Exception:  # noqa: BLE001 - a filter that fails in the other engine proves nothing
+        except Exception:  # noqa: BLE001 - a filter that fails in the other engine shows nothing
             continue
     return None
 
 
 def _line_of_text(template: ChatTemplate, prompt: str, offset: int) -> int | None:
-    """The line that writes the text before or behind a place in the prompt, where the source holds it just once."""
+    """Return the line that writes the text around an offset of the prompt, if the source contains it exactly once."""
     for length in range(_LONGEST_SHARED, _SHORTEST_SHARED - 1, -1):
         for text in (prompt[max(0, offset - length) : offset], prompt[offset : offset + length]):
             if len(text) == length and template.source.count(text) == 1:

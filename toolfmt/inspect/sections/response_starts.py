@@ -1,8 +1,4 @@
-"""What of the response the prompt already contains, after a question and after results, with each switch on and off.
-
-A parser has to be given this text (`prefix=`). A template may open a reasoning block after a question and not after a
-result; then one setting is wrong in some turns.
-"""
+"""What the prompt already contains of the response, after a question and after results, with each switch on and off."""
 
 from __future__ import annotations
 
@@ -87,7 +83,7 @@ def reasoning_switches(renders: Renders) -> Iterator[dict[str, bool]]:
 
 
 def _turns(facts: Facts) -> Iterator[tuple[Turn, tuple[list[Message], str]]]:
-    """The conversations up to each turn of the model, with the last text in them."""
+    """Yield the conversations up to each turn of the model, with the last text in them."""
     shape = facts.shape or USUAL
     asked = user(system=shape.system)
     yield "question", (asked, USER)

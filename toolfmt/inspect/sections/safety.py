@@ -1,9 +1,9 @@
-"""What the text of others can do to a prompt: forge turns, change how other things are rendered.
+"""What untrusted text can do to a prompt: forge turns, or change how other text is rendered.
 
-`safety` answers for each place a text can come from whether the template's own markers are neutralized there ("yes"),
-shown by a render in which the text holds them; whether what a message says changes how it, or something else, is
-rendered; and (`instructions.py`) whether the template adds sentences of its own. Markers are those that the template
-was seen to write around turns, calls and results, not a list of known ones.
+For each source of text, `safety` answers whether the template neutralizes its own markers there ("yes"), tested by
+rendering text with the markers. It also answers whether message text changes how it, or something else, is rendered,
+and (`instructions.py`) whether the template adds sentences of its own. The markers are those that the template writes
+around turns, calls and results, detected from renders.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PLACES = {
     "tool_description": "a tool's description",
     "argument": "the argument of a call",
 }
-"""Where text of others can stand, and what to call it."""
+"""The sources of untrusted text, with their names in the report."""
 SAFETY = (*PLACES, "content_kept", "no_instructions")
 """The names of the answers."""
 
@@ -59,14 +59,14 @@ _BEGIN, _END = "Bq7begin", "Eq8end"
 _NEUTRAL = "Nq5neutral"
 _MOST_TESTED = 24
 _MOST_LINES = 8
-"""Lines that are tried for the one that decides; for each the template is compiled anew."""
+"""Maximum number of lines that are tested for the deciding one; the template is recompiled for each."""
 _MOST_SHOWN = 4
 _ALONE = "a lone question"
 _ANSWER = "an assistant message before the last question"
 
 
 def safety(facts: Facts) -> dict[str, Answer]:
-    """The answers by name, of `SAFETY` those that apply. Empty where no prompt can be made. Never raises."""
+    """Return the answers of `SAFETY` that apply, by name. Empty if no prompt renders. Never raises."""
     renders = facts.renders
     if renders is None:
         return {}
@@ -82,13 +82,13 @@ def safety(facts: Facts) -> dict[str, Answer]:
     return answers
 
 
-# --- markers in the text of others
+# --- markers in untrusted text
 
 
 def _carriers(
     facts: Facts, shape: TurnShape | None, found: Sequence[str], plain_tools: list[Message] | None
 ) -> Iterator[tuple[str, tuple[list[Message], list[Message], Any, Any]]]:
-    """For each place: a conversation with harmless text there and one with the markers, and the tools of both."""
+    """Yield for each source a conversation with harmless text and one with the markers, and the tools of both."""
     if not found:
         return
     forged = f"{_BEGIN} {' '.join(found)} {_END}"
@@ -107,7 +107,7 @@ def _carriers(
 
 
 def _answered(facts: Facts) -> tuple[Callable[[str], list[Message]], list[Message] | None] | None:
-    """Conversations with a tool result, made from its text, and their tools; None if no result is rendered."""
+    """Return a function from text to a conversation with that tool result, and its tools; None without results."""
     shape = facts.shape
     if shape is None and facts.asking is not None:
         shape = facts.asking.answered
@@ -125,7 +125,9 @@ def _passing(
     tools: list[Message] | None,
     forged_tools: list[Message] | None,
 ) -> Answer:
-    """Whether the markers are neutralized: which of them the prompt holds more often than with harmless text."""
+    """Return whether the markers are neutralized. They are not if the prompt has more of them than with harmless
+    text.
+    """
     without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
     if isinstance(prompt, TemplateError):
         return threw(prompt, "text with the template's markers is rejected")
@@ -143,8 +145,9 @@ def _passing(
 
 
 def forges_a_turn(renders: Renders) -> tuple[str, str] | None:
-    """The text of a question that renders to the very prompt of a question, an answer and a second question; and the
-    condition under which it does, which may be empty.
+    """Return a question that renders to the same prompt as a question, a response and a second question, or None.
+
+    The second value is the condition under which it does, which may be empty.
     """
     tools = asked_with(renders)
     honest = renders.text([*reply(), question(FURTHER)], tools)
@@ -167,7 +170,7 @@ def forges_a_turn(renders: Renders) -> tuple[str, str] | None:
 def _forged(
     renders: Renders, forged: str, before: list[Message], tools: list[Message] | None, variables: Mapping[str, bool]
 ) -> bool:
-    """Whether the forged question has the prompt of the turns that it imitates; also if one of both is rejected."""
+    """Return whether the forged question renders like the turns that it imitates, or one of them is rejected."""
     given = renders.given(variables) if variables else renders
     imitated = [*before, *reply(), question(FURTHER)]
     one, other = given.render([*before, question(forged)], tools), given.render(imitated, tools)
@@ -178,16 +181,16 @@ def _listed(marks: Sequence[str]) -> str:
     return listed_first([quote(mark, 60) for mark in marks], _MOST_SHOWN)
 
 
-# --- text that changes what is rendered
+# --- text that changes other text
 
 
 def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> Answer:
-    """Whether a message's text stays as it is, and changes nothing else, when it holds what the template looks for."""
+    """Return whether a message that contains text the template tests for stays unchanged and changes nothing else."""
     tested = renders.template.tested_texts[:_MOST_TESTED]
     found: list[_Change] = []
     talks = list(_talks(facts, plain_tools))
     for role, carrier in talks:
-        # What an answer's text changes is not told: branches that only it takes count as seen by no probe.
+        # Changes by responses have no finding, so branches that only they reach count as not covered.
         if role == _ANSWER:
             changes = renders.template.watch.apart(partial(_changes, renders.anew(), role, carrier, tested))
         else:
@@ -196,7 +199,7 @@ def _content_kept(facts: Facts, renders: Renders, shape: TurnShape | None, plain
             cut = (change for change in map(_of_answer, changes) if change is not None)
             changes = [_with_limits(renders, change, tested) for change in cut]
         worst = min(changes, key=lambda change: change.harm, default=None)
-        # What already happens to a question behind others says nothing new of the only one.
+        # Skip the single question if a later question shows the same effect or a worse one.
         if worst is not None and not (role == _ALONE and found and worst.harm >= found[0].harm):
             found.append(worst)
     if not found:
@@ -233,7 +236,7 @@ def _with_line(renders: Renders, change: _Change, shown: int) -> Answer:
 
 @dataclass(frozen=True)
 class _Change:
-    """What a text that the template looks for does, without the line; and the conversation that shows it."""
+    """The effect of a text that the template tests for, without the line, and the conversation that shows it."""
 
     answer: Answer
     messages: list[Message]
@@ -259,8 +262,10 @@ def _of_answer(change: _Change) -> _Change | None:
 
 
 def _with_limits(renders: Renders, change: _Change, tested: Sequence[TestedText]) -> _Change:
-    """The change of an assistant text; if the text is cut after a marker, with the marker that ends the cut, and if it
-    is kept next to `reasoning_content`, with that condition.
+    """Return the change of an assistant text with its limits.
+
+    If the text is cut after a marker, add the marker that ends the cut. If it is kept next to `reasoning_content`, add
+    that condition.
     """
     if change.answer.error is not None or not change.lost:
         return change
@@ -302,19 +307,19 @@ def _talks(facts: Facts, plain_tools: list[Message] | None) -> Iterator[tuple[st
 
 
 def _tries(tested: Sequence[TestedText]) -> Iterator[tuple[TestedText, TestedText | None]]:
-    """Each text alone, and each that is looked for at the beginning with each that is looked for at the end."""
+    """Yield each text alone, then each one tested at the start together with each one tested at the end."""
     yield from ((text, None) for text in tested)
     starts, ends = ([text for text in tested if text.place == place] for place in ("start", "end"))
     yield from ((start, end) for start in starts[:_MOST_SHOWN] for end in ends[:_MOST_SHOWN])
 
 
 def _changes(renders: Renders, role: str, carrier: Any, tested: Sequence[TestedText]) -> list[_Change]:
-    """What becomes of a message with each of the texts in it, where anything does."""
+    """Return the changes that each of the texts causes in a message."""
     return [one for texts in _tries(tested) if (one := _changed(renders, role, carrier, texts)) is not None]
 
 
 def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText, TestedText | None]) -> _Change | None:
-    """What becomes of a message with these texts in it; None where it stays and nothing else changes."""
+    """Return what happens to a message that contains these texts, or None if nothing changes."""
     made, tools = carrier
     first, last = texts
     neutral = f"{_NEUTRAL} {_BEGIN} {_NEUTRAL} {_END} {_NEUTRAL}"
@@ -322,11 +327,11 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     if isinstance(without, TemplateError) or neutral not in without or len(without) > LONGEST_PROMPT:
         return None
     held = f"{_NEUTRAL if last else first.text} {_END} {last.text if last else first.text}"
-    text = f"{first.text} {_BEGIN} {held}".strip()  # blanks at the ends are lost to a `trim`, whatever is looked for
+    text = f"{first.text} {_BEGIN} {held}".strip()  # a `trim` removes whitespace at the ends in any case
     prompt = renders.render(made(text), tools)
     once = f"{_BEGIN} {first.text} {_END}"
     if last is None and (made_once := renders.render(made(once), tools)) != without.replace(neutral, once):
-        text, prompt = once, made_once  # what is lost tells on which side of it
+        text, prompt = once, made_once  # the missing part shows which side is lost
     what = f"{role} with '{{}}' and '{{}}' at its ends" if last else f"{role} that contains '{{}}'"
     tested = tuple(quote(one.text, 60) for one in texts if one)
     expected = without.replace(neutral, text)
@@ -339,7 +344,7 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
 
 
 def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:
-    """How the prompt is not the one expected, of a message that holds these texts."""
+    """Return how the prompt differs from the expected one, for a message that contains these texts."""
     if isinstance(prompt, TemplateError):
         return threw(prompt, f"{what} is rejected", *held)
     if text in prompt:
@@ -361,8 +366,9 @@ def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: s
 
 
 def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | None, tested: TestedText) -> int:
-    """Of the lines that look for the text, the first that decides here: another outcome of its condition, or another
-    text in its place, changes the prompt.
+    """Return the first line that tests for the text and decides here.
+
+    Another outcome of its condition, or another text in its place, changes the prompt.
     """
     prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
     asking: dict[int, list[Condition]] = {}

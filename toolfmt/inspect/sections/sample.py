@@ -1,9 +1,9 @@
-"""A whole conversation with tools as the template renders it, cut into what each stretch is.
+"""A whole conversation with tools as the template renders it, split into labeled spans.
 
-`sample` asks the template for what it can do (a system message, reasoning, two calls, results, an answer, another
-question) in the shape that it takes, and leaves out what it refuses. Nothing is told by markers: the texts that went in
-are found again, the rest is read off differences to renders without the tools, without one tool, without a call,
-without the generation prompt.
+`sample` uses everything that the template supports (a system message, reasoning, two calls, results, a response,
+another question) in the shape that it accepts, and leaves out what it rejects. Markers are not used. Texts that were
+passed in are searched for. The other spans are differences to renders without tools, without one tool, without a call,
+or without the generation prompt.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from toolfmt.inspect.report.report import SampleSpan, SampleSpanKind
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 LONGEST = 200_000
-"""Longer prompts are no sample that a person could read."""
+"""Longer prompts are too long to read."""
 
 _LONGEST_TAIL = 200
 
@@ -83,7 +83,7 @@ _CALLS: tuple[Call, ...] = tuple((name, {"city": _CITY_ASKED}) for name in _NAME
 
 @dataclass(frozen=True)
 class _Conversation:
-    """What the conversation has: how many calls, and which of the rest; `shape` is None for one without calls."""
+    """The content of the conversation: the number of calls, and which other parts. `shape` is None without calls."""
 
     shape: TurnShape | None
     tools: bool = True
@@ -111,7 +111,9 @@ class _Conversation:
 
 
 def sample(facts: Facts) -> tuple[SampleSpan, ...]:
-    """The pieces, which join to exactly the prompt; none where the template renders no conversation. Never raises."""
+    """Return the spans, which join to exactly the prompt; empty if the template renders no conversation. Never
+    raises.
+    """
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None:
         return ()
@@ -130,7 +132,7 @@ def sample(facts: Facts) -> tuple[SampleSpan, ...]:
 
 
 def _poorer(wanted: _Conversation) -> Iterator[_Conversation]:
-    """The talk, then those without one thing or more that a template may refuse."""
+    """Yield the conversation, then variants without one or more parts that a template may reject."""
     smaller = [
         wanted,
         replace(wanted, reasoning=False),
@@ -148,7 +150,7 @@ def _poorer(wanted: _Conversation) -> Iterator[_Conversation]:
 
 
 def _in_plain_words(turns: Sequence[Message]) -> list[Message]:
-    """The turns with sentences in place of the sentinels; the first answer beside a call announces it."""
+    """Replace the sentinels with sentences. The first response next to a call announces it."""
     last = max((at for at, turn in enumerate(turns) if turn["role"] == "assistant"), default=-1)
     plain = []
     for at, turn in enumerate(turns):
@@ -178,7 +180,7 @@ def _worded(value: Any, words: dict[str, str]) -> Any:
     return value
 
 
-# --- what each stretch is
+# --- the kind of each span
 
 
 def _cut(renders: Renders, talk: _Conversation, prompt: str) -> tuple[SampleSpan, ...]:
@@ -202,7 +204,7 @@ def _cut(renders: Renders, talk: _Conversation, prompt: str) -> tuple[SampleSpan
 def _generation(
     renders: Renders, talk: _Conversation, prompt: str, texts: Sequence[PromptSegment]
 ) -> list[PromptSegment]:
-    """What `add_generation_prompt` adds behind the last text of the conversation."""
+    """Return what `add_generation_prompt` adds after the last text of the conversation."""
     without = renders.render(talk.messages(), talk.given)
     if isinstance(without, TemplateError) or without == prompt:
         return []
@@ -213,7 +215,7 @@ def _generation(
 def _tools(
     renders: Renders, talk: _Conversation, prompt: str, calls: Sequence[PromptSegment]
 ) -> tuple[list[PromptSegment], list[PromptSegment]]:
-    """What appears when tools are given, and in it what appears when one of them is given."""
+    """Return what appears if tools are passed and, inside it, what appears for each tool."""
     if not talk.tools:
         return [], []
     shown = _shown_with(renders, talk, prompt, (None, []), calls, ())
@@ -236,8 +238,11 @@ def _shown_with(
     calls: Sequence[PromptSegment],
     shared: Collection[str],
 ) -> list[tuple[int, int]]:
-    """What the prompt has beyond one with fewer tools (the first choice that is not refused), but for turns with calls
-    and for what belongs to the model's own turns. `shared` are names that stand in both prompts."""
+    """Return what the prompt has in addition to one with fewer tools, except calls and the model's own turns.
+
+    `fewer` lists choices; the first one that the template accepts is used. `shared` are names that both prompts
+    contain.
+    """
     texts = [*_TEXTS, *(prompt[call.begin : call.end] for call in calls), *shared]
     for tools in fewer:
         other = renders.render(talk.messages(), tools, generation=True)
@@ -248,7 +253,9 @@ def _shown_with(
 
 
 def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[PromptSegment]) -> bool:
-    """Whether a stretch is told to the model: it holds no call, and names a tool or does not begin the model's turn."""
+    """Return whether a span is input to the model: it contains no call, and names a tool or comes before other
+    input.
+    """
     begin, end = span
     first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
     if any(text.kind == "call" for text in texts[first:behind]):
@@ -262,7 +269,7 @@ def _is_about(text: str, name: str) -> bool:
 
 
 def _trimmed(prompt: str, stretches: Sequence[PromptSegment]) -> list[PromptSegment]:
-    """The stretches in order, without the blanks and commas between them, each beginning where the last one ends."""
+    """Return the segments in order, without whitespace and commas between them and without overlaps."""
     trimmed: list[PromptSegment] = []
     at = 0
     for stretch in sorted(stretches, key=lambda stretch: stretch.begin):
@@ -276,7 +283,7 @@ def _trimmed(prompt: str, stretches: Sequence[PromptSegment]) -> list[PromptSegm
 
 
 def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[PromptSegment]:
-    """The calls, each by its name where a turn with two of them can be told apart."""
+    """Return the calls, each with its name if two calls in one turn can be separated."""
     if talk.shape is None or not talk.calls:
         return []
     region = renders.calls(talk.shape, _CALLS[: talk.calls], SAMPLE_TOOLS)
@@ -295,14 +302,16 @@ def _calls(renders: Renders, talk: _Conversation, prompt: str) -> list[PromptSeg
 
 
 def _again(prompt: str, text: str) -> tuple[int, int]:
-    """Where calls that were rendered at the end of a conversation stand in the middle of one, which may write them
-    a little otherwise: from as it begins there to as it ends there. Below zero where they are not found."""
-    asking = max(0, prompt.find(_QUESTION))  # what stands before it shows calls, and makes none
+    """Find calls in the middle of a conversation that were rendered at its end; (-1, -1) if not found.
+
+    They may be written slightly differently there, so only their start and end have to match.
+    """
+    asking = max(0, prompt.find(_QUESTION))  # text before the question has example calls
     begin = prompt.find(text, asking) if text else -1
     if begin >= 0:
         return begin, begin + len(text)
     opening, name, _ = text.partition(_NAMES[0])
-    # Reasoning before the calls may have come into what opens them.
+    # Reasoning before the calls may have become part of the start marker.
     openings = [opening[cut:] for cut in range(min(len(opening), _LONGEST_TAIL))] if name else []
     begin = next((offset for shown in openings if (offset := prompt.find(shown + name, asking)) >= 0), -1)
     if begin < 0:
@@ -318,7 +327,9 @@ def _again(prompt: str, text: str) -> tuple[int, int]:
 
 
 def _second_call(renders: Renders, talk: _Conversation) -> str:
-    """How that begins, up to its name, which a turn with both calls has beyond the same turn with only the first."""
+    """Return how the second call starts, up to its name: what a turn with both calls adds to one with only the
+    first.
+    """
     messages = replace(talk, results=False, ending=False).messages()
     fewer = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]
     both, first = renders.render(messages, talk.given), renders.render(fewer, talk.given)

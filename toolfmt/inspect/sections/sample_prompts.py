@@ -1,7 +1,7 @@
-"""The prompts that an inspection hands on: one of each kind of conversation, for comparing two templates.
+"""The prompts that an inspection keeps for comparing two templates: one for each kind of conversation.
 
-`prompts` is called by the inspection and makes conversations that the probes make as well, so that most are rendered
-already. They are not part of a report's JSON.
+Most of these conversations are those of the probes, so their renders are cached. The prompts are not part of a
+report's JSON.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import SamplePrompt
 from toolfmt.inspect.report.turn_shape import TurnShape
 
-# Of 786 real templates the longest prompts have 134,909 characters all together (November 2026).
+# The longest prompts of 786 real templates have 134,909 characters in total (November 2026).
 LONGEST = 200_000
-"""So many characters of a prompt are kept; a template that writes more does so to do harm."""
+"""Maximum number of characters that are kept of a prompt. Only a malicious template writes more."""
 
 _Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
-"""What a conversation holds, its messages, the tools, and whether the prompt for an answer is asked for."""
+"""A description of the conversation, its messages, the tools, and whether to add the generation prompt."""
 
 
 def prompts(facts: Facts) -> dict[str, SamplePrompt]:
-    """What the template makes of each conversation, by what is in it; empty without a template that compiles.
+    """Return the prompt of each conversation, by its description; empty without a template that compiles.
 
-    Nothing stands in for a special token: where the model's files name the tokens, the template fails without one that
-    it needs; where nobody can know them, their names stand for them.
+    Missing special tokens are not substituted: if the model's files define tokens, a template fails without one that
+    it needs. If the tokens cannot be known, their names are used.
     """
     renders = facts.marked
     if renders is not None and facts.missing_tokens and facts.files.kind != "gguf":
@@ -53,7 +53,7 @@ def prompts(facts: Facts) -> dict[str, SamplePrompt]:
 
 
 def _sample(made: str | TemplateError) -> SamplePrompt:
-    """The prompt, or the error without the file and line, which another template has elsewhere."""
+    """Return the prompt, or the error without file and line, which differ between templates."""
     if isinstance(made, str):
         return SamplePrompt(made[:LONGEST])
     return SamplePrompt("", thrown(made))
@@ -90,7 +90,7 @@ def _conversations() -> Iterator[_Asked]:
 
 
 def _in_its_shape(facts: Facts) -> Iterator[_Asked]:
-    """A call in the shape that the template takes, where that is not the plain one."""
+    """Yield a call in the shape that the template accepts, if that is not the default."""
     shape = facts.shape
     if shape is not None and shape.describe():
         tools = TOOLS if shape.tools else None

@@ -1,8 +1,8 @@
-"""Whether a conversation that grows keeps the beginning of its prompt, which is what a prefix cache can keep.
+"""Whether a growing conversation keeps the beginning of its prompt, which a prefix cache can reuse.
 
-`stability` renders a small conversation the way a runtime does: the prompt of a turn ends with the generation prompt,
-the model's answer continues it, and the next prompt is made from scratch of all messages. Where what was computed is
-not the beginning of what comes next, the report shows both texts, the statement that wrote the one, and why.
+`stability` renders a small conversation as a runtime does. The prompt of a turn ends with the generation prompt, the
+model's response continues it, and the next prompt is rendered from all messages. If the old text is not the beginning
+of the new prompt, the report shows both texts, the line that wrote the old one, and the cause.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from toolfmt.inspect.sections.stability_turns import (
 _LONGEST_STRETCH = 100
 _STEPS_OF_CONDITION = 2
 _SAME_SHARE, _SAME_PART = 0.001, 0.01
-"""How much two shares may differ and count as the same: if one of them is everything, and if none is."""
+"""How much two shares may differ and count as equal: if one of them is 1, and if none is."""
 _BEFORE = 40
 _BORDER = re.compile(r"(?<=[\n>\]])|(?=<[^<>\s]{1,60}>|\[/?[A-Z_]{1,40}\])")
 
@@ -53,12 +53,15 @@ class _Conversation:
 
 @dataclass(frozen=True)
 class _Moment:
-    """The conversation before a step: its messages, its prompt, and the same with what the model then wrote."""
+    """The conversation before a step: its messages, its prompt, and the prompt with the model's response."""
 
     messages: Sequence[Message]
     prompt: str
     written: str
-    """As far as the template writes it back; the prompt alone where it writes the generation prompt otherwise."""
+    """As far as the template renders it back.
+
+    Only the prompt if the template renders the generation prompt differently.
+    """
 
     @property
     def answered(self) -> bool:
@@ -66,11 +69,11 @@ class _Moment:
 
 
 def stability(facts: Facts) -> Stability | None:
-    """Every step of an example conversation, and the share of the text before the steps that stays as it was.
+    """Return every step of an example conversation, and the share of the text before each step that stays unchanged.
 
-    The text before a step is the prompt with its generation prompt and what the model wrote behind it, as the template
-    writes that when it is the last thing said. The share is that of its characters up to the first that differs in the
-    next prompt, over all steps together: 1 where nothing is ever computed again. None where no prompt can be made.
+    The text before a step is the prompt with its generation prompt and the model's response, as the template writes it
+    if it is the last message. The share is that of its characters up to the first difference in the next prompt, over
+    all steps together: 1 if nothing has to be recomputed. None if no prompt renders.
     """
     if facts.renders is None or facts.probed is None:
         return None
@@ -85,7 +88,7 @@ def stability(facts: Facts) -> Stability | None:
 
 
 def _turns(renders: Renders, conversation: _Conversation) -> tuple[PrefixStep, ...]:
-    """The steps up to the first that the template rejects."""
+    """Return the steps up to the first that the template rejects."""
     turns: list[PrefixStep] = []
     messages = conversation.opening
     for step in conversation.steps:
@@ -103,9 +106,10 @@ def _share(turns: Sequence[PrefixStep]) -> float:
 
 
 def _conditions(facts: Facts, renders: Renders, usual: _Conversation) -> Iterator[PrefixCondition]:
-    """The conditions under which the first two steps keep another share: reasoning that is sent back or not, a switch
-    of the template on or off, or no tools sent. With a switch, reasoning is sent back if the prompt then lets the model
-    reason.
+    """Yield the conditions under which the first two steps keep another share.
+
+    These are: reasoning sent back or not, a switch of the template on or off, or no tools. With a switch, reasoning is
+    sent back if the prompt lets the model reason.
     """
     steps = usual.steps[:_STEPS_OF_CONDITION]
     sent = any("reasoning_content" in step.answer for step in steps)
@@ -148,7 +152,7 @@ def _without_tools(facts: Facts, renders: Renders, usual: _Conversation) -> Pref
 
 
 def _prefix_is_stable(renders: Renders, conversation: _Conversation) -> bool | None:
-    """Whether each prompt begins with the one before it; None if the template rejects one."""
+    """Return whether each prompt starts with the one before it, or None if the template rejects one."""
     messages, keeps = conversation.opening, True
     for step in conversation.steps:
         made = _before_and_after(renders, messages, step, conversation.tools)
@@ -167,12 +171,12 @@ def _with_reasoning(steps: Sequence[ConversationStep], *, reasoning: bool) -> It
 
 
 def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
-    """The fullest conversation that the template takes to its end; else the fullest that it takes one step of."""
+    """Return the fullest conversation that the template accepts to its end, else the fullest with one accepted step."""
     alike = list(_conversations(facts))
     for same in alike:
         whole = [conversation for conversation in same if _taken(renders, conversation, conversation.steps)]
         if whole:
-            # Where the generation prompt has closed the reasoning, models do not reason; that one comes last.
+            # If the generation prompt has closed the reasoning, models do not reason: use the last, without reasoning.
             usual = whole[-1 if _closed(facts.profile.prefill) else 0]
             return next((conversation for conversation in whole if _continues(renders, conversation)), usual)
     every = itertools.chain.from_iterable(alike)
@@ -180,7 +184,7 @@ def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
 
 
 def _closed(prefill: str) -> bool:
-    """Whether the generation prompt holds a whole block of reasoning, which is empty then."""
+    """Return whether the generation prompt contains a complete, and therefore empty, reasoning block."""
     return any(opener.strip() in prefill and closer.strip() in prefill for opener, closer in known_reasoning())
 
 
@@ -190,14 +194,14 @@ def _taken(renders: Renders, conversation: _Conversation, steps: Sequence[Conver
 
 
 def _continues(renders: Renders, conversation: _Conversation) -> bool:
-    """Whether the template writes the first answer as it continues the prompt."""
+    """Return whether the template renders the first response as a continuation of the prompt."""
     prompt = renders.render(conversation.opening, conversation.tools, generation=True)
     spoken = renders.render([*conversation.opening, conversation.steps[0].answer], conversation.tools)
     return isinstance(prompt, str) and isinstance(spoken, str) and spoken.startswith(prompt)
 
 
 def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
-    """The conversations to try, the fullest first; together those that differ in reasoning only."""
+    """Yield the conversations to try, the fullest first; those that differ only in reasoning are grouped."""
     shape, probed = facts.shape if facts.yes("tool_results") else None, facts.probed
     tools = TOOLS if facts.shows_tools and (shape is None or shape.tools) else None
     parallel = probed is not None and probed.parallel
@@ -218,7 +222,7 @@ def _steps(shape: TurnShape | None, parallel: bool, reasoning: bool) -> tuple[Co
 def _turn(
     renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None
 ) -> PrefixStep | None:
-    """The step as it shows in the prompts; None where the template refuses one of them."""
+    """Return the step with its effect on the prompts, or None if the template rejects one of them."""
     made = _before_and_after(renders, messages, step, tools)
     if made is None:
         return None
@@ -247,9 +251,9 @@ def _before_and_after(
 def _written(
     renders: Renders, messages: list[Message], step: ConversationStep, tools: Sequence[Message] | None, prompt: str
 ) -> str:
-    """The prompt and the model's answer up to the end of its last text.
+    """Return the prompt and the model's response up to the end of its last text.
 
-    What ends a turn is left out: whether it is written back the same way costs a token, and not the prompt.
+    The end of the turn is left out: a difference there costs one token, not the prompt.
     """
     spoken = renders.render([*messages, step.answer], tools)
     if not isinstance(spoken, str) or not spoken.startswith(prompt):
@@ -258,11 +262,11 @@ def _written(
     return prompt if end < len(prompt) else spoken[: end + len(step.written)]
 
 
-# --- why
+# --- cause
 
 
 def _cause(renders: Renders, before: _Moment, after: str, kept: int, tools: Sequence[Message] | None) -> Cause:
-    """What the template did, told by the first text of the caller or the model behind the place of the difference."""
+    """Return the cause, by the first text of the caller or the model after the difference."""
     lost, gained = before.written[kept:], after[kept:]
     first = _first_text(lost)
     if first is None:
@@ -291,7 +295,7 @@ def _in_generation_prompt(renders: Renders, before: _Moment, kept: int, tools: S
 
 
 def _first_text(text: str) -> str | None:
-    """The text of the conversation that stands first in this one."""
+    """Return the text of the conversation that occurs first in `text`."""
     offsets = [(text.find(known), known) for known in _TEXTS]
     return min(((offset, known) for offset, known in offsets if offset >= 0), default=(0, None))[1]
 
@@ -313,7 +317,7 @@ _DROPPED: dict[str, Cause] = {
 }
 
 
-# --- where
+# --- line
 
 
 _DECIDED: tuple[Cause, ...] = (
@@ -335,7 +339,7 @@ def _line(
     tools: Sequence[Message] | None,
     cause: Cause,
 ) -> int | None:
-    """The line of the condition that drops or moves the text, otherwise of the statement that wrote it before."""
+    """Return the line of the condition that drops or moves the text, else of the statement that wrote it before."""
     answered = [*before.messages, step.answer] if before.answered else before.messages
     generation = not before.answered
     if cause in _DECIDED:
@@ -348,7 +352,7 @@ def _line(
 
 
 def _border(text: str, offset: int) -> int:
-    """The beginning of the line or of the token near before the place."""
+    """Return the start of a nearby line or token before the offset."""
     begin = max(0, offset - _BEFORE)
     borders = [found.end() for found in _BORDER.finditer(text, begin, offset + 60) if found.end() <= offset]
     if borders:

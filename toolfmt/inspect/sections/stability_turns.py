@@ -1,7 +1,7 @@
-"""A conversation that grows: the same exchange turn by turn, as a program sends it. Data only.
+"""A growing conversation: the turns that a program sends, one after the other. Only data.
 
-Every text in it is a sentinel with some words behind it, so that a prompt shows which text stands where, and so that
-the shares that are counted in characters are those of a small conversation and not of bare words.
+Every text is a sentinel followed by some words. A prompt then shows the position of each text, and the shares, which
+are counted in characters, are those of a realistic small conversation.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ SYSTEM_TEXT = "Sq61 You answer in short sentences."
 
 @dataclass(frozen=True)
 class ConversationStep:
-    """What is added to the conversation at one go: the model's turn, and what the program sends behind it."""
+    """One addition to the conversation: the model's turn, and what the program sends after it."""
 
     name: str
     answer: Message
     """What the model wrote."""
     written: str
-    """The last of the texts in it."""
+    """The last text in it."""
     follows: tuple[Message, ...]
 
 
 def opening(*, system: bool) -> list[Message]:
-    """What the first prompt is made of."""
+    """Return the messages of the first prompt."""
     first: list[Message] = [{"role": "system", "content": SYSTEM_TEXT}] if system else []
     return [*first, _question(0)]
 
 
 def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[ConversationStep, ...]:
-    """Two questions that are answered with the help of a tool; the second by two calls, where a turn may hold two."""
+    """Return two questions that need a tool. The second one uses two calls if `parallel`."""
     asked = replace(shape, reasoning=False)
     several: tuple[int, ...] = (1, 2) if parallel else (1,)
     results = "the results of two calls follow" if parallel else "the result of another call follows"
@@ -70,7 +70,7 @@ def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[Co
 
 
 def plain_steps(*, reasoning: bool) -> tuple[ConversationStep, ...]:
-    """Three questions and their answers."""
+    """Return three questions and their responses."""
     names = ("the second question follows", "the third question follows", "the fourth question follows")
     return tuple(
         _answered(name, number, number + 1, REASONS[number] if reasoning else "") for number, name in enumerate(names)

@@ -1,9 +1,9 @@
-"""The chapter on tokens: how the tokenizer cuts the markers, and what the tools cost.
+"""The tokens section: how the tokenizer splits the markers, and what the tools cost.
 
-`tokens` returns None where there is no tokenizer.json or none that can be read. Counted is what stands in the prompt
-beside a plain question: with all tools, less without any; for one tool, with all of them less without it. Where the
-template shows no tools, the prose that describes them is counted instead. Of the context, tools may take a quarter:
-what is left has to hold the conversation, the results of the calls and the answer.
+`tokens` returns None without a readable tokenizer.json. The cost of all tools is the difference between the prompt of
+a plain question with and without them. The cost of one tool is the difference between all tools and all but this one.
+If the template shows no tools, the text that describes them in the system prompt is counted instead. Tools may take a
+quarter of the context: the rest is needed for the conversation, the results of the calls and the response.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from toolfmt.inspect.report.report import MarkerKind, MarkerTokens, Tokens, Tool
 from toolfmt.messages.tools import canonical_tools
 
 SHARE_OF_CONTEXT = 4
-"""Tools may take one part in so many of the context."""
+"""Tools may take this fraction (1/N) of the context."""
 
 _Shown: TypeAlias = Callable[[Sequence[Message]], str | None]
-"""The text with these tools in it; None where the template refuses them."""
+"""The text with these tools in it, or None if the template rejects them."""
 
 
 EXAMPLES: tuple[Message, ...] = (
@@ -57,11 +57,11 @@ EXAMPLES: tuple[Message, ...] = (
         ["to", "body"],
     ),
 )
-"""Three ordinary tools, counted where the caller gives none."""
+"""Three ordinary tools, counted if the caller passes none."""
 
 
 def tokens(facts: Facts) -> Tokens | None:
-    """The chapter; raises `BadTools` where the caller's tools are none."""
+    """Return the section. Raise `BadTools` if the caller's tools are invalid."""
     tokenizer = facts.tokenizer
     if tokenizer is None or tokenizer.problem:
         return None
@@ -90,7 +90,7 @@ def tokens(facts: Facts) -> Tokens | None:
 
 
 def _markers(facts: Facts, tokenizer: TokenizerFile) -> Iterator[MarkerTokens]:
-    """What marks calls, reasoning and the end of an answer, each once."""
+    """Yield the markers of calls, reasoning and the end of a response, each once."""
     seen = set()
     for kind, marker in _by_kind(facts, tokenizer):
         if marker and marker not in seen:
@@ -111,9 +111,9 @@ def _by_kind(facts: Facts, tokenizer: TokenizerFile) -> Iterator[tuple[MarkerKin
             *engine.inner.closers,
             *engine.closers,
         )
-        # A bracket alone closes a frame too, but is part of every other text.
+        # A single bracket may be an end marker too, but is part of any other text.
         markers = [marker.strip() for marker in written if marker in call and len(marker.strip()) > 1]
-    # Whatever else of a call is a special token, such as Gemma's quotation mark.
+    # Other special tokens of a call, such as Gemma's quotation mark.
     others = [token for token in tokenizer.special(call) if not any(token in marker for marker in markers)]
     yield from (("call", marker) for marker in (*markers, *others))
     pairs = [] if profile.reasoning is None else [profile.reasoning]
@@ -127,7 +127,7 @@ def _by_kind(facts: Facts, tokenizer: TokenizerFile) -> Iterator[tuple[MarkerKin
 
 
 def _costs(facts: Facts, tokenizer: TokenizerFile, tools: Sequence[Message]) -> tuple[int, tuple[ToolCost, ...]]:
-    """What all tools cost, and each, the dearest first; nothing where the template refuses them."""
+    """Return the cost of all tools and of each one, in descending order; 0 and empty if the template rejects them."""
     for shown in _ways(facts):
         whole, without = shown(tools), shown([])
         if whole is not None and without is not None and whole != without:
@@ -137,8 +137,8 @@ def _costs(facts: Facts, tokenizer: TokenizerFile, tools: Sequence[Message]) -> 
 
 
 def _each(tokenizer: TokenizerFile, shown: _Shown, tools: Sequence[Message]) -> Iterator[ToolCost]:
-    """What the text is shorter without each of the tools."""
-    # Alone, a tool would pay for the preamble too: it is weighed beside another one.
+    """Yield the cost of each tool: the difference to the text without it."""
+    # A single tool would include the cost of the preamble: compare it with another tool present.
     company = [tool for tool in EXAMPLES if _name(tool) != _name(tools[0])][:1] if len(tools) == 1 else []
     weighed = shown([*tools, *company])
     for position, tool in enumerate(tools):
@@ -148,7 +148,7 @@ def _each(tokenizer: TokenizerFile, shown: _Shown, tools: Sequence[Message]) -> 
 
 
 def _ways(facts: Facts) -> Iterator[_Shown]:
-    """How the tools can stand in a prompt: by the template, some of which want a system message, or in prose."""
+    """Yield the ways to show tools: by the template, by the template with a system message, or described as text."""
     renders = facts.renders
     if renders is None or not facts.shows_tools:
         decided = facts.decided
@@ -156,7 +156,7 @@ def _ways(facts: Facts) -> Iterator[_Shown]:
         yield lambda tools: prose(format, tools)
         return
     for system in (False, True):
-        # Rendered without being kept: the prompts of a hundred tools are megabytes that nobody asks for again.
+        # Do not cache these renders: the prompts of a hundred tools are megabytes, used only once.
         yield lambda tools, system=system: _text(renders.anew(), tools, system)  # type: ignore[misc]
 
 

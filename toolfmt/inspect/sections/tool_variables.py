@@ -1,7 +1,7 @@
-"""Where else than in `tools` a template takes tools: another variable, a key of a message, a role of its own.
+"""Detect where a template reads tools besides `tools`: another variable, a key of a message, or a role.
 
-The chapter on variables asks; a place counts only if the tool's description put there comes out in the prompt, and not
-as Python's repr of a list that the template meant as text. Nothing here raises.
+A location counts only if the tool's description appears in the prompt, and not as Python's repr of a list that the
+template expected to be a string. Used by the variables section. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMS: tuple[tuple[str, Any], ...] = (
     ("a list of functions without the wrapper", _FUNCTIONS),
     ("a JSON text", json.dumps(TOOLS)),
 )
-"""How tools can be written down, in words and as a value."""
+"""The forms in which tools can be passed: a description and the value."""
 
 _NO_ROLE = "zqrole"
 _KEYS = ("tools", "functions")
@@ -31,7 +31,7 @@ _LIKELY = re.compile(r"(?:\A|_)(?:tools|functions)(?:_|\Z)")
 
 @dataclass(frozen=True)
 class ToolPlace:
-    """A key or role of a message that takes tools: what to call it, in which form, the template's line."""
+    """A key or role of a message that accepts tools: its name, the form, and the template's line."""
 
     name: str
     form: str
@@ -39,8 +39,10 @@ class ToolPlace:
 
 
 def form_taken(renders: Renders, name: str) -> str:
-    """The form in which the variable takes tools; empty if it has none. Only likely names are asked, since any
-    text that is printed would show them."""
+    """Return the form in which the variable accepts tools, or an empty string.
+
+    Only variables with likely names are tested, since any text that is printed would show the tools.
+    """
     if not _LIKELY.search(name):
         return ""
     usual = _REPR.search(renders.text(user(), TOOLS)) is not None
@@ -52,7 +54,7 @@ def form_taken(renders: Renders, name: str) -> str:
 
 
 def message_places(renders: Renders) -> Iterator[ToolPlace]:
-    """The keys and roles of messages that take tools, among those that the template's source names."""
+    """Yield the keys and roles of messages that accept tools, among those in the template's source."""
     for key in _KEYS:
         line = renders.template.line_of(rf"""['"]{key}['"]|\.{key}\b""")
         if line is None:
@@ -73,7 +75,7 @@ def _messages(key: str) -> Iterator[tuple[str, list[Message], str]]:
 
 
 def _any_role(renders: Renders, messages: list[Message], key: str) -> bool:
-    """Whether the first message is of the role `key`, and the template writes any other role just so."""
+    """Return whether the first message has the role `key`, and the template renders any other role the same way."""
     first, *others = messages
     if first["role"] != key:
         return False
@@ -82,6 +84,6 @@ def _any_role(renders: Renders, messages: list[Message], key: str) -> bool:
 
 
 def _shows(renders: Renders, messages: list[Message], *, usual: bool = False) -> bool:
-    """Whether the tool is in the prompt; as Python's repr only where that is how the template shows its `tools`."""
+    """Return whether the tool is in the prompt. Python's repr counts only if the template shows `tools` that way."""
     prompt = renders.render(messages)
     return isinstance(prompt, str) and DESCRIPTION in prompt and (usual or _REPR.search(prompt) is None)

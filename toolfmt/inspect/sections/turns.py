@@ -1,8 +1,8 @@
-"""Capabilities in depth, of turns: what becomes of results, ids, content, reasoning and roles in a real conversation.
+"""The section on turns: what happens to results, ids, content, reasoning and roles in a real conversation.
 
-`details` is the chapter of the report; what the profile rests on was asked before. The questions stand in
-`toolfmt.inspect.probe.turns`, a module each subject; each changes one thing in a conversation that comes out right and
-looks for sentinels in what becomes of it.
+`details` returns the section; the answers that the profile needs are computed earlier. The probes are in
+`toolfmt.inspect.probe.turns`, one module per subject. Each changes one thing in a conversation that renders correctly
+and searches the prompt for sentinels.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ DETAILS: tuple[str, ...] = (
 
 
 def details(facts: Facts) -> dict[str, Answer]:
-    """Every detail by its name; empty without a template that renders. Never raises."""
+    """Return every detail by its name; empty without a template that renders. Never raises."""
     asking = facts.asking
     if asking is None:
         return {}

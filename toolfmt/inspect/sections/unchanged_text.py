@@ -1,4 +1,4 @@
-"""Whether a template writes ordinary text as it is: quotes, line breaks, long texts, whitespace at the ends."""
+"""Whether a template renders ordinary text unchanged: quotes, line breaks, long texts, whitespace at the ends."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ _ROUGH = {
     ),
     "of 25,000 characters": " ".join(["Nq5long"] * 3_125),
 }
-"""Texts that a template should write as they are, by what to call them."""
+"""Texts that a template should render unchanged, by their descriptions."""
 
 
 def rough_text_changed(renders: Renders, role: str, carrier: Any) -> Answer | None:
-    """How a text with characters of every kind, or a long one, is changed; None if it is written as it is, or with
-    JSON's escapes."""
+    """Return how a text with unusual characters, or a long one, is changed.
+
+    None if it is rendered unchanged or with JSON escapes.
+    """
     made, tools = carrier
     neutral = renders.render(made(_NEUTRAL), tools)
     if isinstance(neutral, TemplateError) or _NEUTRAL not in neutral:
@@ -45,7 +47,7 @@ def rough_text_changed(renders: Renders, role: str, carrier: Any) -> Answer | No
 
 
 def is_trimmed(renders: Renders, carrier: Any) -> bool:
-    """Whether spaces and line breaks at the ends of a text are removed."""
+    """Return whether spaces and line breaks at the ends of a text are removed."""
     made, tools = carrier
     neutral, prompt = (renders.text(made(text), tools) for text in (_NEUTRAL, f" \n{_NEUTRAL}\n "))
     return _NEUTRAL in neutral and prompt == neutral

@@ -1,7 +1,7 @@
-"""What giving a template another value has changed in a prompt, in words: the prompt without it and with it go in.
+"""Describe how setting a variable changed a prompt, from the prompts without and with it.
 
-The chapter on variables asks. What a person would call it comes first: the value is printed, a reasoning block, the
-tools; else what is added, left out, or written instead.
+Specific effects come first: the value is printed, a reasoning block, the tools. Other effects are text that is added,
+left out, or replaced. Used by the variables section.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
 
 
 def described(was: str, becomes: str) -> Effect:
-    """What one prompt has otherwise than the other, in one clause."""
+    """Return the difference between two prompts as a clause."""
     made = _whole(was, becomes)
     if GIVEN in becomes and GIVEN not in was:
         at = becomes.find(GIVEN)
@@ -43,7 +43,7 @@ def described(was: str, becomes: str) -> Effect:
 
 
 def _whole(was: str, becomes: str) -> TextChange:
-    """What changed; where something is added or left out, from where a person would say that it begins."""
+    """Return what changed. An insertion or omission starts at its natural boundary (see `segments.added`)."""
     made = change(was, becomes)
     if made.added and not made.removed:
         begin, end = added(becomes, was, ())[0]
@@ -55,7 +55,7 @@ def _whole(was: str, becomes: str) -> TextChange:
 
 
 def _telling(whole: TextChange, first: TextChange) -> TextChange:
-    """The first of several changes, unless it is a word of a text that is another one altogether."""
+    """Return the first of several changes, unless it is a single word of a text that changed completely."""
     small, large = (max(len(made.removed), len(made.added)) for made in (first, whole))
     return whole if small < _TELLING and large > 10 * _TELLING else first
 
@@ -69,7 +69,7 @@ def _plain(made: TextChange) -> Effect:
 
 
 def _block(was: str, becomes: str) -> Effect | None:
-    """What becomes of the reasoning block at the end of the generation prompt."""
+    """Return the change of the reasoning block at the end of the generation prompt, or None."""
     old, new = map(_empty_block, (was, becomes))
     if new and not old:
         return Effect("reasoning-block", "ends the prompt with an empty reasoning block: {}", (quote(new),))
@@ -87,7 +87,7 @@ def _block(was: str, becomes: str) -> Effect | None:
 
 
 def _empty_block(text: str) -> str:
-    """The empty reasoning block that a prompt ends with; empty where it ends otherwise."""
+    """Return the empty reasoning block at the end of a prompt, or an empty string."""
     tail = text[-_LONGEST_BLOCK:].rstrip()
     found = _EMPTY_BLOCK.search(tail)
     if found is not None:
@@ -100,7 +100,7 @@ def _empty_block(text: str) -> str:
 
 
 def _block_begin(text: str) -> int:
-    """Where the reasoning block at the end of a prompt begins; the end where there is none."""
+    """Return the offset of the reasoning block at the end of a prompt, or the length without one."""
     empty = _empty_block(text)
     if empty:
         return text.rfind(empty)
@@ -121,14 +121,14 @@ def _tools(made: TextChange) -> Effect | None:
 
 
 def _line_of(text: str) -> str:
-    """The line with the tool's description."""
+    """Return the line with the tool's description."""
     at = max(0, text.find(DESCRIPTION))
     end = text.find("\n", at)
     return text[text.rfind("\n", 0, at) + 1 : end if end >= 0 else len(text)]
 
 
 def of_reasoning(was: str, becomes: str, *, calls: bool) -> ReasoningEffect:
-    """What becomes of reasoning in the prompt of a conversation, which may have `calls`; empty if it stays as it is."""
+    """Return what happens to reasoning in the prompt of a conversation, which may have `calls`; empty if unchanged."""
     before, after = was.count(REASONING), becomes.count(REASONING)
     if before == after:
         return ""

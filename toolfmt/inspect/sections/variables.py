@@ -1,8 +1,8 @@
-"""The template's own variables: what each takes where nobody gives it, and what giving it was seen to change.
+"""The template's own variables: the default of each one, and what setting it changes.
 
-`variables` is called once an inspection. Names, defaults and the literals that a value is compared with come from the
-syntax tree (`toolfmt.templates.analysis.variable_uses`); the effect comes from rendering the same conversations with
-and without a value. Nothing here raises, and a template with very many variables has only the first of them tried.
+`variables` is called once per inspection. Names, defaults and the literals that a value is compared with come from the
+syntax tree (`toolfmt.templates.analysis.variable_uses`). The effect comes from rendering the same conversations with
+and without a value. Nothing here raises. If a template has very many variables, only the first of them are tried.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _WITH_IMAGE = [{"type": "image"}, {"type": "text", "text": USER}]
 
 @dataclass(frozen=True)
 class _Conversation:
-    """A conversation that effects are looked for in; `where` says which, behind a sentence."""
+    """A conversation in which effects are searched for; `where` describes it, at the end of a sentence."""
 
     where: str
     messages: list[Message]
     tools: list[Message] | None
     thought: bool = False
-    """Whether there is reasoning in its history."""
+    """Whether its history contains reasoning."""
 
     def render(self, renders: Renders) -> str | TemplateError:
         return renders.render(self.messages, self.tools, generation=True)
@@ -58,7 +58,7 @@ class _Conversation:
 
 @dataclass(frozen=True)
 class _Value:
-    """A value that is tried, and what a person calls it; `described` where that is not how it is typed."""
+    """A value to try and its label. `described` is set if the label is not the literal to type."""
 
     label: str
     value: Any
@@ -66,7 +66,9 @@ class _Value:
 
 
 def variables(facts: Facts) -> tuple[Variable, ...]:
-    """The template's variables beyond the usual ones, and places of messages that take the tools it drops."""
+    """Return the template's variables beyond the usual ones, and locations in messages that accept the tools it
+    drops.
+    """
     renders = facts.renders
     if renders is None:
         return ()
@@ -88,7 +90,7 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
 
 
 def _taking(form: str, beside: Sequence[str] = ()) -> Effect:
-    """That tools are taken in this form; and the variables that have to be given as well."""
+    """Return the effect that tools are accepted in this form, and the variables that have to be set as well."""
     words = f"takes the tools as {form}"
     if not beside:
         return Effect("takes-tools", words)
@@ -103,7 +105,7 @@ class _Seeing:
         self._needed: Mapping[str, str] = dict.fromkeys(needed_variables(renders), GIVEN)
         self._switches = [use.name for use in uses if use.name in _SWITCHES and "asked" in use.manners]
         self._shape = facts.shape or TurnShape()
-        # Under every name at once: which one shows it may depend on the variable.
+        # Under every name at once: which name is rendered may depend on the variable.
         names = dict.fromkeys(("reasoning_content", *names_read(renders.template)), REASONING)
         thought = {"role": "assistant", "content": REPLY, **names}
         inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}
@@ -124,13 +126,13 @@ class _Seeing:
         )
 
     def variable(self, use: VariableUse) -> Variable | None:
-        """The variable; None for a name of the template's own that takes no tools."""
+        """Return the variable, or None for a name set by the template itself that does not accept tools."""
         base = self._renders.given({name: text for name, text in self._needed.items() if name != use.name})
         takes = form_taken(base, use.name)
         if takes:
             taking = _taking(takes, [name for name in self._needed if name != use.name])
             return Variable(use.name, use.default, (taking,), use.line, takes_tools=takes)
-        if use.own and use.name not in _SWITCHES:  # a template may override a switch that its caller gave
+        if use.own and use.name not in _SWITCHES:  # a template may override a switch that its caller passes
             return None
         values = list(_values(use))
         found = Variable(use.name, use.default, self._effects(use, base, values), use.line)
@@ -144,13 +146,13 @@ class _Seeing:
         return replace(found, effects=self._other_kinds(use, base, values))
 
     def _thinking(self, use: VariableUse, base: Renders, values: list[_Value], others: list[str]) -> tuple[Effect, ...]:
-        """What the values change where the model is to think, for variables that count only then."""
+        """Return what the values change if the model is to think, for variables that only count then."""
         return self._effects(use, base.given(dict.fromkeys(others, True)), values, throws=False) if others else ()
 
     def _effects(
         self, use: VariableUse, base: Renders, values: list[_Value], *, throws: bool = True
     ) -> tuple[Effect, ...]:
-        """What every value, or values together, change of a prompt."""
+        """Return what each value changes in a prompt, grouped by effect."""
         told: dict[Effect, list[_Value]] = {}
         for value in values:
             effect = self._effect(base, base.given({use.name: value.value}), value, throws=throws)
@@ -168,13 +170,13 @@ class _Seeing:
         )
 
     def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> tuple[Effect, ...]:
-        """What a value of another kind changes, where those that the source suggests change nothing."""
+        """Return what a value of another type changes, if the values from the source change nothing."""
         kinds = (*_BOOLEANS, _A_TEXT, _DOCUMENTS, _A_LIST)
         others = [value for value in kinds if value not in tried]
         return next((told for value in others if (told := self._effects(use, base, [value], throws=False))), ())
 
     def _effect(self, base: Renders, varied: Renders, value: _Value, *, throws: bool) -> Effect | None:
-        """What the value changes first, and what becomes of reasoning in the history; None for nothing."""
+        """Return the first change that the value makes, and what happens to reasoning in the history, or None."""
         first: Effect | None = None
         failed: TemplateFailure | None = None
         reasoning: ReasoningEffect = ""
@@ -195,7 +197,7 @@ class _Seeing:
                 first = first or _behind(effect, talk.where)
                 reasoning = reasoning or of_reasoning(was, becomes, calls=talk.tools is not None)
         if failed and (throws or first):
-            # What fails with one conversation and works with another is told with the difference.
+            # A value that fails in one conversation and works in another is reported with both.
             fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"
             if first is None:
                 return Effect("fails", fails, (failed.clause,), error=failed)
@@ -206,7 +208,7 @@ class _Seeing:
         return _behind(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
 
     def _with_condition(self, effect: Effect, base: Renders, varied: Renders) -> Effect:
-        """The effect on a plain question; if text is added only without tools or a system message, with that."""
+        """Return the effect on a plain question. If text is added only without tools or a system message, add that."""
         if not effect.words.startswith('adds "{}"') or " … " in effect.excerpts[0]:
             return effect
         text, others = effect.excerpts[0].replace("\\n", "\n"), list[str]()
@@ -218,17 +220,17 @@ class _Seeing:
         return replace(effect, words=effect.words.replace('adds "{}"', adds, 1)) if others else effect
 
     def _written(self, base: Renders, varied: Renders) -> str:
-        """A call as it is written with the value, where it is written otherwise without."""
+        """Return a call as it is written with the value, if it is written differently without."""
         regions = [renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied)]
         texts = [region.text for region in regions if not isinstance(region, TemplateError)]
-        # What stands behind the call as before is the same call, whatever follows it.
+        # Extra text after an unchanged call does not count.
         otherwise = len(texts) == 2 and not texts[1].startswith(texts[0])
         return texts[1] if otherwise and TOOL in texts[1] else ""
 
     # --- formats
 
     def _formats(self, use: VariableUse, base: Renders, values: list[_Value]) -> tuple[tuple[str, str], ...]:
-        """The format of the calls for each value, the default's first; empty where all values have the same."""
+        """Return the format of the calls for each value, the default's first; empty if all values have the same."""
         usual = self._facts.decided.format
         if usual is None:
             return ()
@@ -243,7 +245,7 @@ class _Seeing:
         return ((default, usual.name), *((label, name) for label, name in found.items() if label != default))
 
     def _format(self, base: Renders, varied: Renders) -> str | None:
-        """The format in which calls are written with the value, where they are not written as without it."""
+        """Return the format of calls with the value, if they are written differently than without it."""
         one, other = (renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied))
         told = [renders.text(user(), TOOLS) for renders in (base, varied)]
         same = isinstance(one, TemplateError) or isinstance(other, TemplateError) or one.text == other.text
@@ -255,19 +257,19 @@ class _Seeing:
 
 
 def _acts_as(effects: Sequence[Effect], tried: Sequence[_Value]) -> str | None:
-    """The boolean that changes nothing where the other one does: a variable that is not given acts as it."""
+    """Return the boolean that changes nothing if the other one does: an unset variable acts like it."""
     changing = {label for effect in effects for label in effect.values}
     same = [value.label for value in tried if value.label not in changing]
     return same[0] if same and tuple(tried) == _BOOLEANS else None
 
 
 def _lacking(error: TemplateFailure, where: str) -> Effect:
-    """That the template fails where the variable is not given."""
+    """Return the effect that the template fails if the variable is not set."""
     return Effect("needed", f"is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
 
 
 def _behind(effect: Effect, words: str, *excerpts: str) -> Effect:
-    """The effect with more words behind its own, and their excerpts."""
+    """Append words and their excerpts to the effect."""
     return replace(effect, words=effect.words + words, excerpts=(*effect.excerpts, *excerpts))
 
 
@@ -280,7 +282,7 @@ _A_LIST = _Value("a list of texts", [GIVEN], described=True)
 
 
 def _values(use: VariableUse) -> Iterator[_Value]:
-    """The values that the source suggests."""
+    """Yield the values that the source suggests."""
     literals = use.literals[:_MOST_LITERALS]
     if "keyed" in use.manners:
         yield _Value("an object", dict.fromkeys(use.keys, GIVEN), described=True)

@@ -1,1 +1,1 @@
-"""Conditions that a plain probe never meets: each is used by a conversation made for it, and compared."""
+"""Conditions that plain probes do not reach: each is tested with its own conversation and compared to the usual one."""

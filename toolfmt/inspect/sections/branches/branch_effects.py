@@ -1,7 +1,7 @@
-"""Conditions of a template that look at a text, a name, a number, a role or the clock, taken by talks made for them.
+"""Conditions on text, names, numbers, roles or the clock, and what they change in a prompt.
 
-`branches` tells those that change more than is said in the text itself. That a condition comes out otherwise is seen,
-not guessed (`ChatTemplate.watch`); what follows then is compared with the same conversation in the usual words.
+`branches` returns those that change more than the text that triggers them. The outcomes of conditions are recorded
+while rendering (`ChatTemplate.watch`). The prompt is compared with that of the same conversation with the usual words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from toolfmt.inspect.sections.branches.conversations import Manner
 
 
 def branches(facts: Facts) -> tuple[Branch, ...]:
-    """What was found, in the order of the lines; empty without a template that renders. Never raises."""
+    """Return the branches found, ordered by line; empty if no template renders. Never raises."""
     manner = _manner(facts)
     if facts.renders is None or manner is None:
         return ()

@@ -1,4 +1,4 @@
-"""A template's renders of conversations made for its conditions, and how the conditions came out in each."""
+"""Renders of conversations that target a template's conditions, and the outcomes of the conditions in each."""
 
 from __future__ import annotations
 
@@ -11,31 +11,35 @@ from toolfmt.inspect.sections.branches.conversations import BranchConversation, 
 from toolfmt.templates.analysis.conditions import Condition
 
 KINDS = ("whole", "loop", "short", "parts", "plain")
-"""A conversation to its second question; one that ends with a result; a lone question, one of two parts, and one
-without tools."""
+"""The kinds of conversations.
+
+Up to a second question, up to a result, a single question, a question of two parts, and a question without tools.
+"""
 
 
 @dataclass(frozen=True)
 class BranchRender:
-    """A prompt, and how the conditions came out while it was made (as in `Watch.seen`)."""
+    """A prompt and the outcomes of the conditions while it was rendered (as in `Watch.seen`)."""
 
     prompt: str | TemplateError
     seen: frozenset[int]
 
     @property
     def refused_at(self) -> int | None:
-        """The line on which the template threw, where it did."""
+        """The line on which the template raised, if it did."""
         return self.prompt.line if isinstance(self.prompt, TemplateError) else None
 
     @property
     def text(self) -> str:
-        """The prompt; empty where the template threw."""
+        """The prompt, or an empty string if the template raised."""
         return self.prompt if isinstance(self.prompt, str) else ""
 
 
 class Taking:
-    """`manner` is how conversations are written for the template; `usual` the prompts in the usual words, by kind, of
-    the conversations that the template takes.
+    """Renders conversations for a template and records their outcomes.
+
+    `manner` is the form of conversations that the template accepts. `usual` has the prompts with the usual words, by
+    kind, for the kinds that the template accepts.
     """
 
     def __init__(self, renders: Renders, manner: Manner) -> None:
@@ -43,8 +47,8 @@ class Taking:
         self.manner = manner
         self.watch = renders.template.watch
         self.aims: dict[str, frozenset[int]] = {}
-        """By a text that was put together to make conditions true: the numbers of these."""
-        self.watch.compared.clear()  # room for the values of these conversations
+        """For each string that was composed to make conditions true: the numbers of these conditions."""
+        self.watch.compared.clear()  # drop recorded values: only those of these conversations count
         if renders.words is not None:
             self.watch.usual = renders.words.usual
         kinds = KINDS if manner.tools else KINDS[:-1]
@@ -52,8 +56,10 @@ class Taking:
         self.usual = {kind: one for kind, one in made.items() if isinstance(one.prompt, str)}
 
     def make(self, given: BranchConversation, now: datetime | None = None) -> BranchRender:
-        """The prompt of a conversation, for an answer to it; what takes too much is told as an error, and ends
-        nothing: this conversation is longer than any other probe.
+        """Return the render of a conversation with the generation prompt.
+
+        A limit that is hit is returned as an error and does not end the inspection: these conversations are longer
+        than those of other probes.
         """
 
         return BranchRender(*self.watch.during(lambda: self.prompt(given, now)))
@@ -66,12 +72,13 @@ class Taking:
             return TemplateError(str(hit), hit.line, "not-rendered", hit.own_words)
 
     def apart(self, given: BranchConversation) -> BranchRender:
-        """The prompt of a conversation that counts as no test of a condition: no single text is responsible for it."""
+        """Return the render of a conversation without counting it as a test of a condition."""
         return self.watch.apart(lambda: self.make(given))
 
     def differing(self, one: BranchRender, other: BranchRender) -> list[Condition]:
-        """The conditions that came out otherwise in one of the prompts than in the other, those first that were asked
-        in both: what is asked in one only mostly follows from another.
+        """Return the conditions with different outcomes in the two renders.
+
+        Conditions that were evaluated in both come first; the others mostly depend on them.
         """
         numbers = {way // 2 for way in one.seen ^ other.seen}
         both = {way // 2 for way in one.seen} & {way // 2 for way in other.seen}

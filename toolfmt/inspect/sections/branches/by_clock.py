@@ -1,4 +1,4 @@
-"""What the day or the hour decides, beside being printed."""
+"""What the day or the hour changes in a prompt, except the printed time itself."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ _DAY = timedelta(days=1)
 
 
 def by_clock(taking: Taking) -> Iterator[Branch]:
-    """Every condition that comes out otherwise on another day or at another hour, where that changes the prompt beyond
-    the date itself; each line once."""
+    """Yield the conditions with another outcome at another time, if the prompt changes beyond the date.
+
+    Each line is yielded once.
+    """
     template = taking.renders.template
     if not template.uses_clock:
         return
@@ -46,18 +48,18 @@ def by_clock(taking: Taking) -> Iterator[Branch]:
 
 
 def _compared(now: datetime) -> str:
-    """The day that makes a difference, and the one beside it."""
+    """Return the time that makes a difference and the time it is compared with."""
     return f"{now:%A}, {now.year}-{now:%m-%d %H:%M}, compared with {FROZEN_NOW.year}-{FROZEN_NOW:%m-%d %H:%M}"
 
 
 def _effect(control: BranchRender, made: BranchRender, now: datetime, formats: Sequence[str]) -> BranchEffect | None:
-    """What is otherwise but for the dates and the numbers."""
+    """Return the difference between the prompts, ignoring dates and numbers."""
     prompts = ((control.text, FROZEN_NOW), (made.text, now))
     return effects.of_whole(control.text, made.prompt, lambda which: _undated(*prompts[which], formats))
 
 
 def _undated(prompt: str, now: datetime, formats: Sequence[str]) -> str:
-    """The prompt without what the clock can have printed, numbers included."""
+    """Return the prompt without any text that the clock may have printed, including numbers."""
     shown = {now.strftime(format) for format in (*formats, "%A", "%B", "%a", "%b", "%p")}
     for text in sorted(filter(None, shown), key=len, reverse=True):
         prompt = prompt.replace(text, "#")
@@ -65,7 +67,10 @@ def _undated(prompt: str, now: datetime, formats: Sequence[str]) -> str:
 
 
 def _sought(conditions: Sequence[Condition], formats: Sequence[str]) -> list[datetime]:
-    """The times that the constants of these conditions may mean, and those beside them; whole dates and years first."""
+    """Return the times that the constants of these conditions may refer to, and adjacent times.
+
+    Whole dates and years come first.
+    """
     dates: dict[datetime, None] = {}
     numbers: dict[int, None] = {}
     for condition in conditions:
@@ -92,7 +97,7 @@ def _read(text: str, format: str) -> datetime | None:
 
 
 def _date(numbers: Sequence[int]) -> list[datetime]:
-    """The day that three numbers are, the year first."""
+    """Return the day for three numbers, the year first."""
     try:
         return [datetime(numbers[0], numbers[1], numbers[2])] if len(numbers) == 3 else []
     except (ValueError, OverflowError):
@@ -100,7 +105,7 @@ def _date(numbers: Sequence[int]) -> list[datetime]:
 
 
 def _of_number(number: int) -> Iterator[datetime]:
-    """The times in which a number is the day, the hour, the month or the minute."""
+    """Yield the times in which a number is the day, the hour, the month or the minute."""
     for part in ("day", "hour", "month", "minute"):
         try:
             yield FROZEN_NOW.replace(**{part: number})  # type: ignore[arg-type] # which part is only known here

@@ -1,4 +1,4 @@
-"""What the length of a text, or the number of messages, tools or calls, changes beside there being more of it."""
+"""What the length of a text or the number of messages, tools or calls changes, apart from the amount of text."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from toolfmt.inspect.sections.branches.text_conditions import on_message_text
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
 
 _LONGEST_ROW, _LONGEST_TEXT = 200, 200_000
-# The lengths that others are compared with: few enough to be fast, enough for first, middle and last ones, and several,
-# since a template may ask for one of them.
+# The lengths that others are compared with. Few, to be fast, but enough to have first, middle and last elements.
+# Several, since a template may test for one of them.
 _CONTROLS = (5, 6, 7, 8)
-# How long an id may be is a finding of its own.
+# Limits on the length of ids have a finding of their own.
 _IDS = frozenset({"id", "tool_call_id"})
 _MOST_NUMBERS, _MOST_LENGTHS = 4, 12
 _NOT_LENGTHENED = ("name", "parameter", "other", "id")
@@ -32,7 +32,9 @@ _FILLING, _SEEN = "zu ", 24
 
 
 def by_numbers(taking: Taking) -> Iterator[Branch]:
-    """Every number that the template compares a length or a position with, or cuts at, where it decides."""
+    """Yield a branch for each number that a length or a position is compared with or cut at, if it changes the
+    prompt.
+    """
     cuts = taking.renders.template.cuts
     counted = _counted(taking.watch.conditions)
     numbers = sorted({*(number for one in counted for number in _of(one)), *cuts})
@@ -59,12 +61,12 @@ def _counted(conditions: Iterable[Condition]) -> list[Condition]:
 
 
 def _of(condition: Condition) -> list[int]:
-    """The numbers that it compares with, but for those that ask whether there is one at all."""
+    """Return the numbers of a comparison, except those that only test for presence."""
     return [abs(number) for number in condition.numbers if abs(number) > 1]
 
 
 class _Lengths:
-    """A row in all its lengths, each rendered once."""
+    """Conversations with a growing number of one thing, each rendered once."""
 
     def __init__(self, taking: Taking, what: GrowingConversations) -> None:
         self.taking = taking
@@ -72,27 +74,28 @@ class _Lengths:
         self._made: dict[int, BranchRender | None] = {}
 
     def of(self, length: int) -> BranchRender | None:
-        """The prompt of so many; None where the template takes no such row."""
+        """Return the render with this length, or None if the template does not accept such a conversation."""
         if length not in self._made:
             given = row(self.taking.manner, self.what, length)
             self._made[length] = None if given is None else self.taking.make(given)
         return self._made[length]
 
     def whole(self, length: int) -> BranchRender | None:
-        """The same where every word of the row is in the prompt."""
+        """Return the render with this length if the prompt contains every word of the row, else None."""
         made = self.of(length)
         return made if made and made.text and all(word in made.text for word in self.what.words(length)) else None
 
 
 def _of_row(lengths: _Lengths, numbers: Sequence[int], exact: Sequence[Condition]) -> Iterator[Branch]:
-    """What changes in a row of another length, the first that does: longer than one of the numbers, or as long as an
-    exact condition asks.
+    """Yield the first length of a row that changes the prompt.
+
+    The lengths exceed one of the numbers, or are those that an exact condition tests for.
     """
     what = lengths.what
     shown = [what.shown, 1] if exact else [what.shown]
     least = next((made for length in shown if (made := lengths.whole(length))), None)
     if least is None:
-        return  # lost second calls and results are findings of their own
+        return  # lost second calls and results have findings of their own
     longer = [(number, number + 1 + number % 2) for number in numbers]  # odd: a row of messages ends with a question
     for number, length in [*longer, *_exactly(exact)]:
         made = lengths.of(length)
@@ -107,8 +110,9 @@ def _of_row(lengths: _Lengths, numbers: Sequence[int], exact: Sequence[Condition
 
 
 def _exactly(exact: Sequence[Condition]) -> Iterator[tuple[int, int]]:
-    """The numbers that are asked for, each with the lengths to try: a row stands behind a system message or before
-    one, and is counted from zero or from one.
+    """Yield the numbers that exact conditions test for, each with the lengths to try.
+
+    A row may follow a system message and may be counted from zero or from one.
     """
     tried = set[int]()
     for condition in exact:
@@ -122,8 +126,9 @@ def _exactly(exact: Sequence[Condition]) -> Iterator[tuple[int, int]]:
 
 
 def _alike(lengths: _Lengths, least: BranchRender, length: int, exact: Sequence[Condition]) -> BranchRender | None:
-    """A row of few that ends as one of this length does, and for which what asks for one number came out as for the
-    least; None where there is none.
+    """Return a short row with the same kind of end as one of this length, or None.
+
+    Exact conditions have the same outcomes in it as in the shortest row.
     """
     for few in _CONTROLS:
         if few % 2 != length % 2 or few >= length:
@@ -135,7 +140,7 @@ def _alike(lengths: _Lengths, least: BranchRender, length: int, exact: Sequence[
 
 
 def _of_long_texts(taking: Taking, longest: int) -> Iterator[Branch]:
-    """What changes where one text is longer than the number; its own end may be missing."""
+    """Yield what changes if one text is longer than the number; its own end may be missing."""
     kind, control = next(iter(taking.usual.items()), ("", None))
     if control is None:
         return
@@ -156,7 +161,7 @@ def _of_long_texts(taking: Taking, longest: int) -> Iterator[Branch]:
 
 
 def _of_exact_texts(taking: Taking, condition: Condition) -> Iterator[Branch]:
-    """What changes if a message has exactly as many characters as the condition asks for."""
+    """Yield what changes if a message has exactly the number of characters that the condition tests for."""
     kind, control = next(iter(taking.usual.items()), ("", None))
     for number in _of(condition)[:_MOST_NUMBERS] if control else ():
         text = (_FILLING * number)[: number - 1] + "z" if number < _LONGEST_TEXT else ""
@@ -172,7 +177,7 @@ def _of_exact_texts(taking: Taking, condition: Condition) -> Iterator[Branch]:
 
 
 def _line(taking: Taking, control: BranchRender, made: BranchRender, number: int) -> int | None:
-    """The line of the condition that came out otherwise because of a number; else of the cut at one."""
+    """Return the line of the condition with another outcome because of a number; else of the cut at a number."""
     if made.refused_at is not None:
         return made.refused_at
     differing = taking.differing(control, made)

@@ -23,7 +23,7 @@ PLACE = "the text of messages"
 
 
 def by_outcome(taking: Taking, stated: str) -> Iterator[Branch]:
-    """What each condition on message text adds, once for each text, except what the report has `stated` already."""
+    """Yield the sentence that each condition on message text adds, once per text, unless it is in `stated`."""
     shown: set[str] = set()
     for condition in sorted(taking.watch.conditions, key=lambda one: one.line):
         if f"(line {condition.line})" in stated or not on_message_text(condition, taking.watch):

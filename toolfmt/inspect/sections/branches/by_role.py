@@ -1,4 +1,4 @@
-"""What a message of a role that no chat endpoint knows changes beside being there."""
+"""What a message with a role that chat APIs do not define changes, apart from its own text."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from toolfmt.inspect.sections.branches.conversations import SLOTS, talk_with_rol
 
 _MOST_ROLES = 8
 _USUAL = ("user", "assistant", "system", "tool")
-# A role that no template knows; where it is rejected, a second question stands there.
+# An invented role; if the template rejects it, a second question is compared instead.
 _COMPARED = ("zq_molk", "user")
 
 
 def by_roles(taking: Taking) -> Iterator[Branch]:
-    """Every role that the template asks for and no other probe sends, where a message of it takes something else out
-    of the prompt; once a role.
+    """Yield a branch for each unusual role that the template tests for, if a message with it removes other text.
+
+    Only roles that other probes do not send. At most one branch per role.
     """
     roles = [role for role in taking.renders.template.tested_roles if role not in _USUAL]
     for role in roles[:_MOST_ROLES]:
@@ -27,7 +28,7 @@ def by_roles(taking: Taking) -> Iterator[Branch]:
 
 
 def _of_role(taking: Taking, role: str, *, first: bool) -> Branch | None:
-    """What is gone with it and is there with another role in the same place."""
+    """Return what is missing with this role but present with another role at the same position, or None."""
     usual, made = taking.usual.get("short"), _made(taking, role, first=first)
     words = [word for slot, (word, _) in SLOTS.items() if usual and word in usual.text and slot != "system"]
     if not made.text or all(word in made.text for word in words):

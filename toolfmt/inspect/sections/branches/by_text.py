@@ -1,4 +1,4 @@
-"""What a certain text, or a certain name, changes beside itself."""
+"""What a certain text or name changes in a prompt, apart from itself."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ from toolfmt.templates.analysis.matched_texts import MatchedText
 
 _MOST_TEXTS = 40
 _MOST_PARTS, _LONGEST_PART = 8, 60
-"""How many texts, and how long ones, are tried together in one message."""
+"""Limits on number and length of the texts that are tried together in one message."""
 _NAMES = ("name", "parameter", "id")
 _MIXED_NAME = "Qz.Seek-Zalf"
 _KEYWORDS = ("description", "type", "properties", "required", "nullable", "items", "enum")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
-# What a question or a result loses of its own is a finding of its own, what an answer does is in the section on turns.
+# Findings of their own report text missing from a question or result. The turns section reports responses.
 _TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
 _OF_THE_MODEL = ("reply", "beside", "reasoning")
-# Where a text that changes other words only is a switch (`/no_think`), or another way to write that text.
+# For these, a text that only changes other words is a switch (`/no_think`) or another form of the text.
 _SWITCHES = ("system", "value")
-# What a message quotes is a finding of its own.
+# Quoted text in a message has a finding of its own.
 _QUOTED = ("question", "further", "result")
-# Signs that JSON, HTML or a format's own marks write otherwise.
+# Characters that JSON, HTML or a format's own markers escape.
 _ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}\[\]]")
 _CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_TOLD_ELSEWHERE, *_NAMES))
 
 
 def by_texts(taking: Taking) -> Iterator[Branch]:
-    """Every text that a condition looks for, where it decides; each once a place in the conversation."""
+    """Yield a branch for each text that a condition tests for, once per slot, if it changes the prompt."""
     told: set[tuple[str, str]] = set()
     tried: dict[str, None] = {}
-    # A condition may be asked only after another one came out differently, with texts that are computed then.
+    # A condition may be reached only after another one has a different outcome, with texts computed at that point.
     while new := [text for text in _looked_for(taking) if text not in tried][: _MOST_TEXTS - len(tried)]:
         for text in new:
             yield from _told_once(taking, text, told)
         tried |= dict.fromkeys(new)
     for text in _put_together(taking):
         if not taking.aims[text] & {one.number for one in untested(taking.watch)[0]}:
-            continue  # another text has taken these conditions both ways
+            continue  # another text has tested these conditions both ways
         yield from _told_once(taking, text, told)
     yield from _cutting(taking)
     yield from _matching(taking, told)
 
 
 def _told_once(taking: Taking, text: str, told: set[tuple[str, str]]) -> Iterator[Branch]:
-    """What a text decides in every kind of conversation, by its place in it; `told` are those that are told."""
+    """Yield the branches of a text in every kind of conversation, once per slot; `told` are those already yielded."""
     for kind in taking.usual:
         for slot, branch in _taken(taking, kind, text):
             if (slot, text) not in told:
@@ -69,8 +69,10 @@ def _told_once(taking: Taking, text: str, told: set[tuple[str, str]]) -> Iterato
 
 
 def _put_together(taking: Taking) -> list[str]:
-    """Texts made for the conditions that no text has taken both ways: what gives a text they look for if it is cut or
-    read backwards; and one text with all that conditions look for, in the order of the template and the other way.
+    """Return composed texts for the conditions that no single text has tested both ways.
+
+    Some produce a tested text if they are cut or reversed. Others contain all tested texts, in the order of the
+    template and reversed.
     """
     unmet, _ = untested(taking.watch)
     texts: dict[str, frozenset[int]] = {}
@@ -90,7 +92,7 @@ def _put_together(taking: Taking) -> list[str]:
 
 
 def _looked_for(taking: Taking) -> list[str]:
-    """The texts that conditions look for which came out one way only so far, and those that other probes say."""
+    """Return the texts of conditions with only one outcome so far, and those that overlap with other probes."""
     texts: dict[str, None] = {}
     for condition in taking.watch.conditions:
         unseen = len(taking.watch.came_out(condition)) < 2
@@ -101,9 +103,9 @@ def _looked_for(taking: Taking) -> list[str]:
 
 
 def _taken(taking: Taking, kind: str, text: str) -> Iterator[tuple[str, Branch]]:
-    """What the text decides in this conversation, by where it stands; asked first of all places at once."""
+    """Yield the branches of a text in this conversation, by slot. All slots are tried together first."""
     control, given = taking.usual[kind], talk(taking.manner, kind)
-    # Many templates refuse an id of another form, so that nothing else would be seen with it.
+    # Many templates reject an id in another form, which would hide every other effect.
     for group in (_EVERYWHERE, ("id",) if says_probe_word(text) else ()):
         slots = [slot for slot in group if slot in given.slots]
         given = talk(taking.manner, kind, dict.fromkeys(slots, text))
@@ -116,7 +118,7 @@ def _taken(taking: Taking, kind: str, text: str) -> Iterator[tuple[str, Branch]]
 
 
 def _looks_for(taking: Taking, condition: Condition, text: str) -> bool:
-    """Whether a condition looks for this text, or the text was put together for it."""
+    """Return whether a condition tests for this text, or the text was composed for it."""
     return (
         text in condition.texts
         or text in sought_texts(condition, taking.watch)
@@ -125,7 +127,7 @@ def _looks_for(taking: Taking, condition: Condition, text: str) -> bool:
 
 
 def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
-    """What the text changes in this place, where a condition that looks for it comes out otherwise."""
+    """Return what the text changes in this slot, if a condition that tests for it has another outcome; else None."""
     control, word = taking.usual[kind], SLOTS[slot][0]
     for tail in ("",) if slot in _NAMES else (word, ""):
         given = talk(taking.manner, kind, {slot: f"{text} {tail}" if tail else text})
@@ -134,7 +136,7 @@ def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
         if deciding:
             effect = effects.of_text(control.text, made.prompt, slot, text, given.slots, tail)
             if effect is None and text in taking.aims:
-                continue  # what was put together may have to be the whole message
+                continue  # a composed text may have to be the whole message
             if effect is None or not _matters(taking, slot, text, effect, whole=not tail):
                 return None
             return _branch(slot, text, effect, made.refused_at or deciding[0].line, whole=not tail)
@@ -142,15 +144,17 @@ def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
 
 
 def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whole: bool) -> bool:
-    """Whether it is told nowhere else, and is no other way to write the text itself; a text that is the `whole` of a
-    message and is gone is told here alone, but beside a call, where `null` is mostly written for nothing (LFM2).
+    """Return whether an effect is reported only here and is not just another form of the text itself.
+
+    A text that is the `whole` of a message and disappears is reported only here. An exception is text next to a call,
+    where `null` usually means no text (LFM2).
     """
     if slot == "id":
-        return not effect.refused  # which ids a template takes is a finding of its own
+        return not effect.refused  # accepted ids have a finding of their own
     if slot in _OF_THE_MODEL and text in taking.aims:
-        return False  # put together of several texts, it is no output that a model writes
+        return False  # composed of several texts: a model does not write such output
     if slot in _QUOTED and (whole or text not in {one.text for one in taking.renders.template.tested_texts}):
-        return True  # the section on safety tries only constants, and none as a whole message
+        return True  # the safety section tries only constants, and never as a whole message
     if slot in _TOLD_ELSEWHERE:
         return bool(effect.moved if whole and slot != "beside" else set(effect.moved) - {slot})
     return slot != "value" or bool(effect.moved)
@@ -184,8 +188,9 @@ def by_keyword(taking: Taking) -> Iterator[Branch]:
 
 
 def _cutting(taking: Taking) -> Iterator[Branch]:
-    """What a text at which the template cuts or replaces, without a condition, does to the places that no other
-    question looks at.
+    """Yield what a text does at which the template cuts or replaces without a condition.
+
+    Only for slots that no other probe covers.
     """
     control = taking.usual.get("whole")
     given = talk(taking.manner, "whole")
@@ -211,8 +216,9 @@ def _cut_at(taking: Taking, slots: Sequence[str], text: str, line: int, control:
 
 
 def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Branch]:
-    """What a text changes that the template replaces, looks up or chooses by, without a condition; `told` are the
-    places and texts that need not be told again.
+    """Yield what a text changes that the template replaces, looks up or selects by, without a condition.
+
+    `told` are the slots and texts that were reported already.
     """
     kind, control = next(iter(taking.usual.items()), ("", None))
     for matched in taking.renders.template.matched_texts[:_MOST_TEXTS] if control else ():
@@ -227,16 +233,18 @@ def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Bra
                 continue
             given = talk(taking.manner, kind).slots
             effect = effects.of_rewriting(control.text, made.prompt, slot, (matched.text, texts[slot]), given)
-            own = not matched.part or slot not in _QUOTED  # what a question loses of its own is a finding
+            own = not matched.part or slot not in _QUOTED  # text missing from a question has a finding of its own
             if effect is not None and (own or set(effect.moved) - {slot}):
                 branch = _branch(slot, matched.text, effect, matched.line, whole=texts[slot] == matched.text)
-                switch = slot == "system" and len(effect.excerpts) == 1 and not effect.moved  # it is left out
+                switch = slot == "system" and len(effect.excerpts) == 1 and not effect.moved  # the text is left out
                 yield replace(branch, grave=branch.grave or not switch)
 
 
 def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText) -> tuple[dict[str, str], BranchRender]:
-    """What stands in these places then, and the prompt: a name is the text, another text has it in it where that is
-    enough.
+    """Return the texts of these slots and the prompt.
+
+    A name is replaced by the text. Other slots contain the text if the template matches parts; else they are replaced
+    too.
     """
     beside = [slot for slot in slots if matched.part and slot not in _NAMES]
     texts = dict.fromkeys(slots, matched.text) | {slot: f"{matched.text} {SLOTS[slot][0]}" for slot in beside}
@@ -244,7 +252,7 @@ def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText)
 
 
 def _as_expected(control: BranchRender, texts: Mapping[str, str], made: BranchRender) -> bool:
-    """Whether the prompt is the usual one with these texts in the place of the usual words."""
+    """Return whether the prompt equals the usual one with these texts in place of the usual words."""
     expected = control.text
     for slot, text in texts.items():
         expected = expected.replace(SLOTS[slot][0], text)

@@ -1,7 +1,7 @@
-"""The conversations in which one text, or one number, is another than usual; and what to call what was changed.
+"""The conversations of the branch probes, with one changed text or number each, and names for the changes.
 
-Its words are its own: a template that looks for the words of the other probes finds none here. Everything is data;
-nothing knows what a template makes of it.
+They have words of their own, so that a template cannot recognize them by the sentinels of other probes. This module is
+only data.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "id": ("Kj4Hf8Lm2", "the id of a call"),
     }
 )
-"""What of a conversation is a text of its own: the word that stands there, and what it is called."""
+"""The texts that can be changed separately: the default word and its description in the report."""
 
 TOOLS = frozenset({"description", "about", "other"})
-"""The slots that only definitions of tools have; where all of them are gone, so are the tools."""
+"""The slots that only tool definitions have. If all are missing from a prompt, so are the tools."""
 ABOUT_TOOLS = TOOLS | {"name", "parameter"}
 PARAMETER_TYPE = "string"
 """The type of every parameter."""
@@ -47,19 +47,20 @@ _SHORTEST_CUT = 2
 
 
 def is_sent_word(value: str) -> bool:
-    """Whether a string holds a word of one of these conversations, or is one that is read backwards."""
+    """Return whether a string contains a word of these conversations, or is one reversed."""
     return any(word in value or word[::-1] == value for word in _WORDS.values())
 
 
 def holds_sent_word(value: str) -> bool:
-    """Whether a string was computed from one of these conversations: it holds a word of one, or is cut out of one."""
+    """Return whether a string was computed from these conversations: it contains a word or is cut from one."""
     cut = len(value) >= _SHORTEST_CUT and any(value in word or value[::-1] in word for word in _WORDS.values())
     return cut or is_sent_word(value)
 
 
 def inverse(value: str, text: str) -> str | None:
-    """Return the text that a template turns into `text`, judging by the `value` that it made of a word: one that is
-    read backwards, or cut from a position on. None if it is neither.
+    """Return the text that a template turns into `text` by the operation that turned a word into `value`, or None.
+
+    The operation is a reversal or a cut from some position on.
     """
     for word in _WORDS.values():
         if value == word[::-1]:
@@ -71,8 +72,10 @@ def inverse(value: str, text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Manner:
-    """How conversations are written for a template: the shape of its calls, None where it renders none; whether it
-    takes tools, a system message, a text next to a call; whether results are parts.
+    """The form of conversations that a template accepts.
+
+    `shape` is that of its calls, None if it renders none. The others: tools, a system message, text next to a call,
+    and results as parts.
     """
 
     shape: TurnShape | None
@@ -84,7 +87,7 @@ class Manner:
 
 @dataclass(frozen=True)
 class BranchConversation:
-    """Messages and tools, and which of the slots they have."""
+    """Messages and tools, and the slots in them."""
 
     messages: list[Message]
     tools: list[Message] | None
@@ -92,7 +95,7 @@ class BranchConversation:
 
 
 def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType({})) -> BranchConversation:
-    """The conversation with these texts in their slots, and the usual words in the others."""
+    """Return the conversation with these texts in their slots, and the usual words in the others."""
     said = _WORDS | dict(texts)
     slots = ["question"]
     asked: Any = said["question"]
@@ -124,7 +127,7 @@ def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType(
 
 
 def talk_with_role(manner: Manner, role: str, *, first: bool) -> BranchConversation:
-    """A question, and a message of this role behind it; in the place of the system message, where it is the first."""
+    """Return a question followed by a message with this role. If `first`, the message comes first."""
     given = talk(manner, "short")
     message: Message = {"role": role, "content": "Zr6wup"}
     asked = given.messages[-1:]
@@ -132,7 +135,7 @@ def talk_with_role(manner: Manner, role: str, *, first: bool) -> BranchConversat
 
 
 def _exchange(manner: Manner, shape: TurnShape, said: Mapping[str, str], *, beside: bool) -> list[Message]:
-    """A turn with a call, and its result."""
+    """Return a turn with a call, and its result."""
     calls = [(said["name"], {said["parameter"]: said["value"]})]
     turn = calling(shape, calls) | ({"content": said["beside"]} if beside else {})
     if shape.reasoning:
@@ -154,23 +157,23 @@ def _tools(said: Mapping[str, str]) -> list[Message]:
 
 @dataclass(frozen=True)
 class GrowingConversations:
-    """Conversations in which there is more and more of one thing: what it is called, and what the texts in it are.
+    """Conversations with a growing number of one thing.
 
-    Every text has a word of its own.
+    `called` and `parts` are its names in the report. Every text contains a word of its own.
     """
 
     called: str
     parts: str
     kind: str
     shown: int = 2
-    """How many of them a template shows if it shows any number."""
+    """How many of them a template renders if it renders any number."""
     system: bool = True
-    """Whether a system message stands before them, where the template takes one."""
+    """Whether a system message comes before them, if the template accepts one."""
     tools: bool = True
-    """Whether tools are given, where the template takes any."""
+    """Whether tools are sent, if the template accepts any."""
 
     def words(self, length: int) -> list[str]:
-        """The words of so many of them; where there are results, theirs behind all others."""
+        """Return the words of a row of this length; those of results come last."""
         letters = ["".join("bcdfghjklm"[int(digit)] for digit in f"{number:03d}") for number in range(length)]
         words = [f"wix_{one}" if self.kind == "tools" else f"Zx{one}" for one in letters]
         return [*words, *(f"Wx{one}" for one in letters)] if self.kind in ("calls", "rounds") else words
@@ -184,11 +187,11 @@ ROWS = (
 )
 WITHOUT_TOOLS = GrowingConversations("messages without tools", "messages", "messages", tools=False)
 WITHOUT_SYSTEM = (GrowingConversations("messages", "messages", "messages", system=False),)
-"""Where a message has another place than in the rows that begin with a system message."""
+"""Rows in which messages have other positions than after a system message."""
 
 
 def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConversation | None:
-    """A conversation with so many of them; None where the template takes none."""
+    """Return a conversation of this length, or None if the template does not accept one."""
     every = what.words(length)
     words, results = every[:length], every[length:]
     first: list[Message] = [{"role": "system", "content": _WORDS["system"]}] if manner.system and what.system else []
@@ -217,7 +220,7 @@ def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConver
 
 
 def _numbered(shape: TurnShape, call: tuple[str, dict[str, str]], result: str, number: int) -> tuple[Message, Message]:
-    """A turn with a call, and its result, under an id of nine digits where ids are free."""
+    """Return a turn with a call, and its result, with an id of nine digits if ids are free."""
     turn, (told,) = calling(shape, [call], first=number), answering(shape, [call], [result], first=number)
     if shape.ids == "nine":
         turn["tool_calls"] = [made | {"id": f"{number + 1:09}"} for made in turn["tool_calls"]]

@@ -1,4 +1,4 @@
-"""What another text or number changed in a prompt, beside that text itself."""
+"""What another text or number changed in a prompt, apart from that text itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolfmt.inspect.sections.branches.conversations import (
 )
 
 _BLANK = "□"
-# A line that is so many times as long as any on the other side is what was added, or left out.
+# A line this many times longer than any on the other side counts as added or left out.
 _MUCH = 2
 _NUMBER = re.compile(r"\d+")
 _BLANKS = re.compile(r"\s+")
@@ -30,8 +30,10 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class BranchEffect:
-    """What changed: in words of toolfmt's own with a place for each excerpt. `moved` are the slots whose text is in one
-    of the prompts only (`gone`: the usual one), `refused` whether the template threw.
+    """A change of a prompt. `words` has a placeholder for each excerpt.
+
+    `moved` are the slots whose text is in one of the prompts only (`gone`: only in the usual one). `refused` is
+    whether the template raised.
     """
 
     words: str
@@ -44,15 +46,15 @@ class BranchEffect:
 def of_text(
     control: str, prompt: str | TemplateError, slot: str, text: str, slots: Iterable[str], tail: str = ""
 ) -> BranchEffect | None:
-    """What a text in a slot changed; None where it only stands where the usual word did.
+    """Return what a text in a slot changed, or None if it only replaces the usual word.
 
-    `tail` is a word behind it that belongs to the slot's text.
+    `tail` is a word after it that belongs to the slot's text.
     """
     if isinstance(prompt, TemplateError):
         return _refused(prompt)
     word = SLOTS[slot][0]
     others = [other for other in slots if other != slot]
-    kept = tail in prompt if tail else prompt.count(text) > control.count(text)  # the text may be in any prompt
+    kept = tail in prompt if tail else prompt.count(text) > control.count(text)  # the text may occur in any prompt
     lost = [slot] if word in control and not kept else []
     lost += [other for other in others if SLOTS[other][0] in control and SLOTS[other][0] not in prompt]
     if slot == "parameter" and lost and set(lost) <= {"parameter", "about"} and _fewer_types(control, prompt):
@@ -72,9 +74,9 @@ def of_text(
 def of_rewriting(
     control: str, prompt: str | TemplateError, slot: str, texts: tuple[str, str], slots: Iterable[str]
 ) -> BranchEffect | None:
-    """What a text in a slot changed that the template may replace: itself, or what `of_text` tells.
+    """Return what a text in a slot changed if the template may replace the text itself; else as `of_text`.
 
-    `texts` are that text, and all that stands in the slot now.
+    `texts` are that text, and the whole content of the slot.
     """
     text, whole = texts
     if isinstance(prompt, TemplateError):
@@ -94,9 +96,9 @@ def of_rewriting(
 def of_number(
     least: str, many: str | TemplateError, words: Sequence[str], what: GrowingConversations, few: str = ""
 ) -> BranchEffect | None:
-    """What so many of something changed; None where all of it stands there, and all else that the least has.
+    """Return what this number of items changed, or None if everything sent or in `least` is in the prompt.
 
-    `words` are those that were sent; what stands around them is compared with that of `few`, where it is given.
+    `words` are the words that were sent. The text around them is compared with that of `few`, if passed.
     """
     if isinstance(many, TemplateError):
         return _refused(many)
@@ -116,8 +118,9 @@ def of_number(
 
 
 def of_whole(one: str, other: str | TemplateError, bare: Callable[[int], str]) -> BranchEffect | None:
-    """What is another in the second prompt, of the same conversation; `bare` is the first and the second one without
-    what may differ.
+    """Return the difference between two prompts of the same conversation, or None.
+
+    `bare` returns the first or the second prompt without what may differ.
     """
     if isinstance(other, TemplateError):
         return _refused(other)
@@ -139,7 +142,7 @@ def _fewer_types(control: str, prompt: str) -> bool:
 
 
 def _called(slots: Sequence[str], own: str = "") -> list[str]:
-    """What to call what stands in these slots: the tools, where nothing of them is left; `own` is the one at hand."""
+    """Return the names of these slots; "the tools" if all of them are missing. `own` is the changed slot."""
     tools = set(slots) >= TOOLS - {own}
     named = ["it" if slot == own else SLOTS[slot][1] for slot in slots if not (tools and slot in ABOUT_TOOLS - {own})]
     return [*named, "the tools"] if tools else named
@@ -150,7 +153,7 @@ def _refused(error: TemplateError) -> BranchEffect:
 
 
 def _differs(one: str, other: str, text: str = "…") -> BranchEffect | None:
-    """The first difference; None where only blanks differ. `text` is what was blanked in the other."""
+    """Return the first difference, or None if only whitespace differs. `text` replaces the placeholder."""
     if one == other or one.split() == other.split():
         return None
     before, after = one.split("\n"), other.split("\n")
@@ -170,7 +173,7 @@ def _differs(one: str, other: str, text: str = "…") -> BranchEffect | None:
 
 
 def _elsewhere(told: BranchEffect, one: str, other: str, added: str) -> BranchEffect:
-    """The effect with the marks that stand in the other prompt only, and not in what was `added` where it tells."""
+    """Add markers that only the other prompt contains to the effect, unless `added` contains one of them."""
     new = [mark for mark in dict.fromkeys(MARK.findall(other)) if mark not in one and _BLANK not in mark]
     if not new or any(mark in added for mark in new):
         return told
@@ -184,13 +187,13 @@ def _elsewhere(told: BranchEffect, one: str, other: str, added: str) -> BranchEf
 
 
 def _longest(lines: Iterable[str]) -> str:
-    """The longest of some lines, the first of them in the order of letters; without what was blanked."""
+    """Return the longest line (the first in alphabetical order), with placeholders as ellipses."""
     bare = [line.replace(_BLANK, "…").strip() for line in lines]
     return max(sorted(bare), key=len, default="")
 
 
 def _blanked(prompt: str, texts: Iterable[str]) -> str:
-    """The prompt with a sign in the place of these texts, as they are or as JSON has them."""
+    """Replace these texts with a placeholder, both verbatim and as escaped in JSON."""
     forms = {form for text in texts for form in (text, text.strip(), json.dumps(text)[1:-1]) if form}
     for form in sorted(forms, key=len, reverse=True):
         prompt = prompt.replace(form, _BLANK)
@@ -198,6 +201,6 @@ def _blanked(prompt: str, texts: Iterable[str]) -> str:
 
 
 def _kinds(prompt: str, words: Sequence[str]) -> dict[str, None]:
-    """The stretches between these words and line breaks, each once, whatever numbers stand in them."""
+    """Return the distinct segments between these words and line breaks, ignoring numbers."""
     stretches = re.split("|".join([*map(re.escape, words), "\n"]), prompt)
     return dict.fromkeys(_BLANKS.sub(" ", _NUMBER.sub("#", stretch)).strip() for stretch in stretches)

@@ -1,4 +1,4 @@
-"""The words that the other probes send, which a template that behaves differently when it is inspected may look for."""
+"""The words of other probes. A template that behaves differently when it is inspected may test for them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PROBE_WORDS = tuple(
     )
     if word != conversations.PARAMETER
 )
-"""What the other probes say, in lower case."""
+"""The words of other probes, in lower case."""
 
 
 def says_probe_word(text: str) -> bool:
-    """Whether a text has in it a word that the other probes say, or a part of one that is no word of its own."""
+    """Return whether a text contains a word of other probes, or is an unusual part of one."""
     text = text.lower()
     part = len(text) >= _SHORTEST_PART and any(sign in text for sign in "q0123456789")
     return any(word in text or (part and text in word) for word in PROBE_WORDS)

@@ -1,4 +1,4 @@
-"""Which conditions of a template depend on what a message says, and how many of them the probes took both ways."""
+"""Which conditions of a template depend on message text, and how many of them were tested both ways."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolfmt.templates.analysis.conditions import Condition
 from toolfmt.templates.engine.branch_coverage import BranchCoverage
 
 _CONTENT = frozenset({"content", "text"})
-# Kinds of parts, values and messages, which templates ask an object for as if they looked for a text.
+# Kinds of parts, values and messages: templates test for these keys as if they searched for a text.
 KINDS = frozenset(
     {
         *("text", "image", "image_url", "video", "video_url", "audio", "audio_url", "input_audio", "document", "file"),
@@ -22,15 +22,16 @@ KINDS = frozenset(
 
 
 def on_message_text(condition: Condition, coverage: BranchCoverage) -> bool:
-    """Whether a condition compares the text of a message: it reads `content`, or a probe's word was an operand."""
+    """Return whether a condition compares message text: it reads `content`, or an operand came from a probe's word."""
     if condition.about in ("text", "number", "sum") and condition.names & _CONTENT:
         return True
     return bool(computed_of_messages(condition, coverage)) and bool(sought_texts(condition, coverage))
 
 
 def sought_texts(condition: Condition, coverage: BranchCoverage) -> tuple[str, ...]:
-    """Return the strings that a condition looks for: those that its operands were, and constants that are no part of
-    one; without the operands that were computed from a message.
+    """Return the strings that a condition tests for: values of operands, and constants not contained in them.
+
+    Operands computed from a message are left out.
     """
     computed = [text for texts in _operands(condition, coverage, of_messages=False) for text in texts]
     constants = [text for text in condition.texts if not any(text in one for one in computed)]
@@ -43,7 +44,7 @@ def computed_of_messages(condition: Condition, coverage: BranchCoverage) -> tupl
 
 
 def _operands(condition: Condition, coverage: BranchCoverage, *, of_messages: bool) -> Iterator[Iterable[str]]:
-    """The strings that each computed operand was; one of them shows whether it is computed from messages."""
+    """Yield the values of each computed operand. One value suffices to show that it comes from messages."""
     for texts in coverage.compared.get(condition.number, {}).values():
         # A constant has one value, which may happen to be a part of a word that was sent.
         sent = (len(texts) > 1 and any(map(holds_sent_word, texts))) or any(map(is_sent_word, texts))

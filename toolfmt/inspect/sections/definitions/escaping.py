@@ -1,8 +1,8 @@
-"""A description with quotes, a backslash and a newline in it, and what a template makes of that: readable or broken.
+"""How a template renders a description with quotes, a backslash and a newline: intact or broken.
 
-The chapter on tool definitions puts `QUOTED` in and asks `how_quoted` about the prompt. A template that writes JSON has
-to escape; one that writes prose or tags need not; one that puts the text between quotes, or behind `//`, as it is,
-writes something that ends too early.
+The section on tool definitions renders `QUOTED` and passes the prompt to `how_quoted`. A template that writes JSON has
+to escape the text. One that writes plain text or tags need not. Text copied verbatim between quotes or after `//` ends
+the string or comment too early.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolfmt.inspect.report.wording import excerpt
 
 _BEGIN, _END = "Qz1says", "Qz2done"
 QUOTED = f"{_BEGIN} \"one\" or 'two' \\ three\n{_END}"
-"""A text with both quotes, a backslash and a newline."""
+"""A string with both quotes, a backslash and a newline."""
 NON_ASCII = "Osnabrück 東京"
 
 _RAW = QUOTED.removesuffix(_END)
@@ -23,17 +23,18 @@ _JSON = json.dumps(_RAW)[1:-1]
 _TWICE = json.dumps(_JSON)[1:-1]
 _PYTHON = repr(_RAW)[1:-1]
 _LONGEST = 200
-# A quote behind one of these opens the string of a notation; in prose it stands behind a word.
+# After one of these, a quote starts a string literal; in plain text it follows a word.
 _STRING_OPENS = re.compile(r"""[:=(\[{,]\s{0,3}["']\Z""")
 _COMMENT = "//"
-# What a text becomes that is joined to one marked `safe`: jinja2 then escapes it, whatever the environment says.
+# A string joined to one marked `safe` is escaped by jinja2, even if autoescaping is off.
 _ENTITIES = ("&#34;", "&quot;")
 
 
 @dataclass(frozen=True)
 class Quoting:
-    """What became of the text, in words that follow a description of where; whether that is broken; the stretch; and
-    whether Python escaped it.
+    """How the text was rendered. `what` is a phrase that follows a description of where.
+
+    `broken` is whether the result is broken, `stretch` the excerpt, `by_python` whether Python escaped it.
     """
 
     what: str
@@ -43,7 +44,7 @@ class Quoting:
 
 
 def how_quoted(prompt: str) -> Quoting:
-    """What the first description `QUOTED` in the prompt came out as."""
+    """Return how the first `QUOTED` in the prompt was rendered."""
     begin = prompt.find(_BEGIN)
     end = prompt.find(_END, begin, begin + _LONGEST) if begin >= 0 else -1
     if end < 0:
@@ -57,7 +58,7 @@ def how_quoted(prompt: str) -> Quoting:
     if _in_string(prompt, begin) and '"one"' in text:
         return Quoting("a quote ends the string that contains it", True, stretch)
     line = prompt[prompt.rfind("\n", 0, begin) + 1 : begin].strip()
-    # The line that follows may have been given a comment sign of its own.
+    # The next line may have a comment marker of its own.
     if (line.startswith(_COMMENT) or line.endswith(_COMMENT)) and "\n" in text:
         if _COMMENT not in text.rpartition("\n")[2]:
             return Quoting("a newline ends the comment that contains it", True, stretch)
@@ -67,5 +68,5 @@ def how_quoted(prompt: str) -> Quoting:
 
 
 def _in_string(prompt: str, begin: int) -> bool:
-    """Whether what begins here stands directly behind the quote that opens a string."""
+    """Return whether this offset directly follows a quote that starts a string."""
     return _STRING_OPENS.search(prompt[max(0, begin - 5) : begin]) is not None

@@ -22,7 +22,7 @@ _THREE = ("ask_zqone", "ask_zqtwo", "ask_zqthree")
 
 
 def no_descriptions(template: DefinitionProbe, plain: str) -> Answer:
-    """A parameter, and a tool, that nobody described."""
+    """A parameter, and a tool, without a description."""
     tool = described_tool({KEY: {"type": "string"}})
     mute = {"type": "function", "function": {"name": NAME, "parameters": tool["function"]["parameters"]}}
     for given, what in ((tool, "a parameter"), (mute, "a tool")):

@@ -1,9 +1,9 @@
-"""What of a tool's definition reaches the prompt, part by part: by words no template holds, or by what a change does.
+"""Detect which parts of a tool definition reach the prompt, by sentinels or by the effect of a change.
 
-`definitions` is called once an inspection. A definition with everything in it goes in, and is looked through for its
-words; what cannot be told from a word (a type, `required`) is asked by rendering two definitions that differ in it
-alone. Where the template throws on the whole, each part is tried alone, so that the answer names the part. Templates
-that show no tools have nothing to look at. Nothing here raises or knows formats.
+`definitions` is called once per inspection. A definition with every part is rendered, and the prompt searched for its
+sentinels. Parts without a sentinel (a type, `required`) are tested by rendering two definitions that differ only in
+that part. If the template raises on the whole definition, each part is tried alone, so that the answer names the part.
+Nothing here raises or knows formats.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _NULL = re.compile("null|none|optional", re.IGNORECASE)
 
 
 def definitions(facts: Facts) -> dict[str, Answer]:
-    """An answer for each of `PARTS`; none where the template shows no tools."""
+    """Return an answer for each of `PARTS`; empty if the template shows no tools."""
     if facts.renders is None or not facts.shows_tools:
         return {}
     plain = [described_tool({KEY: text_parameter()})]
@@ -95,7 +95,7 @@ def definitions(facts: Facts) -> dict[str, Answer]:
 
 
 def _nested(inner: str = "object", deep: str = "string") -> dict[str, Any]:
-    """A parameter with a property that has a property; the types of both can be told apart by changing them."""
+    """Return a parameter with a property that has a property. The types of both can be set to compare prompts."""
     lowest = {"type": deep, "description": _DEEP_ABOUT}
     middle: dict[str, Any] = {"type": inner, "description": _INNER_ABOUT}
     if inner == "object":
@@ -125,7 +125,7 @@ _WORDED: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "pattern": (text_parameter(pattern=_PATTERN), (_PATTERN,)),
     "format": (text_parameter(format=_FORMAT), (_FORMAT,)),
 }
-"""For each part the schema of a parameter that has it, and the words of it that should be in the prompt."""
+"""For each part: the schema of a parameter that has it, and the sentinels that should be in the prompt."""
 
 
 _Within: TypeAlias = Callable[[dict[str, Any]], dict[str, Any]]
@@ -145,7 +145,9 @@ def _worded_within(part: str, within: _Within) -> Callable[[DefinitionProbe, str
 
 
 def _worded(part: str) -> Callable[[DefinitionProbe, str], Answer]:
-    """Asks for a part by its words, in one definition for all of them where the template takes that."""
+    """Return a probe for a part by its sentinels. It uses one definition with all parts, if the template accepts
+    that.
+    """
 
     def ask(template: DefinitionProbe, plain: str) -> Answer:
         schema, words = _WORDED[part]
@@ -158,7 +160,7 @@ def _worded(part: str) -> Callable[[DefinitionProbe, str], Answer]:
 
 
 def _enum(template: DefinitionProbe, plain: str) -> Answer:
-    """The allowed values of a string, and if these appear those of other types."""
+    """Test the allowed values of a string and, if these appear, those of other types."""
     answer = _worded("enum")(template, plain)
     if answer.answer != "yes":
         return answer
@@ -177,7 +179,7 @@ def _enum(template: DefinitionProbe, plain: str) -> Answer:
 
 
 def _default(template: DefinitionProbe, plain: str) -> Answer:
-    """The default of a string, and where it appears whether every other is taken, beside other keys as well."""
+    """Test the default of a string; if it appears, whether every other default is accepted, also next to other keys."""
     answer = _worded("default")(template, plain)
     if answer.answer != "yes":
         return answer
@@ -198,7 +200,7 @@ def _takes_without_default(template: DefinitionProbe, schema: dict[str, Any]) ->
 
 
 def _nested_descriptions(template: DefinitionProbe, plain: str) -> Answer:
-    """Descriptions of properties, then, if these appear, those of list items."""
+    """Test descriptions of properties and, if these appear, those of list items."""
     answer = _worded("nested_descriptions")(template, plain)
     if answer.answer != "yes":
         return answer
@@ -235,7 +237,7 @@ def _references(template: DefinitionProbe, plain: str) -> Answer:
 
 
 def _types(template: DefinitionProbe, plain: str) -> Answer:
-    """Whether each type makes another prompt; TypeScript's one type for all numbers is no loss of the others."""
+    """Test whether each type renders differently. A common type for all numbers (as in TypeScript) counts as shown."""
     prompts = {name: template.parameter(**_of_type(name)) for name in TYPES}
     failed = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, TemplateError)}
     if failed:
@@ -255,20 +257,20 @@ def _types(template: DefinitionProbe, plain: str) -> Answer:
 
 
 def _as(texts: dict[str, str], name: str) -> str:
-    """How the type is written: what stands there and not in the prompt of another type."""
+    """Return how the type is written: the text that the prompt for another type does not contain."""
     other = next((texts[other] for other in ("string", "boolean") if texts[other] != texts[name]), "")
     return first_change(other, texts[name]).added
 
 
 def _required(template: DefinitionProbe, plain: str) -> Answer:
-    """Whether moving a name in or out of `required` changes the prompt, for one of two parameters."""
+    """Test whether moving a name in or out of `required` changes the prompt, for one of two parameters."""
     two = {f"{KEY}_{name}": text_parameter() for name in ("one", "two")}
     first, second = ([described_tool(two, (name,))] for name in two)
     return _told_apart(template.show(first), template.show(second), template.show([described_tool(two, tuple(two))]))
 
 
 def _told_apart(*prompts: Shown) -> Answer:
-    """Whether all prompts differ from the first, with what the second makes of it."""
+    """Return whether all prompts differ from the first, with the change in the second."""
     texts = []
     for prompt in prompts:
         if isinstance(prompt, TemplateError):
@@ -290,7 +292,7 @@ def _nested_types(template: DefinitionProbe, plain: str) -> Answer:
 
 
 def _item_types(template: DefinitionProbe, plain: str) -> Answer:
-    """Types of items, and what items that are objects hold."""
+    """Test the types of items, and the properties of items that are objects."""
     item = {"type": "object", "properties": {_ITEM: {"type": "string", "description": _INNER_ABOUT}}}
     string, integer, objects = (
         template.parameter(type="array", description=KEY_ABOUT, items=items)
@@ -313,7 +315,7 @@ def _alternatives(keyword: str, within: _Within = dict) -> Callable[[DefinitionP
 
 
 def _elsewhere(template: DefinitionProbe, part: str, answer: Answer) -> Answer:
-    """The answer; if a parameter lacks the part, also whether list items and properties of objects have it."""
+    """Return the answer; if a parameter lacks the part, also test list items and properties of objects."""
     if answer.answer != "no" or answer.outcome or part not in _ANYWHERE:
         return answer
     shown = [where for where, within in _WITHIN.items() if _ANYWHERE[part](within)(template, "").answer == "yes"]
@@ -340,7 +342,7 @@ def _additional(template: DefinitionProbe, plain: str) -> Answer:
     )
     if closed.answer != "no":
         return closed
-    # Some write the type of what may be added, and nothing where nothing may.
+    # Some templates write the type of additional properties, and nothing if none are allowed.
     texts, numbers = (
         template.parameter(type="object", additionalProperties={"type": kind}) for kind in ("string", "integer")
     )

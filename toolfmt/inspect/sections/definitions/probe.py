@@ -1,4 +1,4 @@
-"""Renders tools with invented words, which no template contains."""
+"""Render tools whose names and texts are sentinels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shown: TypeAlias = str | TemplateError
 
 @dataclass(frozen=True)
 class DefinitionProbe:
-    """The template with the question that its tools are shown beside."""
+    """The renders, and the messages that the tools are rendered with."""
 
     renders: Renders
     messages: Sequence[Message]
@@ -28,7 +28,7 @@ class DefinitionProbe:
         return self.renders.render(self.messages, tools)
 
     def parameter(self, **schema: Any) -> Shown:
-        """The prompt for a tool with one parameter of this schema."""
+        """Return the prompt for a tool with one parameter of this schema."""
         return self.show([described_tool({KEY: schema})])
 
 
@@ -44,7 +44,7 @@ def described_tool(
     about: str = ABOUT,
     more: Mapping[str, Any] | None = None,
 ) -> Message:
-    """A tool; `more` goes into the schema of its parameters."""
+    """Return a tool; `more` is merged into the schema of its parameters."""
     return tool_definition(name, about, properties, required, more)
 
 
@@ -62,7 +62,7 @@ def present(prompt: str, words: Iterable[str]) -> Answer:
 
 
 def words_around(prompt: str, words: Sequence[str], width: int = 16) -> str:
-    """The words in the prompt with a little of what is around them."""
+    """Return the words in the prompt with some context."""
     begin = prompt.find(words[0])
     end = max(begin, prompt.find(words[-1], begin)) + len(words[-1])
     return excerpt(prompt, begin - width, end + width, 100)

@@ -28,4 +28,4 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "default": LOW,
     },
 }
-"""Defaults that are no strings, by what to call them."""
+"""Defaults that are not strings, by their names in the report."""
