@@ -1,1 +1,1 @@
-"""The report: its data, the verdict, and how errors are explained. Data only."""
+"""The report: its data, the verdict, and the explanation of errors. Data only."""

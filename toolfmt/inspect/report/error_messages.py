@@ -1,7 +1,7 @@
-"""How a template failed, as data: what it wants in plain words beside the engine's own, which can be looked up.
+"""Describe why a template failed: a plain explanation next to the engine's error text.
 
-Probes, chapters and checks call `thrown` for what a person reads; the error itself keeps its full text. Only the
-engine's words are searched, each kind of exception for what it says itself: what a template refuses with is its own.
+Probes, sections and checks call `thrown` for the readable form; the error itself keeps its full text. Only the
+engine's own messages are matched. What a template raises itself is not.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ _NAMED = (
     (re.compile(r"(?:TemplateRuntimeError: )?No filter named '([^']{1,80})'(?: found)?\.?"), "a filter named '{}'"),
     (re.compile(r"(?:TemplateRuntimeError: )?No test named '([^']{1,80})'(?: found)?\.?"), "a test named '{}'"),
 )
-"""What the engine says of something that is not there, and what that is called; a name that the template chose so that
-it ends the quotation is left to the engine's words."""
+"""The engine's errors for something undefined, and what is undefined. Names that could end the quotation do not
+match.
+"""
 _SAID = (
     ("TypeError: Object of type Undefined is not JSON serializable", "a key is undefined"),
     ("RecursionError: maximum recursion depth exceeded", "infinite recursion"),
@@ -29,22 +30,22 @@ _SAID = (
     ("TypeError: object of type 'NoneType' has no len()", "it takes the length of null"),
     ("TypeError: Can only get item pairs from a mapping", "it expects an object"),
 )
-"""How the engine's words begin, and what they mean."""
+"""How engine errors start, and their meaning."""
 _KINDS = (
     (re.compile(r"TypeError: [\w.() ]{0,80}must be str, not \w{1,80}"), "it concatenates a string and another type"),
     (re.compile(r"TypeError: '[\w.]{1,80}' object is not iterable"), "it iterates over something that is not a list"),
 )
-"""The same of words that name a kind of value before they say what it lacks."""
+"""The same for errors that start with a type."""
 
 
 def thrown(error: TemplateError) -> TemplateFailure:
-    """What the template threw, with what it wants in plain words where there are such words."""
+    """Return the failure, with a plain explanation if the engine error has one."""
     in_words = _in_words(error.own_words) if error.kind == "not-rendered" else ""
     return TemplateFailure(error.kind, error.own_words, in_words)
 
 
 def lacks_a_filter(error: TemplateError) -> bool:
-    """Whether the template failed for want of a filter that the engine does not have."""
+    """Return whether the template failed because the engine lacks a filter."""
     return error.kind == "not-rendered" and error.own_words.startswith("TemplateRuntimeError: No filter named ")
 
 

@@ -1,4 +1,4 @@
-"""What a report states of a conversation that grows: what a prefix cache keeps, and what each response starts with."""
+"""Data on a growing conversation: what a prefix cache keeps, and what each response starts with."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from toolfmt._util.text_lists import listed
 from toolfmt.inspect.report.json_record import JsonRecord
 
 Turn: TypeAlias = Literal["question", "question without tools", "result", "results", "later question"]
-"""What comes before a turn of the model: the first question, with tools or without; one result; several results; a
-later question."""
+"""What comes before a turn of the model.
+
+The first question, with tools or without; one result; several results; a later question.
+"""
 Cause: TypeAlias = Literal[
     "",
     "generation-prompt",
@@ -30,14 +32,16 @@ Cause: TypeAlias = Literal[
     "blanks",
     "other",
 ]
-"""Why the prompt of a turn does not go on as the one before; empty where it does."""
+"""Why the prompt of a turn does not continue the previous one; empty if it does."""
 
 
 @dataclass(frozen=True)
 class PrefixStep(JsonRecord):
-    """One step of a growing conversation: of the `length` characters of the prompt before it, the first `kept` are
-    those of the prompt after it. Where these are not all, `was` and `becomes` are how the two go on, `cause` says what
-    the template did, and `line` is the statement that did it.
+    """One step of a growing conversation.
+
+    The first `kept` of the `length` characters of the prompt before it are also in the prompt after it. If these are
+    not all, `was` and `becomes` are the different continuations, `cause` is the reason, and `line` is the deciding
+    statement.
     """
 
     name: str
@@ -51,9 +55,10 @@ class PrefixStep(JsonRecord):
 
 @dataclass(frozen=True)
 class PrefixCondition:
-    """A condition under which a prefix cache keeps another share: the values of the template's variables, whether
-    the client sends reasoning back (None if that makes no difference), and whether it sends tools; plus the first step
-    that breaks the prefix.
+    """A condition under which a prefix cache keeps another share.
+
+    It consists of the values of the template's variables, whether the client sends reasoning back (None if that makes
+    no difference), and whether it sends tools. `broken` is the first step that breaks the prefix.
     """
 
     variables: tuple[tuple[str, bool], ...]
@@ -63,7 +68,7 @@ class PrefixCondition:
     tools: bool = True
 
     def describe(self) -> str:
-        """The condition in words, as after "except" in a sentence."""
+        """Return the condition as a phrase, as after "except" in a sentence."""
         given = [f"{name}={str(value).lower()}" for name, value in self.variables]
         if self.reasoning is not None:
             given.append(f"reasoning that is {'' if self.reasoning else 'not '}sent back")
@@ -82,13 +87,15 @@ class PrefixCondition:
 
 @dataclass(frozen=True)
 class Stability:
-    """Whether the prompt of a turn is a prefix of the next one's; `share` is what a prefix cache can keep, 0 to 1."""
+    """Whether the prompt of each turn is a prefix of the next one; `share` is what a prefix cache can keep, 0 to 1."""
 
     turns: tuple[PrefixStep, ...]
     share: float
     tick: Literal["", "second", "minute"] = ""
-    """After what the prompt of the same messages is another one, by the clock; not part of the JSON, as a finding
-    reports it."""
+    """The interval after which the same messages render differently because of the clock.
+
+    A finding reports it, so it is not in the JSON.
+    """
     conditions: tuple[PrefixCondition, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,8 +108,9 @@ class Stability:
 
 @dataclass(frozen=True)
 class ResponseStart:
-    """What of the response the prompt already contains before one kind of turn of the model, if the template's
-    variables have these values.
+    """The part of the response that the prompt already contains.
+
+    For one kind of turn of the model, and these values of the template's variables.
     """
 
     turn: Turn
@@ -114,5 +122,7 @@ class ResponseStart:
 
 
 def starts_vary(starts: Sequence[ResponseStart]) -> bool:
-    """Whether the start of a response depends on the turn, with the usual values of the template's variables."""
+    """Return whether the start of a response depends on the turn, with the default values of the template's
+    variables.
+    """
     return len({start.prefix for start in starts if not start.variables}) > 1

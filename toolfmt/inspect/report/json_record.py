@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class JsonRecord:
-    """A data class whose JSON is all of its fields, by their names and in their order, unless it says otherwise."""
+    """A dataclass whose JSON has all fields, by name and in order. Subclasses may override `to_dict`."""
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}

@@ -1,7 +1,7 @@
-"""What an inspection says: data only, made by `toolfmt.inspect.inspection`, read by printers.
+"""The data of a report, created by `toolfmt.inspect.inspection` and read by printers.
 
-`Report.to_dict()` is the JSON of the command line, exactly; of the `profile` only `stop` and `prefill` are part of it.
-Nothing in here decides anything.
+`Report.to_dict()` is exactly the JSON of the command line; from `profile` it only has `stop` and `prefill`. Nothing
+here makes decisions.
 """
 
 from __future__ import annotations
@@ -54,15 +54,20 @@ Outcome: TypeAlias = Literal[
 Source: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default"]
 Confidence: TypeAlias = Literal["declared", "verified", "signature", "model-type", "derived", "default", "none"]
 Severity: TypeAlias = Literal["error", "warning", "note"]
-"""How reliable tool calling is with the model as it is. `error`: it is not reliable, and `render` does not fix it by
-itself; `warning`: a plain client goes wrong, and `Finding.fixed_by` names what fixes it; `note`: cost
-and taste."""
+"""How reliable tool calling is with the model as it is.
+
+`error`: not reliable, and `render` does not fix it by itself. `warning`: a plain client fails, and `Finding.fixed_by`
+names the fix. `note`: cost and style.
+"""
 FixedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "template"]
-"""What heals a finding: toolfmt's `render`, by itself; its strategy `prompt`, where it is asked for; a setting of the
-model's files or of the runtime; what the caller sends; an edit of the template that the finding spells out. Empty where
-nothing does, or where there is nothing to heal."""
+"""What fixes a finding. Empty if nothing does, or if there is nothing to fix.
+
+`render`: `toolfmt render`, automatically. `prompt`: the strategy `prompt`, if requested. `setting`: a setting of the
+model's files or of the runtime. `request`: what the caller sends. `template`: an edit of the template that the finding
+describes.
+"""
 FindingKey: TypeAlias = tuple[str, str]
-"""The code and the outcome of a finding: what selections, comparisons and fixes go by."""
+"""The code and the outcome of a finding, used for selections, comparisons and fixes."""
 ToolsWord: TypeAlias = Literal["native", "adapted", "prompt-only", "broken"]
 
 CAPABILITIES = (
@@ -83,8 +88,10 @@ CAPABILITIES = (
 
 @dataclass(frozen=True)
 class TemplateFailure(JsonRecord):
-    """What a template threw: `own_words` is what the engine said, or the template where it refused; `in_words` what it
-    wants in plain words, empty where there are none.
+    """The error of a template.
+
+    `own_words` is the engine's error text, or the template's message if it raised one. `in_words` is a plain
+    explanation, or empty.
     """
 
     kind: FailureKind
@@ -93,14 +100,14 @@ class TemplateFailure(JsonRecord):
 
     @property
     def sentence(self) -> str:
-        """What happened, with the words that it can be looked up by; the line is told elsewhere."""
+        """The explanation with the searchable error text, without the line."""
         if self.in_words:
             return f"{self.in_words} ({quote(self.own_words.removesuffix('.'))})"
         return ": ".join(filter(None, (HAPPENED.get(self.kind, ""), self.own_words)))
 
     @property
     def clause(self) -> str:
-        """The same, of a template that the sentence has named."""
+        """The same as a clause about a template that was already named."""
         if self.in_words:
             return self.sentence
         return f"{'it raises' if self.kind == 'refused' else 'it fails'}: {quote(self.own_words)}"
@@ -108,11 +115,11 @@ class TemplateFailure(JsonRecord):
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether the template can do something, what showed it, and the line of the template where that can be told.
+    """Whether the template supports something, the evidence, and the line of the template if known.
 
-    `words` are toolfmt's own, with `{}` where an excerpt stands; what a template or a model's file says is among the
-    `excerpts` (behind the words, where they have no place for it) or in the `error` that it threw, never in the words.
-    `outcome` is one word for whoever decides by the answer: nobody reads the sentence but people.
+    `words` are toolfmt's own text, with `{}` for each excerpt. Text from a template or a model's file is only in
+    `excerpts` or in `error`. Excerpts without a placeholder are appended to the words. `outcome` is for code that
+    depends on the answer; the sentence is only for people.
     """
 
     answer: AnswerWord
@@ -127,7 +134,7 @@ class Answer:
 
     @property
     def evidence(self) -> str:
-        """What showed it, as a sentence."""
+        """The evidence as a sentence."""
         told = filled(self.words, self.excerpts)
         return ": ".join(filter(None, (told, None if self.error is None else self.error.sentence)))
 
@@ -144,10 +151,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one source says about the format; `format` is None where it names one that nobody knows, or several.
+    """Evidence of one source about the format; `format` is None if it names an unknown one, or several.
 
-    `summary` is what it comes to. Of calls that were read back, `faults` are the kinds that were not, each with the
-    reason, `tolerated` what was overlooked, and `beyond` what the format itself cannot carry, whoever reads it.
+    `summary` is the conclusion. If calls were read back, `faults` are the kinds that failed, each with the reason,
+    `tolerated` the tolerances used, and `beyond` what the format itself cannot represent.
     """
 
     source: Source
@@ -159,7 +166,7 @@ class Evidence:
 
     @property
     def at_a_glance(self) -> str:
-        """All of it but what the format itself cannot carry, which would read as a contradiction."""
+        """The evidence without what the format itself cannot represent, which would look like a contradiction."""
         faults = f"not: {', '.join(self.faults)}" if self.faults else ""
         tolerated = f"tolerated: {', '.join(self.tolerated)}" if self.tolerated else ""
         return "; ".join(filter(None, (self.summary, faults, tolerated)))
@@ -182,11 +189,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class DerivedFormat:
-    """A format that nobody has written down, read off the calls that the template renders, and proven on others.
+    """A format that is not in the registry, derived from the calls that the template renders and verified on others.
 
-    `kind` says in a few words how calls are written, `call_sets` and `answers` how many sets of calls and kinds of
-    answer were read back exactly, `limits` what the proof does not show or the format cannot carry, and `text` is the
-    format itself (`toolfmt.formats.stored`).
+    `kind` describes the syntax of calls. `call_sets` and `answers` are the numbers of call sets and kinds of output
+    that were read back exactly. `limits` is what the verification does not cover or the format cannot represent.
+    `text` is the format itself (`toolfmt.formats.stored`).
     """
 
     kind: str
@@ -197,7 +204,7 @@ class DerivedFormat:
 
     @property
     def proof(self) -> str:
-        """What it rests on, as a clause."""
+        """The extent of the verification, as a clause."""
         outputs = f"{self.answers} kind{'' if self.answers == 1 else 's'} of output"
         return f"verified on {self.call_sets} call sets and {outputs}"
 
@@ -213,15 +220,15 @@ class DerivedFormat:
 
 @dataclass(frozen=True)
 class FormatDecision:
-    """The format, how sure that is, and every source's evidence: strongest first, and last what was derived."""
+    """The format, its confidence, and the evidence of every source: strongest first, derived formats last."""
 
     name: str | None
     confidence: Confidence
     evidence: tuple[Evidence, ...] = ()
     variant: str = ""
-    """The variant of the format that the template renders calls in; empty where that is the format itself."""
+    """The variant of the format that the template renders calls in; empty for the format itself."""
     derived: DerivedFormat | None = None
-    """The format itself, where it is none that the registry has."""
+    """The format itself, if it is not in the registry."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -234,9 +241,9 @@ class FormatDecision:
 
 @dataclass(frozen=True)
 class Finding(JsonRecord):
-    """Something that will go wrong: one sentence what, the line where, one sentence what to do.
+    """A problem: one sentence for what goes wrong, the line, and one sentence for the fix.
 
-    `outcome` is which of the outcomes of its check this is; the name of a check that has only one.
+    `outcome` selects one of the outcomes of its check; if there is only one, it is the name of the check.
     """
 
     code: str
@@ -247,10 +254,10 @@ class Finding(JsonRecord):
     severity: Severity = "warning"
     fixed_by: FixedBy = ""
     new: bool | None = None
-    """Whether an earlier report, with which this one was compared, does not have it; None where none was."""
+    """Whether the earlier report that this one was compared with lacks it; None without a comparison."""
     outcome: str = ""
     on_request: bool = False
-    """Whether text shows it on request only, as a note: most templates have it, or a row of the report states it."""
+    """Whether text output shows it only on request, as a note: it is common, or a row of the report states it."""
 
     @property
     def key(self) -> FindingKey:
@@ -273,10 +280,10 @@ class Finding(JsonRecord):
 
 @dataclass(frozen=True)
 class Verdict(JsonRecord):
-    """Whether a program can call tools with the model: `tools` in a word, `sentence` what works and what to do.
+    """Whether a program can call tools with the model: `tools` as a keyword, `sentence` as an instruction.
 
-    `native`: with the template as it is; `adapted`: with what `render` does for it; `prompt-only`: the template shows
-    no tools, and described in the system prompt they work; `broken`: there is an error among the findings.
+    `native`: with the template as it is. `adapted`: with the adaptations of `render`. `prompt-only`: the template
+    shows no tools, but they work if described in the system prompt. `broken`: the findings include an error.
     """
 
     tools: ToolsWord
@@ -285,14 +292,14 @@ class Verdict(JsonRecord):
 
 @dataclass(frozen=True)
 class TemplateInfo:
-    """The template that was inspected: where it stands, what it is called there, what it reads from its caller."""
+    """The inspected template: its file, its name there, and the variables that it reads."""
 
     origin: str
     name: str
     sha256: str
     variables: tuple[str, ...]
     reason: str = ""
-    """Why this one is in force; one sentence."""
+    """Why this template is used, in one sentence."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"origin": self.origin, "name": self.name, "sha256": self.sha256, "variables": list(self.variables)}
@@ -311,17 +318,20 @@ EffectKind: TypeAlias = Literal[
     "fails",
     "takes-tools",
 ]
-"""What giving a variable changes first: its text is printed, something is added, left out or written instead, blanks
-alone; the reasoning block that the answer begins with, the tools, the calls; the template fails without it, or with it;
-or it takes the tools."""
+"""The first effect of setting a variable.
+
+Its text is printed; text is added, left out or replaced; only whitespace changes. The reasoning block that the
+response starts with, the tools, or the calls change. The template fails without it, or with it. Or it accepts the
+tools.
+"""
 
 
 @dataclass(frozen=True)
 class Effect(JsonRecord):
-    """What some values of a variable were seen to change, in words of toolfmt's own with `{}` for each excerpt.
+    """What some values of a variable change, in toolfmt's own words with `{}` for each excerpt.
 
-    `values` are what a person calls the values, and `typed` is the first of them as it is typed (empty for one that is
-    only described). `reasoning` says what becomes of reasoning in the history, `error` what the template threw.
+    `values` are labels of the values; `typed` is the first of them as a literal (empty if it is only described).
+    `reasoning` is what happens to reasoning in the history, `error` the template's error.
     """
 
     kind: EffectKind
@@ -342,12 +352,13 @@ class Effect(JsonRecord):
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the template beyond the usual ones. `default` is what it takes where it is not given: as the source
-    says it, else the boolean that changed nothing where the other one did (None for neither). `effects` is what giving
-    another value was seen to change.
+    """A variable of the template beyond the usual ones.
 
-    `takes_tools` is the form in which it takes the tools ("" for one that does not); `formats` the format that calls
-    are written in for each value that changes it, the default's first; `beside` the variables that had to be true.
+    `default` is the value it has if it is not set: from the source, else the boolean that changes nothing while the
+    other one does, else None. `effects` is what setting another value changes.
+
+    `takes_tools` is the form in which it accepts the tools ("" if it does not). `formats` is the format of calls for
+    each value that changes it, the default's first. `beside` are the variables that have to be true.
     """
 
     name: str
@@ -360,7 +371,7 @@ class Variable:
 
     @property
     def effect(self) -> str:
-        """What giving it another value was seen to change, as a sentence; empty for nothing."""
+        """What setting another value changes, as a sentence; empty if nothing."""
         told = [effect.sentence for effect in self.effects]
         if self.formats:
             told.append(f"calls are written in {', '.join(f'{name} with {value}' for value, name in self.formats)}")
@@ -384,8 +395,9 @@ MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]
 
 @dataclass(frozen=True)
 class MarkerTokens(JsonRecord):
-    """A marker as the tokenizer cuts it: `kind` is what it marks, `special` whether it is or holds a token that
-    detokenizers drop when told to skip special tokens.
+    """A marker as the tokenizer splits it.
+
+    `kind` is what it marks. `special` is whether it contains a token that `skip_special_tokens` drops.
     """
 
     marker: str
@@ -407,10 +419,10 @@ class ToolCost(JsonRecord):
 
 @dataclass(frozen=True)
 class Tokens(JsonRecord):
-    """Costs in tokens: `total` for all tools, of it `preamble` for having tools at all, `tools` the dearest first.
+    """Costs in tokens: `total` for all tools, including `preamble` for having any; `tools` in descending order.
 
-    `given` says whether the tools are the caller's or toolfmt's examples; `context` is the context size asked about,
-    `leave_out` the tools to leave out first so that what remains takes no more than `room` of it.
+    `given` is whether the tools are the caller's or toolfmt's examples. `context` is the context size passed.
+    `leave_out` are the tools to leave out first so that the rest takes no more than `room` of it.
     """
 
     markers: tuple[MarkerTokens, ...] = ()
@@ -425,10 +437,10 @@ class Tokens(JsonRecord):
 
 @dataclass(frozen=True)
 class Difference(JsonRecord):
-    """What another engine makes differently: the construct of the template, its line, what happens instead.
+    """A difference in another engine: the construct of the template, its line, and what happens instead.
 
-    `fails` tells an engine that refuses the template from one that writes another prompt; of that one `written` is what
-    stands where the prompts part, and `expected` what jinja2 has there.
+    `fails` is whether the engine rejects the template or writes another prompt. In the latter case, `written` is the
+    engine's text at the difference, and `expected` that of jinja2.
     """
 
     construct: str
@@ -441,7 +453,7 @@ class Difference(JsonRecord):
 
 @dataclass(frozen=True)
 class Portability(JsonRecord):
-    """Another template engine beside jinja2: of `renders` conversations it renders `same` byte for byte alike."""
+    """Another template engine compared with jinja2: `same` of `renders` conversations have identical prompts."""
 
     engine: str
     renders: int
@@ -451,11 +463,13 @@ class Portability(JsonRecord):
 
 @dataclass(frozen=True)
 class RuntimeSupport:
-    """What one runtime takes: `template` is where the one it renders stands ("" for none), `parser` what it infers, in
-    its own words (None where it finds no parser by itself), `right` whether that reads the calls the template renders
-    (None where that cannot be told).
+    """What one runtime uses.
 
-    `why_template` and `why_parser` say why it takes these, a clause each; empty where there is nothing to say.
+    `template` is the location of the template it renders ("" for none). `parser` is the parser that it infers, by its
+    own name (None if it does not select one). `right` is whether that reads the calls of the template (None if
+    unknown).
+
+    `why_template` and `why_parser` are the reasons, a clause each; empty if there is nothing to add.
     """
 
     runtime: str
@@ -483,8 +497,9 @@ class RuntimeSupport:
 
 @dataclass(frozen=True)
 class Advice(JsonRecord):
-    """What to do to call tools with one runtime: the flags, the setting or the line as it is typed; where it is not
-    `supported`, `none: ` and why. `remark` is what else there is to do or to know, a clause; empty for nothing.
+    """How to call tools with one runtime: the flags, the setting or the line to type.
+
+    If it is not `supported`, `none: ` and the reason. `remark` is what else to do or to know, as a clause or empty.
     """
 
     runtime: str
@@ -494,7 +509,7 @@ class Advice(JsonRecord):
 
 
 def token_mark(name: str) -> str:
-    """What stands in a prompt that is shown for a special token of which only the name is known."""
+    """Return the placeholder in a displayed prompt for a special token of which only the name is known."""
     return f"{{{{ {name} }}}}"
 
 
@@ -505,17 +520,17 @@ SampleSpanKind: TypeAlias = Literal[
 
 @dataclass(frozen=True)
 class SampleSpan(JsonRecord):
-    """A stretch of the sample prompt and what it is; `frame` is what the template writes around everything else."""
+    """A part of the sample prompt and its kind; `frame` is what the template writes around everything else."""
 
     kind: SampleSpanKind
     text: str
     name: str = ""
-    """The tool that is defined or called here; empty where it is about none or about several."""
+    """The tool that is defined or called here; empty for none or several."""
 
 
 @dataclass(frozen=True)
 class SamplePrompt:
-    """What the template made of one conversation: the prompt, or how it failed."""
+    """The render of one conversation: the prompt, or the error."""
 
     text: str
     error: TemplateFailure | None = None
@@ -523,10 +538,10 @@ class SamplePrompt:
 
 @dataclass(frozen=True)
 class Branch:
-    """A condition of the template that a conversation made for it has taken, and what is then otherwise.
+    """A condition of the template reached by a dedicated conversation, and what it changes.
 
-    `by` is what the condition looks at, `place` where that stood (`a tool's name`) or how much of it there was, `text`
-    what was written there; `words` are toolfmt's own, with `{}` where an excerpt stands.
+    `by` is what the condition tests, `place` the location of the text (`a tool's name`) or its amount, `text` the text
+    there. `words` are toolfmt's own, with `{}` for each excerpt.
     """
 
     by: Literal["text", "whole-text", "name", "length", "number", "role", "clock"]
@@ -536,25 +551,25 @@ class Branch:
     words: str
     excerpts: tuple[str, ...] = ()
     grave: bool = True
-    """Whether it hides something, or nobody would expect it: a name, a length, a day."""
+    """Whether it hides something or is unexpected: a name, a length, a day."""
     parameter_left_out: bool = False
-    """Whether all that it changes is that the template leaves out a parameter of this name."""
+    """Whether its only effect is that the template leaves out a parameter of this name."""
 
     def __post_init__(self) -> None:
         check_excerpts(self.words, self.excerpts)
 
     @property
     def effect(self) -> str:
-        """What is otherwise, as a sentence goes on."""
+        """The effect, as the end of a sentence."""
         return filled(self.words, self.excerpts)
 
 
 @dataclass(frozen=True)
 class Sections:
-    """The chapters of a report, each made by one module of this room; empty where there was nothing to look at.
+    """The sections of a report, each created by one module; empty if there was nothing to test.
 
-    `details`, `definitions` and `safety` are answers by name, in the order of the report; `sample` is a whole
-    conversation with tools as the template renders it, cut into pieces that join to the prompt.
+    `details`, `definitions` and `safety` are answers by name, in the order of the report. `sample` is a whole
+    conversation with tools as the template renders it, split into spans that join to the prompt.
     """
 
     details: dict[str, Answer] = field(default_factory=dict)
@@ -569,7 +584,7 @@ class Sections:
     advice: tuple[Advice, ...] = ()
     sample: tuple[SampleSpan, ...] = ()
     branches: tuple[Branch, ...] = ()
-    """What the findings on branches tell; no part of the JSON by itself."""
+    """Reported by the findings on branches; not in the JSON itself."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -589,11 +604,11 @@ class Sections:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole answer about one model or template.
+    """The report on one model or template.
 
-    `verdict` is made of all findings, whatever a caller wants to be told. `findings` are errors and warnings, `notes`
-    what is only worth knowing; both have the same shape. `prompts` are what the template makes of some conversations,
-    by what is in them, for comparing it with another.
+    `verdict` depends on all findings, even those that the caller excluded. `findings` are errors and warnings, `notes`
+    are less important; both have the same shape. `prompts` are renders of some conversations, by their description,
+    for comparing templates.
     """
 
     path: str
@@ -608,10 +623,10 @@ class Report:
     notes: tuple[Finding, ...] = ()
     sections: Sections = field(default_factory=Sections)
     profile: TemplateProfile = field(default_factory=TemplateProfile)
-    """What rendering needs; no part of the JSON but for what ends an answer and what the prompt has begun of it."""
+    """What rendering needs. The JSON only has what ends a response, and the part of it in the generation prompt."""
     prompts: dict[str, SamplePrompt] = field(default_factory=dict)
     left_out: int = 0
-    """How many findings and notes a caller did not want to be told; no part of the JSON."""
+    """The number of findings and notes that the caller excluded; not in the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -1,6 +1,7 @@
-"""What rendering needs to know about a template, as probing it has shown: data, made by `toolfmt.inspect.profiling`.
+"""What rendering needs to know about a template, detected by probes: data, created by `toolfmt.inspect.profiling`.
 
-A profile needs no chapter of a report; the report holds it, and the renderer takes it with the model's files.
+A profile does not need any section of a report. The report contains it, and the renderer loads it with the model's
+files.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ Strategy: TypeAlias = Literal["template", "prompt"]
 
 
 _MOST_KEPT = 32
-"""Derived formats that a process keeps."""
+"""Maximum number of derived formats that a process caches."""
 
 
 @lru_cache(_MOST_KEPT)
 def stored(text: str) -> ToolCallFormat:
-    """The derived format of which this is the text; raises `BadFormat`."""
+    """Return the derived format with this text. Raise `BadFormat` if it is invalid."""
     return from_text(text, "a derived format")
 
 
 def is_format(text: str, name: str | None) -> bool:
-    """Whether this is the text of a format of this name."""
+    """Return whether this is the text of a format with this name."""
     try:
         return stored(text).name == name
     except BadFormat:
@@ -38,8 +39,9 @@ def is_format(text: str, name: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a template is not rendered: it does not compile, or it took more than it is given of `limit`. `line` is the
-    line of the template, which the message does not tell.
+    """Why a template is not rendered: it does not compile, or it hit the limit `limit`.
+
+    `line` is the line of the template, which is not in the message.
     """
 
     message: str
@@ -49,34 +51,34 @@ class Failure:
 
 @dataclass(frozen=True)
 class TemplateProfile:
-    """The template in force if tools are given.
+    """The template that is used if tools are passed.
 
-    `arguments_form` is the form of a call's arguments that comes out right, `shape` the whole shape of the turn that
-    does (None where no call is rendered). `reasoning` is what stands around a turn's reasoning, `stop` what ends
-    an answer, `prefill` what of the answer the generation prompt already holds.
+    `arguments_form` is the form of a call's arguments that renders correctly, `shape` the whole shape of such a turn
+    (None if no call is rendered). `reasoning` are the markers around a turn's reasoning, `stop` what ends a response,
+    `prefill` the part of the response that the generation prompt contains.
     """
 
     sha256: str = ""
-    """That of the template's text; empty where there is no template."""
+    """The hash of the template's text; empty without a template."""
     variables: tuple[str, ...] = ()
-    """What the template reads from its caller."""
+    """The variables that the template reads."""
     failure: Failure | None = None
     format: str | None = None
-    """The tool-call format; None where it is not known."""
+    """The tool-call format, or None if unknown."""
     variant: str = ""
     """The variant of the format that the template renders calls in; empty for the format itself."""
     derived: str = ""
-    """The format itself, as text, where it is one that was derived from the template; empty for one of the registry."""
+    """The serialized format if it was derived from the template; empty for one of the registry."""
     format_shown: bool = False
-    """Whether anything about this model tells its format; False where it is the one that most models speak, or none."""
+    """Whether any evidence identifies the format; False if it is the default, or None."""
     why_no_format: str = ""
-    """What speaks about the format where it is not known, in a few words."""
+    """Evidence about the format if it is unknown, as a phrase."""
     takes_tools: bool = False
     takes_system: bool = False
     takes_results: bool = False
     takes_parallel_calls: bool = False
     takes_content_null: bool = False
-    """Whether a call's turn with `content: null` comes out."""
+    """Whether a turn with a call and `content: null` is rendered."""
     takes_content_empty: bool = False
     takes_arguments_object: bool = False
     takes_arguments_string: bool = False
@@ -85,38 +87,38 @@ class TemplateProfile:
     reasoning: tuple[str, str] | None = None
     stop: tuple[str, ...] = ()
     stop_of_calls: tuple[str, ...] = ()
-    """Those of `stop` that end calls alone: an answer in words ends otherwise."""
+    """Those of `stop` that only end calls, not text responses."""
     prefill: str = ""
     markers: tuple[str, ...] = ()
-    """The marks that the template writes around turns, calls and results."""
+    """The markers that the template writes around turns, calls and results."""
     ids: Literal["", "nine", "function"] = ""
-    """The form that ids of calls have to be written in; empty where ids as clients send them come out right."""
+    """The required form of call ids; empty if ids as clients send them work."""
     results: Literal["string", "parts"] = "string"
-    """The form of a result's content that comes out whole."""
+    """The form of a result's content that is rendered completely."""
     results_in_order: bool = False
-    """Whether a result belongs to its call by its place alone, so that results have to stand in the order of calls."""
+    """Whether results are matched to calls only by position and have to be in the order of the calls."""
     results_named: bool = False
-    """Whether a result needs the tool's name beside the id of its call."""
+    """Whether a result needs the tool's name in addition to the id of its call."""
     parts: bool = True
-    """Whether content given as a list of parts comes out as its text."""
+    """Whether content given as a list of parts is rendered as its text."""
     result_parts: bool = True
-    """The same of a result's content."""
+    """The same for a result's content."""
     result_documents: bool = True
-    """Whether documents in a result's content come out."""
+    """Whether documents in a result's content are rendered."""
     empty_calls: bool = True
-    """Whether a response with null or an empty list as `tool_calls` comes out as one without."""
+    """Whether a response with null or an empty list as `tool_calls` is rendered like one without."""
     reasoning_name: str = ""
-    """The name under which a message has to hold its reasoning; empty where one of the usual ones will do."""
+    """The field that has to contain the reasoning of a message; empty if a usual one works."""
     reasoning_parts: bool = False
-    """Whether reasoning comes out only as a part of the content, of the type thinking."""
+    """Whether reasoning is only rendered as a part of the content with type thinking."""
     text_beside_call: bool = True
-    """Whether text next to a call comes out, where the call does with any text beside it."""
+    """Whether text next to a call is rendered, and the call with it."""
     without_tools: TemplateProfile | None = None
-    """The profile of the template in force where no tools are given; None where that is the same one."""
+    """The profile of the template that is used without tools; None if it is the same template."""
 
     @property
     def has_known_format(self) -> bool:
-        """Whether the format and the variant that it names are there: a profile that was read may name any."""
+        """Whether the format and the variant exist: a loaded profile may name any."""
         known = self.format is None or has_variant(self.format, self.variant)
         if self.derived:
             known = is_format(self.derived, self.format)
@@ -124,12 +126,12 @@ class TemplateProfile:
 
     @property
     def tool_call_format(self) -> ToolCallFormat | None:
-        """The format that answers are read in; None where it is not known."""
+        """The format that outputs are parsed in, or None if unknown."""
         if self.derived:
             return stored(self.derived)
         return None if self.format is None else get(self.format)
 
     @property
     def strategy(self) -> Strategy:
-        """How tools go into a prompt: through the template where that puts them there."""
+        """How tools get into a prompt: by the template if it renders them."""
         return "template" if self.takes_tools else "prompt"

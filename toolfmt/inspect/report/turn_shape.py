@@ -1,4 +1,4 @@
-"""The shape of a turn with calls: how its content, its calls and what follows them are written. Data only."""
+"""The shape of a turn with calls: the form of its content, its calls and what follows them. Data only."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class TurnShape:
-    """How a conversation with calls is written down; the first value of each is what the shapes are searched from.
+    """The shape of a conversation with calls. The first value of each field is the default.
 
-    `content` is that of the turn with the calls, `wrapped` whether a call stands under `function`, `ids` how calls are
-    numbered (nine alphanumerics as Mistral wants them, `functions.NAME:N` as Kimi does), `follows` what comes after the
-    turn; `tools` whether the tools are given along.
+    `content` is that of the turn with the calls, `wrapped` whether a call is nested under `function`, `ids` the form
+    of call ids (nine alphanumerics for Mistral, `functions.NAME:N` for Kimi), `follows` what comes after the turn,
+    `tools` whether tools are passed.
     """
 
     content: Literal["empty", "null", "absent", "text", "parts"] = "empty"
@@ -25,7 +25,7 @@ class TurnShape:
     reasoning: bool = False
 
     def describe(self) -> str:
-        """What is unusual about the shape, for a person; empty for the first one."""
+        """Return what is unusual about the shape as a phrase; empty for the default shape."""
         return ", ".join(_UNUSUAL[name, getattr(self, name)] for name in _differing(self))
 
 
@@ -49,7 +49,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     name: (default, *(choice for field, choice in _UNUSUAL if field == name))
     for name, default in ((field.name, field.default) for field in fields(TurnShape))
 }
-"""The values of each field, the usual one first."""
+"""The values of each field, the default first."""
 
 
 def _differing(shape: TurnShape) -> list[str]:

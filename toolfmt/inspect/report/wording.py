@@ -1,4 +1,4 @@
-"""What is quoted in a sentence, as a person reads it."""
+"""Format excerpts of prompts for people."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 
 CUT = "…"
-"""Where a quote of a prompt begins or ends and the prompt does not."""
+"""Marks an end of a quote at which the prompt continues."""
 
 
 def check_excerpts(words: str, excerpts: Sequence[str]) -> None:
-    """Raises `ValueError` where words have places for excerpts, but not one for each."""
+    """Raise `ValueError` if the words have placeholders, but not one for each excerpt."""
     if words.count("{}") not in (0, len(excerpts)):
         raise ValueError(f"{len(excerpts)} excerpts for {words!r}")
 
 
 def filled(words: str, excerpts: Sequence[str]) -> str:
-    """The words with the excerpts in the places marked `{}`; behind them where they have no such place."""
+    """Return the words with the excerpts in place of `{}`, or appended if there are no placeholders."""
     first, *rest = words.split("{}")
     if rest:
         return first + "".join(map("".join, zip(excerpts, rest, strict=True)))
@@ -24,7 +24,7 @@ def filled(words: str, excerpts: Sequence[str]) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """The beginning of a text that is longer than so many characters."""
+    """Return the text, cut at the end to this length."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -33,23 +33,23 @@ _ESCAPE = re.compile(r"\\(?=n)")
 
 
 def quote(text: str, longest: int = 160) -> str:
-    """A stretch of a prompt for a person: on one line, cut in the middle where it is long."""
+    """Return a part of a prompt for display: on one line, shortened in the middle if it is long."""
     text = text.strip().replace("\n", "\\n")
     return text if len(text) <= longest else f"{text[: longest // 2]} … {text[-longest // 2 :]}"
 
 
 def escaped(prompt: str) -> str:
-    """The text with a second backslash before `\\n`, which `quote` would otherwise show like a line break."""
+    """Return the text with a second backslash before `\\n`, which `quote` would show like a line break."""
     return _ESCAPE.sub(r"\\\\", prompt)
 
 
 def excerpt(prompt: str, begin: int, end: int, longest: int = 160) -> str:
-    """A part of a prompt for a person, with … at a side where the prompt goes on."""
+    """Return a part of a prompt for display, with … at each end where the prompt continues."""
     begin, end = max(0, begin), min(end, len(prompt))
     return f"{CUT if begin else ''}{quote(escaped(prompt[begin:end]), longest)}{CUT if end < len(prompt) else ''}"
 
 
 def around(prompt: str, sentinel: str, width: int = 30) -> str:
-    """The stretch of a prompt around the first place of a sentinel, for a person."""
+    """Return the text around the first occurrence of a sentinel, for display."""
     begin = prompt.find(sentinel)
     return excerpt(prompt, begin - width, begin + len(sentinel) + width)

@@ -1,1 +1,1 @@
-"""What each runtime does with the model: the template it takes, the parser it finds, the flag to set."""
+"""How each runtime handles the model: the template it uses, the parser it selects, the flag to set."""

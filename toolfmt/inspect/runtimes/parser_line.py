@@ -1,8 +1,9 @@
-"""The line of Python that makes toolfmt's parser for a model's answers, as it is typed: advice and findings name it.
+"""The line of Python that creates toolfmt's parser for a model's output, as advice and findings show it.
 
-A model whose prompt begins a reasoning block writes no opener: a parser that was not told of it takes the reasoning for
-content and the drafts of calls in it for calls. So the line has what the prompt began, or has the model say it; and
-what ends an answer, which is no content where special tokens are decoded.
+If the prompt opens a reasoning block, the model does not write its start marker. Without this information, a parser
+treats the reasoning as content, and tool calls inside it as calls. The line therefore contains what the prompt already
+has of the response, or loads the model, which knows it. It also contains what ends a response, since decoded special
+tokens would become content.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from toolfmt.inspect.report.growing_prompts import starts_vary
 from toolfmt.templates import is_template
 
 _FROM_FILE = 'toolfmt.format_from_file("derived.json")'
-"""What `toolfmt dev derive` has printed."""
+"""The file with the output of `toolfmt dev derive`."""
 
 
 def our_parser(facts: Facts, format: ToolCallFormat) -> str:
-    """The line for this model: of its place, as it was given, where there is one and the model's format is meant; else
-    of the format, of what the prompt has begun of the answer and of what ends it. Of a template alone the place is told
-    where tools go in as words, since it is the tools' names then that tell what ends an answer, and where the format
-    was derived, since nobody has its file yet.
+    """Return the line for this model.
+
+    It loads the model's path if there is one and the model's format is meant. If not, it has the format, the part of
+    the response in the prompt, and what ends the response. The path of a single template is used in these cases: tools
+    are described in the system prompt, the format was derived, or the start of a response depends on the turn.
     """
     prose = facts.profile.strategy == "prompt"
     derived = facts.decided.decision.derived is not None
@@ -41,11 +43,11 @@ def our_parser(facts: Facts, format: ToolCallFormat) -> str:
 
 
 def has_place(facts: Facts) -> bool:
-    """Whether the model, or its template alone, was read from a place, and is no text that only has a name."""
+    """Return whether the model or template was read from a path, rather than passed as a string."""
     return facts.files.kind != "template" or is_template(facts.files.directory)
 
 
 def python_text(text: str) -> str:
-    """The text as a literal of Python, which for any text a literal of JSON is; nothing in it is unseen."""
+    """Return the string as a Python literal (JSON literals are valid), with invisible characters escaped."""
     told = json.dumps(text, ensure_ascii=False)
     return told if told[1:-1].isprintable() else json.dumps(text)

@@ -1,8 +1,8 @@
-"""The names of parsers that runtimes take, as their flags and settings do, by version.
+"""The names of parsers that runtimes accept in flags and settings, by version.
 
-Read off the released packages (vllm/tool_parsers and vllm/reasoning, sglang/srt/function_call and
-sglang/srt/parser/reasoning_parser.py; November 2026), for mlx-lm off its modules; nothing here is a format of toolfmt.
-A name that is not among them stops the server before it serves.
+From the released packages (vllm/tool_parsers and vllm/reasoning, sglang/srt/function_call and
+sglang/srt/parser/reasoning_parser.py; November 2026), for mlx-lm from its modules. These are not formats of toolfmt.
+With a name that is not listed, the server does not start.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Which of a runtime's parsers takes the reasoning out of an answer, before its tool parser looks for calls in it.
+"""Select the parser of a runtime that removes the reasoning from an output before its tool parser searches for calls.
 
-Without one a server executes the calls that a model drafts while it thinks. They are chosen by what stands around the
-reasoning, and were run on answers with a drafted call in it (vLLM 0.33.0, SGLang 0.5.23; November 2026): vLLM's qwen3,
-glm45, glm47, nemotron_v3 and mimo end the reasoning at the draft's `<tool_call>` (a transition of their engine), its
-deepseek_r1 does not; SGLang's deepseek-r1 takes every answer to begin with reasoning, its qwen3 only those that open a
-block, but ends that, in a stream, at a draft's `<tool_call>`. Those for Mistral, gpt-oss, Muse and Cohere read tokens
-or need a library of their own: they were not run.
+Without one, a server executes tool calls inside reasoning. The parsers are selected by the markers around the
+reasoning. They were run on outputs with a tool call inside reasoning (vLLM 0.33.0, SGLang 0.5.23; November 2026):
 
-Some take an answer without the closer for reasoning alone, and its calls are lost. So does an answer behind a prompt
-that has closed the block: there they are not named, and where a variable of the template closes it that is told. vLLM
-looks for the closer in the prompt only where it streams; SGLang's qwen3 is forced to begin in the block by what it
-finds in the template's text, which does not tell what the prompt ends with.
+- vLLM's qwen3, glm45, glm47, nemotron_v3 and mimo end the reasoning at the `<tool_call>` inside it (a transition of
+  their engine). Its deepseek_r1 does not.
+- SGLang's deepseek-r1 assumes that every output starts with reasoning. Its qwen3 only assumes so for outputs that open
+  a block, but when streaming it ends the block at a `<tool_call>` inside it.
+- Those for Mistral, gpt-oss, Muse and Cohere read tokens or need a library of their own. They were not run.
+
+Some treat an output without the end marker as reasoning only, and its calls are lost. This also affects outputs after
+a prompt that has closed the block. They are not recommended there. If a variable of the template closes the block, the
+remark says so. vLLM searches for the end marker in the prompt only when streaming. SGLang's qwen3 is forced to start
+in the block by the template's text, which does not show how the prompt ends.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ _REMARKS: Mapping[tuple[str, str], str] = {
     (VLLM, "glm45"): f"it executes a {_DRAFTED} that the reasoning only mentions",
     (SGLANG, "qwen3"): f"in a stream, it executes a {_DRAFTED} that the reasoning only mentions",
 }
-"""What is to be known where calls, and so drafts, are written with that mark: of the parser, or of those that bear the
-names of models and are not the ones to take."""
+"""Remarks if calls, and so tool calls inside reasoning, have this start marker.
+
+They are about the parser itself, or about parsers named after models that should not be used.
+"""
 
 OPENED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     VLLM: {
@@ -59,13 +63,15 @@ OPENED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "to=self<|message|>": ("muse",),
     },
 }
-"""The parsers for reasoning behind this opener; of several, the one that bears the name of the tool parser."""
+"""The parsers for reasoning with this start marker; of several, the one with the name of the tool parser."""
 _OF_THE_FAMILY: Mapping[tuple[str, str], str] = {(VLLM, "glm45"): "glm45", (VLLM, "glm47"): "glm45"}
-"""The parser that the cards of models with this tool parser name. Run on whole responses (vLLM 0.33.0), it keeps the
-calls of a response without reasoning and follows `enable_thinking`, which deepseek_r1 does not. Unless that is false,
-it too returns text without `</think>` as reasoning."""
+"""The parser that the cards of models with this tool parser name.
+
+Run on whole responses (vLLM 0.33.0), it keeps the calls of a response without reasoning and follows `enable_thinking`,
+which deepseek_r1 does not. Unless that is false, it too returns text without `</think>` as reasoning.
+"""
 _NOT_BEGUN: Mapping[tuple[str, str], str] = {(SGLANG, "<think>"): "qwen3"}
-"""The parser where the prompt does not open the block, if that is another one."""
+"""The parser if the prompt does not open the block, if it is a different one."""
 _NEED_A_CLOSER: Mapping[tuple[str, str], str] = {
     (VLLM, "deepseek_r1"): " in a response that is not streamed",
     (VLLM, "seed_oss"): " in a response that is not streamed",
@@ -73,23 +79,23 @@ _NEED_A_CLOSER: Mapping[tuple[str, str], str] = {
     (SGLANG, "deepseek-r1"): "",
     (SGLANG, "qwen3"): "",
 }
-"""Those that take an answer without the closer for reasoning, by default, and what answers that holds of."""
+"""Parsers that by default treat an output without the end marker as reasoning, and for which outputs they do."""
 _SWITCHABLE = ((VLLM, "deepseek_r1"), (SGLANG, "deepseek-r1"))
-"""Those of them that know of no variable of the template."""
+"""Those of them that ignore variables of the template."""
 _SWITCHES = ("enable_thinking", "thinking")
 _Block: TypeAlias = Literal["", "opened", "closed"]
 
 
 @dataclass(frozen=True)
 class ReasoningChoice:
-    """The parser to name ("" for none), and what is to be known of it."""
+    """The parser to name ("" for none), and a remark on it."""
 
     name: str = ""
     remark: str = ""
 
 
 def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningChoice:
-    """The runtime's parser for this model's reasoning; none where the model has none, or the runtime no parser."""
+    """Return the runtime's parser for this model's reasoning; none if the model or the runtime has none."""
     opener, closer, block = _begun(facts)
     names = OPENED.get(runtime, {}).get(opener, ())
     if not names:
@@ -109,7 +115,7 @@ def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningC
 
 
 def _begun(facts: Facts) -> tuple[str, str, _Block]:
-    """What stands around the reasoning ("" where there is none), and what the prompt has written of the block."""
+    """Return the markers around the reasoning ("" without reasoning), and the state of the block in the prompt."""
     prefill, own = facts.profile.prefill, facts.profile.reasoning
     known = (pair for format in formats() for pair in format.reasoning)
     for opener, closer in [own] if own else dict.fromkeys(known):
@@ -120,7 +126,7 @@ def _begun(facts: Facts) -> tuple[str, str, _Block]:
 
 
 def _block(text: str, opener: str, closer: str) -> _Block:
-    """Whether a block that stands last in the text is open or closed; empty where none does."""
+    """Return whether the last block in the text is open or closed; empty without one."""
     opened, closed = text.rfind(opener), text.rfind(closer)
     if opened == closed:
         return ""
@@ -128,7 +134,7 @@ def _block(text: str, opener: str, closer: str) -> _Block:
 
 
 def _closing(facts: Facts, opener: str, closer: str) -> str:
-    """The variable of the template that makes the prompt close the block where it is false; empty for none."""
+    """Return the variable of the template that makes the prompt close the block if it is false, or an empty string."""
     for name in _SWITCHES:
         if name in facts.profile.variables and _block(facts.begun_with({name: False}), opener, closer) == "closed":
             return name

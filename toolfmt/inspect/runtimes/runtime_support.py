@@ -1,8 +1,7 @@
-"""A chapter of the report: which template each runtime takes, which parser it finds by itself, whether that reads the
-calls that the template renders.
+"""The section on runtimes: the template that each one uses, the parser it selects, and whether that reads the calls.
 
-Where templates stand is `template_choice`, what runtimes look for is `parser_inference`; here the two meet what the
-probes found.
+`template_choice` knows where runtimes search for templates, `parser_inference` what they search for. This module
+combines both with the results of the probes.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _RESPONSE_TEMPLATE = "response_template"
 
 
 def runtime_support(facts: Facts) -> tuple[RuntimeSupport, ...]:
-    """One entry a runtime, in the order of `RUNTIMES`; none where there is no template to take.
+    """Return one entry per runtime, in the order of `RUNTIMES`; empty without a template.
 
-    For a template given alone every runtime is taken to render that one.
+    For a single template, every runtime is assumed to use it.
     """
     if facts.template is None:
         return ()
@@ -40,7 +39,7 @@ def runtime_support(facts: Facts) -> tuple[RuntimeSupport, ...]:
 
 
 def choices_of(facts: Facts) -> tuple[TemplateChoice, ...]:
-    """What every runtime takes of the directory, or of the one template that was given."""
+    """Return what every runtime uses from the directory, or the single template."""
     if not _alone(facts.files):
         return template_choices(facts.files)
     given = facts.template
@@ -48,22 +47,22 @@ def choices_of(facts: Facts) -> tuple[TemplateChoice, ...]:
 
 
 def _alone(files: ModelFiles) -> bool:
-    """Whether a template was given and no model: where it will stand is then nobody's to say."""
+    """Return whether a template was passed without a model, so that its location in a model is unknown."""
     return files.kind == "template"
 
 
 def declares_parser(facts: Facts) -> bool:
-    """Whether the directory names a parser to mlx-lm and mlx-swift-lm, which then infer none."""
+    """Return whether the directory declares a parser for mlx-lm and mlx-swift-lm, which then infer none."""
     return facts.files.tokenizer_config.get(DECLARING_KEY) is not None
 
 
 def misled(facts: Facts, runtime: str) -> bool:
-    """Whether it is the template's text that makes the runtime take its parser."""
+    """Return whether the template's text makes the runtime select its parser."""
     return any(_inferred(facts, choice).shown for choice in choices_of(facts) if choice.runtime == runtime)
 
 
 def misread(facts: Facts, runtime: str, parser: str) -> str:
-    """What the runtime's parser for the format gets wrong in the calls that the template renders; empty for nothing."""
+    """Return what the runtime's parser for the format gets wrong in the calls of the template; empty for nothing."""
     best = facts.decided.read_back
     if runtime != MLX_LM or best is None or parser not in parser_names(best.format, runtime):
         return ""
@@ -71,7 +70,7 @@ def misread(facts: Facts, runtime: str, parser: str) -> str:
 
 
 def mlx_lm_reader(facts: Facts) -> str | None:
-    """mlx-lm's parser that reads the calls that the template renders; None where it has none, or one that misreads."""
+    """Return mlx-lm's parser for the calls of the template; None if it has none, or one that misreads them."""
     best = facts.decided.read_back
     name = None if best is None else parser_name(best.format, MLX_LM)
     return None if name is None or misread(facts, MLX_LM, name) else name
@@ -111,7 +110,7 @@ def _inferred(facts: Facts, choice: TemplateChoice) -> Inferred:
 
 
 def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | None, str]:
-    """llama.cpp makes a parser from the template: confirmed for the formats that say so."""
+    """Return what llama.cpp derives from the template; confirmed only for formats that declare it."""
     same = same_text(choice.with_tools, facts.template)
     if same and not facts.shows_tools:
         return None, None, "the template renders no tools, so no parser can be derived from it"
@@ -121,7 +120,7 @@ def _derived(facts: Facts, choice: TemplateChoice) -> tuple[str | None, bool | N
 
 
 def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
-    """transformers parses what a `response_template` describes, and nothing else."""
+    """Return what transformers parses: only what a `response_template` describes."""
     found = next((known for known in facts.decided.declarations if known.key == _RESPONSE_TEMPLATE), None)
     if found is None:
         return None, None, "it parses no calls without a response_template"
@@ -131,13 +130,13 @@ def _declared(facts: Facts) -> tuple[str | None, bool | None, str]:
 
 
 def _reads(facts: Facts, choice: TemplateChoice, parser: str) -> bool | None:
-    """Whether the parser of this name reads the calls that the inspected template renders."""
+    """Return whether the parser with this name reads the calls of the inspected template."""
     best = facts.decided.read_back
     if best is None or facts.renders is None or choice.own or not same_text(choice.with_tools, facts.template):
         return None
     if parser in parser_names(best.format, choice.runtime):
         return not misread(facts, choice.runtime, parser)
-    # A parser that no format names could be one for anything.
+    # A parser that no format names could read any format.
     return False if any(parser in parser_names(format, choice.runtime) for format in formats()) else None
 
 
@@ -150,7 +149,7 @@ def _verdict(facts: Facts, runtime: str, parser: str | None, right: bool | None)
 
 
 def _text(source: TemplateSource | None) -> str | None:
-    """The text as a runtime holds it: files are read as text, which makes every line end a newline."""
+    """Return the text as a runtime reads it: text mode converts all line ends of files to newlines."""
     if source is None:
         return None
     return source.text.replace("\r\n", "\n") if source.origin.endswith(".jinja") else source.text

@@ -1,6 +1,6 @@
-"""Which of a directory's templates each runtime takes: where it looks, in which order, with and without tools.
+"""Select the template of a directory that each runtime uses: search locations, order, with and without tools.
 
-Facts about runtimes as data and short rules; the sources stand at each. Texts are compared by nobody here.
+Facts about runtimes as data and short rules; each has its source.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _OWN_CODE = "chat_template_type"
 
 @dataclass(frozen=True)
 class TemplateChoice:
-    """What a runtime renders with: `with_tools` and `without` are templates of the directory, None for none.
+    """What a runtime renders with: `with_tools` and `without` are templates of the directory, or None.
 
-    `named` says that it was handed several templates by name; `own` is what it renders with instead of a template.
+    `named` is whether it receives several templates by name; `own` is what it uses instead of a template.
     """
 
     runtime: str
@@ -34,7 +34,7 @@ class TemplateChoice:
     own: str = ""
 
     def describe(self) -> str:
-        """Where the template stands: `tokenizer_config.json (tool_use; without tools default)`; empty for none."""
+        """Return the location, as in `tokenizer_config.json (tool_use; without tools default)`; empty for none."""
         if self.own:
             return self.own
         first, other = self.with_tools, self.without
@@ -48,7 +48,7 @@ class TemplateChoice:
 
 
 def template_choices(files: ModelFiles) -> tuple[TemplateChoice, ...]:
-    """What every runtime takes of this directory, in the order of `RUNTIMES`."""
+    """Return what every runtime uses from this directory, in the order of `RUNTIMES`."""
     if files.kind == "gguf":
         return _of_gguf(files)
     as_transformers = [_as_transformers(files, runtime) for runtime in (TRANSFORMERS, VLLM, SGLANG)]
@@ -56,7 +56,7 @@ def template_choices(files: ModelFiles) -> tuple[TemplateChoice, ...]:
 
 
 def same_text(one: TemplateSource | None, other: TemplateSource | None) -> bool:
-    """Whether the two render alike by their text; newline style and the last newline do not count."""
+    """Return whether two templates have the same text, ignoring the newline style and the last newline."""
     if one is None or other is None:
         return one is other
     texts = [source.text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n") for source in (one, other)]
@@ -64,13 +64,13 @@ def same_text(one: TemplateSource | None, other: TemplateSource | None) -> bool:
 
 
 def swift_infers_from(files: ModelFiles) -> TemplateSource | None:
-    """The template that mlx-swift-lm infers from, which need not be the one it renders."""
+    """Return the template that mlx-swift-lm infers from, which need not be the one it renders."""
     # ToolCallFormatInference.swift, TokenizerToolCallConfiguration: the tokenizer's entry before the .jinja file.
     return _pick(_at(files, _TOKENIZER), tools=True) or _pick(_at(files, _JINJA), tools=True)
 
 
 def _as_transformers(files: ModelFiles, runtime: str) -> TemplateChoice:
-    """transformers 5.23 and who loads its tokenizer; the precedence is that of `ModelFiles.template`."""
+    """transformers 5.23 and runtimes that load its tokenizer; the precedence is that of `ModelFiles.template`."""
     why = files.reason(True)
     if any(source.origin != _PROCESSOR for source in files.templates):
         processors = next(iter(_at(files, _PROCESSOR)), None)
@@ -86,7 +86,7 @@ def _as_transformers(files: ModelFiles, runtime: str) -> TemplateChoice:
 
 
 def _mlx_lm(files: ModelFiles) -> TemplateChoice:
-    """mlx-lm 0.32.2, tokenizer_utils.load: the tokenizer of transformers, unless its own code is asked for."""
+    """mlx-lm 0.32.2, tokenizer_utils.load: the tokenizer of transformers, unless its own code is requested."""
     choice = _as_transformers(files, MLX_LM)
     code = files.tokenizer_config.get(_OWN_CODE)
     if isinstance(code, str) and code:
@@ -97,7 +97,9 @@ def _mlx_lm(files: ModelFiles) -> TemplateChoice:
 
 
 def _named(files: ModelFiles) -> bool:
-    """Whether the tokenizer of transformers hands out templates by name: it does not for one text called default."""
+    """Return whether the tokenizer of transformers has templates by name. It does not for a single one named
+    default.
+    """
     best = files.templates[0].origin if files.templates else ""
     if best == _TOKENIZER:
         return not isinstance(files.tokenizer_config.get("chat_template"), str)
@@ -116,7 +118,7 @@ def _mlx_swift_lm(files: ModelFiles) -> TemplateChoice:
 
 
 def _llama_cpp(files: ModelFiles) -> TemplateChoice:
-    """llama.cpp's converter, gguf-py/gguf/vocab.py (main, November 2026), and what its runtime makes of the result."""
+    """llama.cpp's converter, gguf-py/gguf/vocab.py (main, November 2026), and how its runtime uses the result."""
     config = files.tokenizer_config
     if not config:
         why = f"its converter takes a template only next to a {_TOKENIZER}"
@@ -140,7 +142,7 @@ def _llama_cpp(files: ModelFiles) -> TemplateChoice:
 
 
 def _of_gguf(files: ModelFiles) -> tuple[TemplateChoice, ...]:
-    """A GGUF file: llama.cpp reads it as it is, transformers where it is told to."""
+    """A GGUF file: llama.cpp reads it as it is, transformers with `gguf_file=`."""
     both = files.template(True), files.template(False)
     return (
         TemplateChoice(TRANSFORMERS, *both, "it reads the template of a GGUF file given as gguf_file="),
@@ -153,7 +155,7 @@ def _at(files: ModelFiles, origin: str) -> list[TemplateSource]:
 
 
 def _pick(sources: Iterable[TemplateSource], *, tools: bool) -> TemplateSource | None:
-    """`tool_use` if tools are given and it is there, else `default`."""
+    """Return `tool_use` if tools are passed and it exists, else `default`."""
     named: dict[str, TemplateSource] = {}
     for source in sources:
         named.setdefault(source.name, source)
