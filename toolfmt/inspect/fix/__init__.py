@@ -1,7 +1,7 @@
-"""Fixing: a setting or a small change of the template is written into a copy of a model, and verified.
+"""Fix a model: write a setting or a small change of the template into a copy, and verify it.
 
-`toolfmt.model.fix` calls `mend`. The room knows templates and the inspection's reports, nothing of prompts for users,
-of printing or of processes: how a model is inspected and where untrusted templates are rendered is handed to it.
+`toolfmt.model.fix` calls `mend_copy`. This package knows templates and reports, but not users' prompts, printing or
+processes. Its callers pass in how to inspect a model and where to render untrusted templates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a copy as bytes by name, and a template's text changed wherever it stands in them."""
+"""The files of a copy as bytes by name; replace a template's text in all of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from toolfmt.templates import CHAT_TEMPLATE_FILE, ModelFiles, TemplateSource
 def with_template_text(
     contents: Mapping[str, bytes], files: ModelFiles, source: TemplateSource, text: str
 ) -> dict[str, bytes]:
-    """The contents with this text in the place of the template's, in every file that holds the same one.
+    """Return the contents with the template's text replaced by `text` in every file that contains it.
 
-    A GGUF file is no part of them: its template goes into a file of its own.
+    A GGUF file is not among the contents: its template is written to a separate file.
     """
     if files.kind != "directory":
         return {**contents, template_file(files, source): _bytes(text)}
@@ -28,12 +28,12 @@ def with_template_text(
 
 
 def template_file(files: ModelFiles, source: TemplateSource) -> str:
-    """The file that a template which stands in no directory is written into."""
+    """Return the file for a template that is not in a model directory."""
     return source.origin if files.kind == "template" else CHAT_TEMPLATE_FILE
 
 
 def replaced_template(data: bytes, source: TemplateSource, text: str) -> bytes:
-    """The bytes of a file with this text in the place of the template's."""
+    """Return the bytes of a file with the template's text replaced by `text`."""
     if source.origin.endswith(".jinja"):
         return _bytes(text)
     whole = _text(data)

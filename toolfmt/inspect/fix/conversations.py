@@ -1,8 +1,8 @@
-"""The conversations that a mend is tried on, and the ways in which a client may write one of them otherwise.
+"""The conversations that verify a fix, and the variants in which clients may send them.
 
-A finding is about one way of writing (`Variant`): content null where it could be an empty string, an empty list of
-tools where it could be none. The template takes the conversation as it stands here, so its prompt shows what the other
-way has to become. Everything here is data.
+A finding is about one variant (`Variant`), such as content null instead of an empty string, or an empty list of tools
+instead of none. The template accepts the conversations below, so their prompts show what the variants have to render
+to. This module is only data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 
 @dataclass(frozen=True)
 class PromptRequest:
-    """One prompt that is asked for; `typed` says that a call in it has an argument that is no string."""
+    """A prompt to render. `typed` is set if a call in it has an argument that is not a string."""
 
     name: str
     messages: tuple[Message, ...]
@@ -39,7 +39,7 @@ class PromptRequest:
     generation: bool = False
     typed: bool = False
     thinking: bool | None = None
-    """The variable `enable_thinking`; None where it is not given."""
+    """The variable `enable_thinking`; None if unset."""
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ _IMAGE = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text"
 
 
 def conversations(shape: TurnShape) -> Iterator[PromptRequest]:
-    """Every prompt that is compared; turns with calls are written in the shape that the template takes."""
+    """Yield every prompt to compare. Turns with calls have the shape that the template accepts."""
     for system in ((), (_SYSTEM,)):
         told = "with a system message" if system else "alone"
         for tools in (None, TOOLS):
@@ -112,11 +112,11 @@ def _with_calls(shape: TurnShape) -> Iterator[PromptRequest]:
         yield PromptRequest("a call without tools", both, None, True)
 
 
-# --- other ways of writing
+# --- variants
 
 
 def written_otherwise(asked: PromptRequest, variant: Variant) -> PromptRequest | None:
-    """The same request written in this way; None where that is no other."""
+    """Return the same request in this variant, or None if it does not change."""
     if variant == "tools-empty":
         return replace(asked, tools=[]) if asked.tools is None else None
     change = _CHANGES[variant]
@@ -162,7 +162,7 @@ def _developer(message: Message) -> Message:
 
 
 def in_parts(asked: PromptRequest, places: Collection[int], *, several: bool = True) -> PromptRequest:
-    """The same request with the content of the messages at these places in parts, or each in a single one."""
+    """Return the request with the content of these messages as parts, or as a single part each."""
     written = (_parts(one, several=several) if at in places else one for at, one in enumerate(asked.messages))
     return replace(asked, messages=tuple(written))
 

@@ -1,7 +1,7 @@
-"""A model mended in a copy: its template, then its settings, each change proven on the copy as it stands.
+"""Fix a model in a copy: first its template, then its settings. Each change is verified on the copy.
 
-`mend_copy` does all of it; the original is only read. What is changed is told file by file as a diff, with the finding
-that it heals.
+`mend_copy` does all of it; the original is only read. Changes are reported as a diff per file, with the finding that
+each one fixes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, load_files
 
 _LONG_LINE = 500
-"""Where a file has a line this long (a template in JSON), a diff shows changed lines only."""
+"""If a file has a line of this length (a template in JSON), the diff has no context lines."""
 _ELSEWHERE = "make room there, or name another directory by TMPDIR"
 _MOST_SETTINGS = 10
-"""Attempts at settings for one model."""
+"""Maximum number of changed settings per model."""
 
 
 @dataclass(frozen=True)
 class Fixed(JsonRecord):
-    """One change of a file: the code and outcome of the finding that it fixes, what changed as a unified diff."""
+    """A change of a file: the code and outcome of the fixed finding, and a unified diff."""
 
     code: str
     outcome: str
@@ -44,7 +44,7 @@ class Fixed(JsonRecord):
 
 @dataclass(frozen=True)
 class NotFixed(JsonRecord):
-    """A finding that remains, and why."""
+    """A finding that remains, and the reason."""
 
     code: str
     name: str
@@ -58,7 +58,7 @@ class NotFixed(JsonRecord):
 
 @dataclass(frozen=True)
 class MendedModel:
-    """A copy that was written: where, the report on it, what was changed, what remains, the files that it holds."""
+    """A written copy: its path, the report on it, fixed and remaining findings, and its files."""
 
     output: Path
     report: Report
@@ -66,12 +66,12 @@ class MendedModel:
     not_fixed: tuple[NotFixed, ...]
     files: tuple[str, ...]
     kind: str
-    """What the original is: a directory, a GGUF file, a template alone."""
+    """The kind of the original: a directory, a GGUF file, or a single template."""
     before: ToolsWord
-    """The verdict on the original in a word."""
+    """The verdict on the original."""
 
     def telling(self, report: Report) -> MendedModel:
-        """The same with this report on the copy, of whose findings alone it is told why they remain."""
+        """Return the same with this report on the copy, and only remaining findings that are in it."""
         keys = {finding.key for finding in everything(report)}
         return replace(self, report=report, not_fixed=tuple(one for one in self.not_fixed if one.key in keys))
 
@@ -89,10 +89,10 @@ def mend_copy(
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
 ) -> MendedModel:
-    """The copy of a model in `output`, with what can be healed of the report's findings with these keys.
+    """Write a copy of a model to `output`, with as many as possible of the findings with these keys fixed.
 
-    Only the small files that toolfmt reads are copied. Raises `CannotCopy` where `output` holds anything or lies in
-    the original, and what `inspect` raises.
+    Only the small files that toolfmt reads are copied. Raise `CannotCopy` if `output` is not empty or is inside the
+    original, and whatever `inspect` raises.
     """
     check_output(output, files)
     copy = _Copy(files, inspect)
@@ -116,7 +116,7 @@ def mend_copy(
 
 
 class _Copy:
-    """The files of the copy as they are so far, and what was changed in them."""
+    """The files of the copy so far, and the changes made in them."""
 
     def __init__(self, files: ModelFiles, inspect: Callable[[ModelFiles], Report]) -> None:
         self._original = files
@@ -128,7 +128,7 @@ class _Copy:
         self.fixed: list[Fixed] = []
 
     def take(self, mended: Mended) -> None:
-        """Write what became of the template wherever it stands."""
+        """Write the fixed template to every file that contains it."""
         self.contents = with_template_text(self.contents, self._original, mended.source, mended.text)
         places = [one for one in self._original.templates if same_text(one, mended.source)]
         alone = self._original.kind != "directory"
@@ -145,7 +145,7 @@ class _Copy:
         self.fixed += [Fixed(*key, label, diff(old, new, label)) for key in keys]
 
     def loaded(self, directory: Path) -> ModelFiles:
-        """What the copy in this directory is; of a GGUF file, the file with the template beside it."""
+        """Return the files of the copy in this directory; for a GGUF file, the original with the changed template."""
         if self._original.kind == "directory":
             return load_files(directory)
         if self._written is None:
@@ -158,12 +158,12 @@ class _Copy:
 
 
 def _label(origin: str) -> str:
-    """What a diff calls the place of a template."""
+    """Return how a diff names the file of a template."""
     return origin if origin.endswith(".jinja") else f"{origin} (chat_template)"
 
 
 def _mend_settings(copy: _Copy, report: Report, keys: frozenset[FindingKey]) -> None:
-    """Try settings until none heals anything more, each in a directory that does not stay."""
+    """Apply settings until none fixes another finding; each is tried in a temporary directory."""
     try:
         with tempfile.TemporaryDirectory() as folder:
             for number in range(_MOST_SETTINGS):
@@ -182,7 +182,7 @@ def _mend_settings(copy: _Copy, report: Report, keys: frozenset[FindingKey]) -> 
 def _next_setting(
     copy: _Copy, report: Report, files: ModelFiles, keys: frozenset[FindingKey], folder: Path
 ) -> tuple[SettingFix, tuple[FindingKey, ...], Report] | None:
-    """The first attempt that heals something, what it heals, and the report on it."""
+    """Return the first setting that fixes something, the findings it fixes, and the report on it, or None."""
     for number, attempt in enumerate(attempts(report, files, copy.contents, keys)):
         try:
             changed = _loaded({**copy.contents, attempt.file: attempt.data}, folder.with_name(f"{folder.name}{number}"))
@@ -198,12 +198,14 @@ def _next_setting(
 
 
 def fixed_by(before: Report, after: Report, keys: tuple[FindingKey, ...]) -> tuple[FindingKey, ...]:
-    """The keys of the findings that a setting fixes. None if it changes anything of what the template does, or adds
-    another finding than one that a setting fixes, or replaces an error about the parser with another such error.
+    """Return the keys of the findings that a setting fixes.
+
+    Empty if it changes the template's behavior, adds a finding that no setting fixes, or replaces an error about the
+    parser with another one.
     """
     comparison = compare(before, after)
     left = {finding.key for finding in everything(after)}
-    # A declaration that contradicts the template decides the format as long as it is there.
+    # A declaration that contradicts the template decides the format until it is removed.
     behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
     came = (*comparison.behaviour.came, *comparison.settings.came)
     about_the_parser = keys_with("parser")
@@ -219,7 +221,7 @@ def _loaded(contents: Mapping[str, bytes], folder: Path) -> ModelFiles:
 
 
 def _remaining(report: Report, tried: Mapping[FindingKey, str]) -> tuple[NotFixed, ...]:
-    """Every key that is still reported, once."""
+    """Return every key that is still reported, once."""
     first: dict[FindingKey, Finding] = {}
     for finding in everything(report):
         first.setdefault(finding.key, finding)
@@ -229,7 +231,7 @@ def _remaining(report: Report, tried: Mapping[FindingKey, str]) -> tuple[NotFixe
 
 
 def diff(before: str, after: str, file: str) -> str:
-    """How the text of a file changed, as a unified diff."""
+    """Return the changes of a file's text as a unified diff."""
     old, new = (text.splitlines(keepends=True) for text in (before, after))
     beside = 0 if any(len(line) > _LONG_LINE for line in (*old, *new)) else 2
     made = difflib.unified_diff(old, new, f"a/{file}", f"b/{file}", n=beside)

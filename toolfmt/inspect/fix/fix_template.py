@@ -1,9 +1,8 @@
-"""Mending one template: remedy after remedy is tried, and what is proven is kept.
+"""Fix one template: try one fix after the other and keep those that are verified.
 
-`mend` takes the files and the report of a model and gives back the template's text with the steps that led there. How a
-model is inspected and where templates are rendered is its caller's affair. A remedy counts once the law of
-`verification.py` holds of it and a second inspection says that nothing is worse; of its edits as few are made as are
-needed.
+`mend` takes the files and the report of a model and returns the template's new text with the steps. A fix is kept if
+the invariant in `verification.py` holds and a second inspection reports nothing worse. Edits that are not needed are
+dropped.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from toolfmt.inspect.runtimes.template_choice import same_text
 from toolfmt.templates import ModelFiles, TemplateSource
 
 _MOST_EDITS = 60
-"""Places that are tried at once; a template of today has a dozen."""
+"""Maximum number of edits that are tried together. Current templates need about a dozen."""
 
 
 class Prove(Protocol):
-    """`toolfmt.inspect.fix.verification.judged`, wherever it runs."""
+    """`toolfmt.inspect.fix.verification.judged`, in whichever process it runs."""
 
     def __call__(
         self,
@@ -45,7 +44,7 @@ class Prove(Protocol):
 
 @dataclass(frozen=True)
 class FixStep:
-    """One change of a text: the keys of the findings that it fixes, and the text before and after."""
+    """A change of a template: the keys of the fixed findings, and the text before and after."""
 
     keys: tuple[FindingKey, ...]
     before: str
@@ -54,15 +53,15 @@ class FixStep:
 
 @dataclass(frozen=True)
 class Mended:
-    """What became of a template: its source as it was, its text now, the steps, and why other findings remain."""
+    """A fixed template: its original source, its text now, the steps, and why other findings remain."""
 
     source: TemplateSource
     text: str
     report: Report
-    """The inspection of the text as it is now."""
+    """The inspection of the current text."""
     steps: tuple[FixStep, ...] = ()
     why_not: dict[FindingKey, str] = field(default_factory=dict)
-    """By key of a finding for which something was tried."""
+    """The reasons, by the key of a finding for which a fix was tried."""
 
 
 def mend(
@@ -72,9 +71,9 @@ def mend(
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
 ) -> Mended | None:
-    """The template in force if tools are given, with what can be healed of the findings with these keys.
+    """Fix the template that is used with tools, for the findings with these keys.
 
-    None where there is no template, or one that is not rendered.
+    Return None without a template, or if it is not rendered.
     """
     source = files.template(True) or files.template(False)
     if source is None or report.profile.failure is not None:
@@ -86,13 +85,13 @@ def mend(
 
 
 def with_template(files: ModelFiles, source: TemplateSource, text: str) -> ModelFiles:
-    """The files with this text wherever the template's own stands, line ends apart."""
+    """Return the files with this text in place of the template's own, ignoring line ends."""
     templates = tuple(replace(one, text=text) if same_text(one, source) else one for one in files.templates)
     return replace(files, templates=templates)
 
 
 class _Mending:
-    """The state of a mend: the template's body, the clauses before it, the report on both."""
+    """The state while fixing a template: its body, the clauses before it, and the report on both."""
 
     def __init__(
         self,
@@ -111,10 +110,10 @@ class _Mending:
         self.why_not: dict[FindingKey, str] = {}
 
     def attempt(self, known: KnownFix) -> None:
-        """Try a fix. It becomes a step if it fixes anything; otherwise note why it does not."""
+        """Try a fix. It becomes a step if it fixes anything; if not, record the reason."""
         told = [finding for finding in everything(self.report) if finding.key in known.keys]
         if not told:
-            return  # healed along with another
+            return  # fixed together with another finding
         keys = tuple(dict.fromkeys(finding.key for finding in told))
         why = "its lines end in several ways" if self._body is None else ""
         for body, clauses in self._candidates(known, [finding.line for finding in told]):
@@ -129,7 +128,7 @@ class _Mending:
         self.why_not |= {key: known_reason(key, self.report) or why for key in keys}
 
     def _inspected(self, text: str, known: KnownFix, keys: tuple[FindingKey, ...]) -> tuple[Report | None, str]:
-        """The second inspection, where nothing is worse by it; else why it is none."""
+        """Return the second inspection if it reports nothing worse; else None and the reason."""
         try:
             report = self._inspect(with_template(self._files, self._source, text))
         except WorkerUnavailable:
@@ -140,7 +139,7 @@ class _Mending:
         return (None, worse) if worse else (report, "")
 
     def _candidates(self, known: KnownFix, lines: Sequence[int | None]) -> Iterator[tuple[str, tuple[Clause, ...]]]:
-        """The bodies and clauses of which the law holds, the smallest change first."""
+        """Yield the bodies and clauses that pass verification, the smallest change first."""
         body, self._last_why = self._body, ""
         if body is None:
             return
@@ -156,7 +155,7 @@ class _Mending:
                 yield body, clauses
 
     def _holding(self, known: KnownFix, near: list[Edit], found: list[Edit]) -> Iterator[list[Edit]]:
-        """Sets of edits that do: of those near the finding, else of all, else of all that do no harm."""
+        """Yield sets of edits that pass: of those near the finding, else of all, else of all harmless ones."""
         choices: tuple[Callable[[], list[Edit]], ...] = (
             lambda: near,
             lambda: found,
@@ -173,11 +172,11 @@ class _Mending:
                 yield from [fewest] if fewest == edits else [fewest, edits]
 
     def _harmless(self, known: KnownFix, found: list[Edit]) -> list[Edit]:
-        """The edits that change nothing by themselves that should not change."""
+        """Return the edits that by themselves change nothing that should not change."""
         return [edit for edit in found if self._judged(self._with([edit]), (), known.fix.typed).why in (NOT_SHOWN, "")]
 
     def _fewest(self, known: KnownFix, edits: list[Edit]) -> list[Edit]:
-        """The edits without those that are not needed."""
+        """Return the edits without those that are not needed."""
         for edit in reversed(edits):
             rest = [one for one in edits if one != edit]
             if rest and self._holds(known, self._with(rest)):
@@ -206,7 +205,7 @@ class _Mending:
 
 
 def _apart(edits: Iterator[Edit]) -> list[Edit]:
-    """The edits in their order, without those that overlap one before."""
+    """Return the edits in order, without those that overlap an earlier one."""
     kept: list[Edit] = []
     for edit in sorted(set(edits), key=lambda edit: (edit.start, -edit.end)):
         if not kept or edit.start >= kept[-1].end:

@@ -1,6 +1,6 @@
-"""A JSON file changed in one place, every other character left as it is: a member set or taken out, a string rewritten.
+"""Edit a JSON file in one location and keep every other character: set or remove a member, replace a string.
 
-The text is one that `json.loads` reads; offsets are characters of it.
+The text must be readable by `json.loads`. Offsets count characters.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _SIGN = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
-"""What one character of a string is written as."""
+"""One character of a string, as written."""
 
 
 @dataclass(frozen=True)
 class JsonMember:
-    """A member of an object: its key, where the key begins, where its value begins and ends. An item of a list has its
-    number for a key, and begins with its value.
+    """A member of an object: its key, the offset of the key, and the start and end of its value.
+
+    An item of a list has its number as key, and starts with its value.
     """
 
     key: str | int
@@ -29,13 +30,13 @@ class JsonMember:
 
 
 def members(text: str, at: int = 0) -> list[JsonMember]:
-    """The members of the object, or the items of the list, that begins here; none for any other value."""
+    """Return the members of the object, or the items of the list, at this offset; empty for any other value."""
     at = _next(text, at)
     return list(_members(text, at)) if text[at : at + 1] in ("{", "[") else []
 
 
 def strings(text: str, member: JsonMember) -> Iterator[JsonMember]:
-    """The strings of a value: itself, or those inside its lists and objects."""
+    """Yield the strings of a value: itself, or those inside its lists and objects."""
     if text[member.value] == '"':
         yield member
     for inside in members(text, member.value):
@@ -43,7 +44,7 @@ def strings(text: str, member: JsonMember) -> Iterator[JsonMember]:
 
 
 def with_member(text: str, key: str, value: Any) -> str:
-    """The text with this member of its object: in the place of the one that has the key, else behind the last one."""
+    """Return the text with this member set: in place of one with the same key, else after the last one."""
     written = json.dumps(value, ensure_ascii=False)
     old = next((one for one in members(text) if one.key == key), None)
     if old is not None:
@@ -61,7 +62,7 @@ def with_member(text: str, key: str, value: Any) -> str:
 
 
 def without_member(text: str, key: str) -> str:
-    """The text without the member of this key, and without the comma that it needs."""
+    """Return the text without the member with this key and its comma."""
     present = members(text)
     at = next((number for number, one in enumerate(present) if one.key == key), None)
     if at is None:
@@ -73,7 +74,7 @@ def without_member(text: str, key: str) -> str:
 
 
 def with_string(text: str, member: JsonMember, new: str) -> str:
-    """The text with another string for a value; what both strings have in common stays written as it is."""
+    """Return the text with a value replaced by another string; common parts of both strings keep their form."""
     written = _SIGN.findall(text[member.value + 1 : member.end - 1])
     old = [json.loads(f'"{sign}"', strict=False) for sign in written]
     head = 0
@@ -105,6 +106,6 @@ def _members(text: str, at: int) -> Iterator[JsonMember]:
 
 
 def _next(text: str, at: int) -> int:
-    """The first character from here on that is no blank."""
+    """Return the offset of the first character that is not whitespace."""
     found = _BLANKS.match(text, at)
     return found.end() if found else at

@@ -42,19 +42,19 @@ KNOWN_FIXES = tuple(_known())
 
 
 def fixes_of(report: Report, keys: frozenset[FindingKey]) -> Iterator[KnownFix]:
-    """The fixes for the report's findings and notes with these keys."""
+    """Return the fixes for the report's findings and notes with these keys."""
     told = {finding.key for finding in everything(report)} & keys
     return (known for known in KNOWN_FIXES if told & set(known.keys))
 
 
 def known_reason(key: FindingKey, report: Report) -> str:
-    """Why a finding with this key is not fixed; an empty string if nothing is known."""
+    """Return why a finding with this key is not fixed; empty if unknown."""
     impossible = (known.fix.impossible(report) for known in KNOWN_FIXES if key in known.keys)
     return next(filter(None, impossible), "") or ALL_OUTCOMES[key].why_not_fixed
 
 
 def why_not(finding: Finding, report: Report) -> str:
-    """Why a finding remains for which no change of the template was tried; of a setting, what to set."""
+    """Return why a finding remains for which no template change was tried; for settings, with what to set."""
     a_setting = finding.fixed_by == "setting" or ALL_OUTCOMES[finding.key].about_files
     return known_reason(finding.key, report) or (f"{_NO_SETTING}: {finding.fix}" if a_setting else _NO_FIX)
 

@@ -1,4 +1,4 @@
-"""Whether a second inspection says that a mend is one: the finding is gone, and nothing else is worse than before."""
+"""Check with a second inspection that a fix removes the finding and makes nothing worse."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from toolfmt.inspect.fix.known_fixes import everything
 from toolfmt.inspect.report.report import FindingKey, Report
 
 _ANY_YES = ("capabilities.tool_calls", "safety.content_kept")
-"""Answers that are as good for any reason: a call in another shape, a text that is looked for no more."""
+"""Answers that are equally good for any reason: a call in another shape, a text that is no longer tested for."""
 
 
 def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], may_change: Collection[str] = ()) -> str:
-    """Why `after` is no mend of `before` for the findings with these keys; empty where it is one.
+    """Return why `after` does not fix the findings with these keys in `before`; empty if it does.
 
-    The prompts of conversations whose names hold one of the words `may_change` may be others.
+    Prompts of conversations may change if their names contain one of the words in `may_change`.
     """
     comparison = compare(before, after)
     often = [Counter(finding.key for finding in everything(report)) for report in (before, after)]
@@ -27,7 +27,7 @@ def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], m
         return f"another finding appears: {came[0].code}"
     if unread := _unread(before, after):
         return f"calls are read back worse: {unread}"
-    # What to set in a runtime follows from everything else.
+    # The settings of runtimes depend on everything else.
     changes = [*comparison.behaviour.changes, *comparison.settings.changes]
     changes = [change for change in changes if not is_below(change.what, ["runtimes"])]
     worse = next((change for change in changes if not _is_better(change)), None)
@@ -37,7 +37,7 @@ def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], m
 
 
 def _is_better(change: ReportChange) -> bool:
-    """Whether an answer that was no yes is one now, or is yes for another reason where that is all that is asked."""
+    """Return whether an answer is now `yes` and was not, or is `yes` for another reason if any reason is fine."""
     if not change.what.startswith(("capabilities.", "details.", "safety.")) or change.a is None or change.b is None:
         return False
     was_no = change.a["answer"] != "yes" and not change.what.startswith("safety.")
@@ -45,7 +45,7 @@ def _is_better(change: ReportChange) -> bool:
 
 
 def _unread(before: Report, after: Report) -> str:
-    """What was read back of the calls that the template renders and is not any more; empty for nothing."""
+    """Return a fault or tolerance that the second report has and the first has not, or an empty string."""
     was, is_now = (
         {fault for evidence in report.format.evidence for fault in (*evidence.faults, *evidence.tolerated)}
         for report in (before, after)
@@ -54,7 +54,7 @@ def _unread(before: Report, after: Report) -> str:
 
 
 def _changed_prompt(before: Report, comparison: Comparison, may_change: Collection[str]) -> str:
-    """The conversation whose prompt is now one that no conversation had before; empty where there is none."""
+    """Return the conversation whose new prompt no conversation had before; empty without one."""
     right = {prompt.text[change.at :] for change in comparison.prompts for prompt in before.prompts.values()}
     for change in comparison.prompts:
         meant = change.a_threw or any(word in change.conversation for word in may_change)

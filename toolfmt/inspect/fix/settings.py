@@ -1,6 +1,6 @@
-"""What a setting heals: the parser that tokenizer_config.json names, a template where a runtime does not look for it.
+"""Findings that a setting fixes: the declared parser in tokenizer_config.json, or the location of a template.
 
-`attempts` gives changes of a copy's files that may heal a finding; whoever tries them inspects the changed copy.
+`attempts` yields changes of a copy's files that may fix a finding; the caller inspects the changed copy.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _CONFIG = "tokenizer_config.json"
 
 @dataclass(frozen=True)
 class SettingFix:
-    """A change of one file that may fix the findings with these keys: the file's bytes as they would be."""
+    """A change of one file that may fix the findings with these keys, with the new bytes of the file."""
 
     keys: tuple[FindingKey, ...]
     file: str
     data: bytes
     texts: tuple[str, str] | None = None
-    """The template's text before and after, where it is a template that changes inside the file."""
+    """The template's text before and after, if a template inside the file changes."""
 
 
 def keys_with(*settings: Setting) -> frozenset[FindingKey]:
-    """The keys of the findings that one of these settings may fix; that any setting may fix if none is given."""
+    """Return the keys of the findings that one of these settings may fix, or any setting if none is passed."""
     return frozenset(
         key for key, one in ALL_OUTCOMES.items() if one.setting and (one.setting in settings or not settings)
     )
@@ -45,7 +45,7 @@ def keys_with(*settings: Setting) -> frozenset[FindingKey]:
 def attempts(
     report: Report, files: ModelFiles, contents: Mapping[str, bytes], keys: frozenset[FindingKey]
 ) -> Iterator[SettingFix]:
-    """What may fix the report's findings with these keys, the most likely first."""
+    """Yield changes that may fix the report's findings with these keys, the most likely first."""
     told = {finding.key for finding in everything(report)} & keys
     for setting, tried in _TRIED.items():
         found = tuple(key for key in ALL_OUTCOMES if key in told & keys_with(setting))
@@ -55,7 +55,7 @@ def attempts(
 
 
 def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
-    """mlx-lm's name for the format that the template renders; no name at all."""
+    """Yield mlx-lm's name for the format that the template renders, then no name at all."""
     if _CONFIG not in contents:
         return
     text = contents[_CONFIG].decode("utf-8")
@@ -66,7 +66,7 @@ def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) ->
 
 
 def _names(report: Report) -> Iterator[str]:
-    """What mlx-lm calls its parser for the format of the calls that were read back, but for one that misreads them."""
+    """Yield mlx-lm's parser names for the formats that were read back, except parsers that misread the calls."""
     told = report.runtimes.get(MLX_LM, "")
     read = [evidence.format for evidence in report.format.evidence if evidence.source == "verified"]
     decided = None if report.format.derived is not None else report.format.name
@@ -77,7 +77,7 @@ def _names(report: Report) -> Iterator[str]:
 
 
 def _template_file(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
-    """The template in chat_template.jinja, where that is not there yet; no entry that holds none."""
+    """Yield the template as chat_template.jinja if that file is missing, then the removal of an empty entry."""
     source = files.template(False)
     if source is not None and CHAT_TEMPLATE_FILE not in contents:
         yield SettingFix((), CHAT_TEMPLATE_FILE, source.text.encode("utf-8", "surrogatepass"))
@@ -89,7 +89,7 @@ def _template_file(report: Report, files: ModelFiles, contents: Mapping[str, byt
 
 
 def _same_template(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) -> Iterator[SettingFix]:
-    """The template in force in the place of another one of its name, where it is the one that shows tools."""
+    """Yield the current template in place of others with its name, if it is the one that shows tools."""
     source = files.template(True)
     if source is None or report.strategy != "template":
         return

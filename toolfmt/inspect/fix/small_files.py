@@ -1,6 +1,6 @@
-"""The small files of a model: those that toolfmt reads, as bytes, and a directory that they are written into.
+"""The small files of a model that toolfmt reads, as bytes, and writing them to a directory.
 
-Weights are never copied. Nothing is overwritten, and nothing half-written is left.
+Weights are never copied. Nothing is overwritten, and no partial copy remains.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolfmt.templates.files.safe_open import opened, read_at_most
 
 _TOKENIZER = "tokenizer.json"
 _LARGEST = 200_000_000
-"""Bytes of one file. The largest tokenizer.json of today has some 40 MB."""
+"""Maximum size of one file in bytes. The largest current tokenizer.json files have about 40 MB."""
 
 
 class CannotCopy(ToolfmtError, OSError):
@@ -24,13 +24,14 @@ class CannotCopy(ToolfmtError, OSError):
 
 
 def small_files(home: Path) -> dict[str, bytes]:
-    """The files of a model directory that toolfmt reads, by their names in it."""
+    """Return the files of a model directory that toolfmt reads, by their names in it."""
     return {name: data for name in _names(home) if (data := _read(home / name, home)) is not None}
 
 
 def check_output(output: Path, files: ModelFiles) -> None:
-    """Raise `CannotCopy` where the copy of a model would be written into its directory, however the path leads there,
-    or where there is something that would be overwritten, or mixed with the copy.
+    """Raise `CannotCopy` if the output is inside the model's directory or already has content.
+
+    All links are resolved.
     """
     if any(home.is_dir() and _is_within(output, home) for home in (files.home, files.directory)):
         raise CannotCopy(f"{output}: in the directory of the model, which is never written to; name one elsewhere")
@@ -43,15 +44,16 @@ def check_output(output: Path, files: ModelFiles) -> None:
 
 
 def _is_within(path: Path, home: Path) -> bool:
-    """Whether a path that need not be there is a directory or lies in it, all links followed."""
+    """Return whether a path, which need not exist, is a directory or inside it, with all links resolved."""
     real = Path(os.path.realpath(path))
     return any(one.exists() and one.samefile(home) for one in (real, *real.parents))
 
 
 def write(files: Mapping[str, bytes], output: Path, way_out: str = "name another directory") -> None:
-    """Write the files into the directory, which is made; all of them, or none and no directory either.
+    """Write the files into the directory, which is created. On failure, neither files nor directory remain.
 
-    Each is written under another name first, so that nothing cut off has its own. Raises `CannotCopy`.
+    Each file is first written under a temporary name, so that a truncated file never has the final name. Raise
+    `CannotCopy`.
     """
     with ExitStack() as undone:  # in the reverse order
         try:
@@ -62,7 +64,7 @@ def write(files: Mapping[str, bytes], output: Path, way_out: str = "name another
             for part, data in zip(parts, files.values(), strict=True):
                 _write_new(part, data, undone)
             for part, name in zip(parts, files, strict=True):
-                _write_new(output / name, b"", undone)  # nothing that came there meanwhile is overwritten
+                _write_new(output / name, b"", undone)  # does not overwrite a file created in the meantime
                 part.replace(output / name)
         except OSError as error:
             raise CannotCopy(f"{output}: cannot be written ({error.strerror}); {way_out}") from None
@@ -73,7 +75,7 @@ def _make_directory(path: Path, undone: ExitStack) -> None:
     for missing in reversed([one for one in (path, *path.parents) if not one.exists()]):
         missing.mkdir(exist_ok=True)
         undone.callback(_without_failing, missing.rmdir)
-    path.mkdir(exist_ok=True)  # fails where a file is in the way
+    path.mkdir(exist_ok=True)  # fails if a file is in the way
 
 
 def _write_new(path: Path, data: bytes, undone: ExitStack) -> None:
@@ -95,7 +97,7 @@ def _names(home: Path) -> Iterator[str]:
 
 
 def _read(path: Path, home: Path) -> bytes | None:
-    """The bytes of a file; None where there is none."""
+    """Return the bytes of a file, or None if it does not exist."""
     try:
         with opened(path, home) as file:
             data = read_at_most(file, _LARGEST + 1)

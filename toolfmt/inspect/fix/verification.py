@@ -1,9 +1,11 @@
-"""Whether a changed template does what is wanted and nothing else: both are rendered, and their prompts compared.
+"""Check that a changed template does what it should and nothing else, by rendering both and comparing prompts.
 
-`judged` runs where untrusted templates may run; `toolfmt.model.jobs` hands it to a process with limits. The law: what
-the template took before it renders to the same bytes; the way of writing that the finding is about renders to the
-prompt of the way that was right all along (content in parts that came out stays as it did); any other way as before, or
-right as well.
+`judged` runs where untrusted templates may run; `toolfmt.model.jobs` runs it in a process with limits. The invariant:
+
+- What the template accepted before renders to the same bytes.
+- The variant that the finding is about renders to the prompt of the accepted variant. Content parts that were rendered
+  before stay unchanged.
+- Any other variant renders as before, or correctly as well.
 """
 
 from __future__ import annotations
@@ -28,14 +30,14 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 
 _BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
-"""What a call is often written with, and what templates write otherwise."""
+"""Common variants of a call, which templates render differently."""
 _LINES = "Qk4first\nQk4second"
 NOT_SHOWN = "none of the conversations that verify a change shows it, so no change can be verified"
 
 
 @dataclass(frozen=True)
 class FixCheck:
-    """Whether the law holds; else `why` not, in a few words. `healed` counts the prompts that came right by it."""
+    """Whether the invariant holds, and if not, `why`. `healed` is the number of prompts that became correct."""
 
     holds: bool
     why: str = ""
@@ -45,16 +47,16 @@ class FixCheck:
 def judged(
     before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool = False
 ) -> FixCheck:
-    """The law of a template's text `before` and `after` a mend, of these ways of writing.
+    """Check the invariant for a template's text `before` and `after` a fix of these variants.
 
-    `tokens` are the model's special tokens. Where `typed`, it is calls with values that are no strings that are to
-    change, into whatever: an inspection has to tell whether that is right.
+    `tokens` are the model's special tokens. If `typed`, prompts of calls with values that are not strings may change
+    to anything: the inspection has to decide whether they are correct.
     """
     healed = 0
     asked = list(conversations(shape))
     try:
         was, is_now = (_renderer(text, tuple(tokens.items())) for text in (before, after))
-        # What is wanted first: most attempts fail at it.
+        # Check the variants to fix first: most attempts fail there.
         for one in asked:
             for variant in wanted:
                 other = written_otherwise(one, variant)
@@ -79,7 +81,7 @@ def judged(
 
 
 def _wrong_beside(one: PromptRequest, wanted: Variant, was: _Renders, is_now: _Renders) -> str | None:
-    """In which other way of writing what is wanted does not come out as it should; None where it does."""
+    """Return the additional variant in which the fix does not work, or None."""
     for beside in _BESIDE:
         plain = None if beside == wanted else written_otherwise(one, beside)
         other = None if plain is None else written_otherwise(plain, wanted)
@@ -91,15 +93,16 @@ def _wrong_beside(one: PromptRequest, wanted: Variant, was: _Renders, is_now: _R
 
 
 def _right(one: PromptRequest, written: Variant, was: _Renders) -> str | TemplateError:
-    """What a conversation has to become written in this way: the prompt that it has as it stands. Parts that came out
-    already stay as they did, joined to each other however the template joins them.
+    """Return the correct prompt of a conversation in this variant: that of the original conversation.
+
+    Parts that were rendered before stay unchanged, in whatever way the template joins them.
     """
     taken = [at for at in range(len(one.messages)) if written == "parts" and _takes_parts(one, at, was)]
     return was(in_parts(one, taken))
 
 
 def _takes_parts(one: PromptRequest, at: int, was: _Renders) -> bool:
-    """Whether the content of this message comes out as a list of parts: as one, and two where it has two lines."""
+    """Return whether the content of this message is rendered as a list of parts: one part, and two for two lines."""
     if was(in_parts(one, [at], several=False)) != was(one):
         return False
     lines = replace(one, messages=(*one.messages[:at], one.messages[at] | {"content": _LINES}, *one.messages[at + 1 :]))
@@ -113,7 +116,7 @@ def _not_right(one: PromptRequest, *written: Variant) -> str:
 
 
 def _changed(one: PromptRequest, was: _Renders, is_now: _Renders, wanted: Sequence[Variant]) -> str | None:
-    """What of a conversation changed that should not; None where nothing did."""
+    """Return what changed in a conversation that should not change, or None."""
     right = was(one)
     if not isinstance(right, TemplateError) and is_now(one) != right:
         return f"with what was tried the prompt of {one.name} changes"
@@ -127,7 +130,7 @@ def _changed(one: PromptRequest, was: _Renders, is_now: _Renders, wanted: Sequen
 
 
 class _Renders:
-    """The prompts of one template, each made once; a failure in the place of a prompt that could not be made."""
+    """The prompts of one template, cached; an error instead of a prompt that cannot be rendered."""
 
     def __init__(self, template: ChatTemplate) -> None:
         self._template = template

@@ -1,1 +1,1 @@
-"""Which tool-call format a template speaks: decided by evidence, proven by reading its calls back."""
+"""Detect the tool-call format of a template: decided by evidence, verified by reading its calls back."""

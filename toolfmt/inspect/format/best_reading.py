@@ -1,4 +1,4 @@
-"""The known format that reads most of a template's calls back."""
+"""Find the known format that reads most of a template's calls back."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ _Rank: TypeAlias = tuple[bool, bool, bool, bool, int, bool]
 
 @dataclass(frozen=True)
 class ReadBack:
-    """How the calls that a template renders in this shape fare in one format."""
+    """The results of reading a template's calls in this shape back in one format."""
 
     format: ToolCallFormat
     shape: TurnShape
     trials: tuple[RoundTrip, ...]
     variant: str | None = None
-    """The variant of the format in which it writes what the template renders; None where it writes it otherwise, or for
-    a derived format."""
+    """The variant of the format that writes what the template renders.
+
+    None if it writes it differently, or for a derived format.
+    """
 
     @property
     def exact(self) -> int:
@@ -67,7 +69,7 @@ class ReadBack:
 def best_reading(
     renders: Renders, probed: Probed, signed: tuple[ToolCallFormat, ...], typed: tuple[ToolCallFormat, ...]
 ) -> tuple[Region, ReadBack | None]:
-    """The call as it is rendered, and the format that reads most back; see `_rank` for where several do."""
+    """Return the rendered call, and the format that reads most calls back; `_rank` decides between several."""
     shape = probed.shape
     assert shape is not None
     region = renders.calls(shape, SINGLE, TOOLS)
@@ -90,7 +92,7 @@ def _best_in_shape(
     signed: tuple[ToolCallFormat, ...],
     typed: tuple[ToolCallFormat, ...],
 ) -> ReadBack | None:
-    """The format that reads back most of the calls in this shape; None where none reads the single call.
+    """Return the format that reads back most of the calls in this shape; None if none reads the single call.
 
     Formats are tried in the order of the rank that they can reach, so that most need not be tried.
     """
@@ -115,9 +117,11 @@ def _best_in_shape(
 
 
 def _rank(reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[ToolCallFormat]) -> _Rank:
-    """The order of formats that read back alike: whether the syntax is the format's own, whether the format writes what
-    the template renders, the model type, the signature, what was tolerated; then the most
-    widespread one."""
+    """Return the sort key of formats that read back equally well.
+
+    In order: whether the syntax is the format's own, whether the format writes what the template renders, the model
+    type, the signature, the number of tolerances, and whether it is the most common format.
+    """
     name = reading.format.name
     listed, bears = (any(name == format.name for format in formats) for formats in (typed, signed))
     own = "other_notation" not in reading.tolerated
@@ -125,7 +129,7 @@ def _rank(reading: ReadBack, signed: Sequence[ToolCallFormat], typed: Sequence[T
 
 
 def _other_form(shape: TurnShape, probed: Probed) -> TurnShape | None:
-    """The shape with the other form of the arguments, where the template takes that too."""
+    """Return the shape with the other form of the arguments if the template accepts that too, else None."""
     other: Literal["object", "string"] = "string" if shape.arguments == "object" else "object"
     takes = probed.capabilities[f"arguments_{other}"].answer == "yes"
     return replace(shape, arguments=other) if takes else None

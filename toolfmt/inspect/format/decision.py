@@ -1,10 +1,10 @@
-"""Which format a model speaks: every source is asked, the strongest that answers decides, all are shown.
+"""Decide the format of a model: the strongest source with a result wins, and the evidence of all is shown.
 
-Strongest first: what the directory declares, the calls that its template renders and a format reads back exactly, the
-signatures of the formats in the template's source, the model type, the default. No format is named here: all of them
-are asked alike, so that a new one takes part by being in the registry. A call that is rendered and that no format reads
-decides too: then no signature or model type can be right, and the format is one that is derived from the template's
-calls and proven on others, or none.
+Strongest first: the directory's declaration, the rendered calls that a format reads back exactly, the signatures of
+formats in the template's source, the model type, the default. No format is named here: all of them are tried in the
+same way, so a new one only has to be in the registry. A rendered call that no format reads is decisive too: no
+signature or model type can be right then. The format is one that is derived from the template's calls and verified on
+others, or None.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from toolfmt.inspect.report.wording import quote
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.files.read_text import LONGEST_NAME, LONGEST_TOKEN
 
-# Who reads the key: a name means first what that runtime means by it.
+# The runtime that reads the key: its own meaning of a name comes first.
 _DECLARING_KEYS = {"tool_parser_type": "mlx-lm", "tool_parser": "vLLM", "tool_call_parser": "vLLM"}
 _RESPONSE_TEMPLATE = "response_template"
 _MOST_LITERALS = 100
@@ -40,39 +40,39 @@ _MOST_LITERALS = 100
 
 @dataclass(frozen=True)
 class Declaration:
-    """A parser that the directory names: the file and the key, what it says, and the formats that can mean."""
+    """A parser that the directory declares: the file, the key, the value, and the formats that it may refer to."""
 
     file: str
     key: str
     value: str
     formats: tuple[ToolCallFormat, ...]
     runtime: str = ""
-    """Whose name for a parser it is, where one runtime reads the key."""
+    """The runtime that the parser name belongs to, if one runtime reads the key."""
 
     @property
     def source(self) -> str:
-        """Where it is declared, as a person reads it."""
+        """The file and the key, for display."""
         return f"{self.file}: {self.key}"
 
     def covers(self, format: ToolCallFormat) -> bool:
-        """Whether this names the format: also where the runtime's parser of that name reads only a part of it."""
+        """Return whether this declares the format, also if the runtime's parser of that name reads only a part."""
         return format in self.formats or self.value in parser_names(format, self.runtime)
 
 
 @dataclass(frozen=True)
 class FormatResolution:
-    """The decision and what it rests on."""
+    """The decision and its evidence."""
 
     decision: FormatDecision
     format: ToolCallFormat | None
     declarations: tuple[Declaration, ...] = ()
     read_back: ReadBack | None = None
-    """The format that reads the template's calls best, where one reads any."""
+    """The format that reads the template's calls best, if any does."""
     rendered: str = ""
-    """The call that the template renders; empty where it renders none."""
+    """The call that the template renders; empty if it renders none."""
     by_model_type: tuple[ToolCallFormat, ...] = ()
     unclaimed: UnrecognizedCalls | None = None
-    """What was made of calls that no known format parses; None where there are none."""
+    """The analysis of calls that no known format parses; None without such calls."""
 
 
 def decide(
@@ -84,11 +84,10 @@ def decide(
     *,
     derive: bool = True,
 ) -> FormatResolution:
-    """The format, from everything there is.
+    """Return the format, from all evidence.
 
-    Takes the template's source (None without one), its renders and what probing found (None where it does not
-    compile), the model types and the declarations; without `derive` only known formats are asked. Raises nothing but
-    `LimitHit`.
+    `source` is the template's source (None without one), `renders` and `probed` are None if it does not compile. With
+    `derive=False`, only known formats are tried. Raise only `LimitHit`.
     """
     signed = signatures(source or "")
     typed = tuple(format for format in formats() if any(model_type in format.model_types for model_type in model_types))
@@ -123,7 +122,7 @@ def decide(
 
 
 def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[Declaration, ...]:
-    """The parsers that the files of a directory name."""
+    """Return the parsers that the files of a directory declare."""
     found = []
     for file, values in (("tokenizer_config.json", tokenizer_config), ("config.json", config)):
         for key, runtime in _DECLARING_KEYS.items():
@@ -145,12 +144,12 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
 def infer(
     *, template: str | None = None, tool_parser_type: str | None = None, model_type: str | None = None
 ) -> ToolCallFormat | None:
-    """The format that a template's text, a declared parser and a model type tell, strongest first.
+    """Return the format for a template, a declared parser and a model type, in this order of strength.
 
-    Takes any of them; returns None where they tell none, or a call that no format reads and none can be derived from.
-    The template is rendered in this process, without limits: `load` is for templates that nobody has looked at.
-    One that was derived is called `derived`, which `get` does not know. Never raises on what they say; raises
-    `TypeError` for what is no string.
+    All are optional. Return None if they do not determine one, or if the template renders a call that no format reads
+    and none can be derived. The template is rendered in this process, without limits: use `load` for untrusted
+    templates. A derived format is named `derived`, which `get` does not know. Invalid values never raise, except
+    `TypeError` for values that are not strings.
     """
     given = {"template": template, "tool_parser_type": tool_parser_type, "model_type": model_type}
     for name, value in given.items():
@@ -161,7 +160,7 @@ def infer(
     if template is not None:
         try:
             renders = Renders(ChatTemplate(template), STAND_INS)
-            renders.render(user())  # compiles, which parsing alone does not
+            renders.render(user())  # compiles the template, which parsing alone does not
         except TemplateError:
             renders = None
     probed = None if renders is None else probe(renders)
@@ -170,7 +169,7 @@ def infer(
 
 
 def signatures(source: str) -> list[tuple[ToolCallFormat, str]]:
-    """The formats whose signature stands in a template's source outside comments, and where."""
+    """Return the formats with a signature in a template's source outside comments, and the location."""
     source = _without_comments(source)
     found = []
     for format in formats():
@@ -214,7 +213,7 @@ def _strongest(
 def _derived(
     renders: Renders, probed: Probed, other: UnrecognizedCalls
 ) -> tuple[ToolCallFormat | None, Confidence, ReadBack | None]:
-    """The format that was derived from calls that no known one reads, and how it fares on calls like any other."""
+    """Return the format derived from calls that no known one reads, and its results on the usual calls."""
     if other.format is None or probed.shape is None:
         return None, "none", None
     found = trials(renders, other.format, probed.shape, parallel=probed.parallel, signed=True)
@@ -229,7 +228,7 @@ def _derived_evidence(other: UnrecognizedCalls) -> Evidence:
 
 
 def _agreed(candidates: Sequence[ToolCallFormat], *others: Sequence[ToolCallFormat]) -> ToolCallFormat | None:
-    """The one candidate, or the one of several that the next source with a say confirms alone."""
+    """Return the only candidate, or the only one of several that the next conclusive source confirms."""
     for other in others:
         if len(candidates) < 2:
             break
@@ -247,7 +246,9 @@ def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
 
 
 def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
-    """What a parser's name means: to the runtime that reads it, as a format's name or alias, to any other runtime."""
+    """Return the formats of a parser name: for the runtime that reads it, as a format name or alias, for any
+    runtime.
+    """
     meant = tuple(format for format in formats() if format.runtime_parser(runtime) == RuntimeParser(value))
     if meant:
         return meant
@@ -258,7 +259,7 @@ def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
 
 
 def _response_opens(template: Any, key: str) -> set[str]:
-    """What opens the tool calls in a `response_template` of transformers."""
+    """Return the start markers of tool calls in a `response_template` of transformers."""
     fields = template.get("fields") if isinstance(template, dict) else None
     calls = fields.get("tool_calls") if isinstance(fields, dict) else None
     opens = calls.get(key) if isinstance(calls, dict) else None
@@ -267,7 +268,10 @@ def _response_opens(template: Any, key: str) -> set[str]:
 
 
 def _without_comments(source: str) -> str:
-    """The source with only the newlines left of its comments; by `find`, since a regular expression is not linear."""
+    """Return the source with comments reduced to their newlines.
+
+    Uses `find`, since a regular expression is not linear.
+    """
     kept, at = [], 0
     while (begin := source.find("{#", at)) >= 0 and (end := source.find("#}", begin + 2)) >= 0:
         kept += [source[at:begin], "\n" * source.count("\n", begin, end)]

@@ -1,8 +1,8 @@
-"""What is made of calls that no known format parses: the nearest known format, or one derived from the template itself.
+"""Analyze calls that no known format parses: find the nearest known format, or derive one from the template.
 
-A template that differs from a known format as a mistake does has a fault, and nothing is derived from that: the format
-it would give is one that no model was trained on. One with markers of its own has a dialect of its own, however alike
-the rest is.
+If a template differs from a known format in the way of a mistake, the template has a bug, and nothing is derived: no
+model was trained on the resulting format. A template with markers of its own has its own format, however similar the
+rest is.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from toolfmt.inspect.report.report import DerivedFormat
 
 @dataclass(frozen=True)
 class UnrecognizedCalls:
-    """Calls that no known format reads: the format that they are nearly of, or the one that was derived from them; else
-    `why_not`, a clause."""
+    """Calls that no known format reads: the nearly matching format, or the one derived from them.
+
+    If neither, `why_not` is the reason as a clause.
+    """
 
     near: Nearest | None = None
     format: ToolCallFormat | None = None
@@ -34,9 +36,10 @@ class UnrecognizedCalls:
 def unclaimed(
     renders: Renders, probed: Probed, likely: Sequence[ToolCallFormat], *, derive: bool = True
 ) -> UnrecognizedCalls:
-    """What the calls are that this template renders and no known format reads; `likely` are the formats that other
-    evidence speaks for, the likeliest first; without `derive` only near ones are looked for. Raises nothing but
-    `LimitHit`.
+    """Analyze the calls that this template renders and no known format reads.
+
+    `likely` are the formats that other evidence suggests, the most likely first. With `derive=False` only near ones
+    are searched. Raise only `LimitHit`.
     """
     shape = probed.shape
     assert shape is not None
@@ -53,7 +56,7 @@ def unclaimed(
 
 
 def record_of(made: Derived) -> DerivedFormat:
-    """What a report tells of a format that was derived and proven."""
+    """Return the record of a derived and verified format for a report."""
     assert made.format is not None
     assert made.proof is not None
     proof = made.proof

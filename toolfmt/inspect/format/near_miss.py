@@ -1,7 +1,7 @@
-"""The format that a template's calls nearly are, and what keeps them from being it.
+"""Find the format that a template's calls nearly match, and the difference.
 
-Asked only where no format reads the call. The calls of every format are written by its own writer, so that nothing here
-names one; the nearest is the one of which most is the same, and of it the first place where the two differ is told.
+Used only if no format reads the call. Every format's own writer writes the call, so no format is named here. The
+nearest format is the one with the most text in common. The first difference is reported.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from toolfmt.inspect.probe.renders import Region
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import shortened
 
-# A call with one misspelt marker, a missing brace or blanks around its parts is as near as this; another format is not.
+# A call with one misspelled marker, a missing brace or extra whitespace is this similar; another format is not.
 _NEAR = 0.8
 _LONGEST = 2000
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST_QUOTE = 40
 _ALIKE = 0.75
-"""A marker is a misspelling of another one that is so much the same."""
+"""Similarity above which a marker is a misspelling of another one."""
 _WORD = re.compile(r"\w\w")
 _PIECES = re.compile(r"""</?[^<>\s]{1,60}>|[^\s"'{}\[\](),:<>]+|\s+|.""")
-"""What a difference is told in: whole markers and words, blanks, single signs."""
+"""The units of a reported difference: whole markers and words, whitespace, single characters."""
 _BACKSLASHES = "but with a backslash and the letter n for each line end"
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """The format, what differs as a clause behind "It is what FORMAT writes", and where in the text of the calls.
+    """The format, the difference as a clause after "It is what FORMAT writes", and its offset in the calls.
 
-    `slight`: whether it differs as a mistake does, by signs, blanks and letters of a marker; whole markers of its own
-    are those of another notation.
+    `slight`: whether it looks like a mistake in delimiters, whitespace or letters of a marker. Whole markers of its
+    own indicate another syntax.
     """
 
     format: ToolCallFormat
@@ -48,9 +48,10 @@ class Nearest:
 
 
 def nearest(region: Region, shape: TurnShape, likely: Sequence[ToolCallFormat]) -> Nearest | None:
-    """What the single call in this region nearly is; None where no format is near.
+    """Return the format that the single call in this region nearly matches, or None.
 
-    `likely` are the formats that other evidence speaks for, the likeliest first: they decide among those equally near.
+    `likely` are the formats that other evidence suggests, the most likely first: they decide between equally near
+    ones.
     """
     text = region.text
     if len(text) > _LONGEST:
@@ -70,9 +71,9 @@ def nearest(region: Region, shape: TurnShape, likely: Sequence[ToolCallFormat]) 
 
 
 def difference(region: Region, shape: TurnShape, format: ToolCallFormat) -> tuple[str, int] | None:
-    """Where the single call in this region first differs from what the format writes; None where it does not.
+    """Return the first difference of the single call in this region from what the format writes, or None.
 
-    In words behind "what FORMAT writes", and the offset in the region.
+    A clause after "what FORMAT writes", and the offset in the region.
     """
     text = region.text
     rendered = text.strip()
@@ -89,13 +90,13 @@ def _unescaped(text: str) -> str:
 
 
 def _reader(formats: Sequence[ToolCallFormat], region: Region) -> ToolCallFormat | None:
-    """The first format that reads the call of this region."""
+    """Return the first format that reads the call of this region."""
     expected = tuple((name, dict(arguments)) for name, arguments in SINGLE)
     return next((format for format in formats if read(format, region, ALL_TOOLS).calls == expected), None)
 
 
 def _written(formats: Sequence[ToolCallFormat], shape: TurnShape) -> Iterator[tuple[ToolCallFormat, str]]:
-    """The call as each format writes it, with the id that the template was given."""
+    """Yield the call as each format writes it, with the id that the template received."""
     given = call_id(shape, TOOL, 0)
     for format in formats:
         own = format.call_id.format(name=TOOL, number=0)
@@ -105,13 +106,13 @@ def _written(formats: Sequence[ToolCallFormat], shape: TurnShape) -> Iterator[tu
 
 
 def _likeness(one: str, other: str) -> float:
-    """How much of two texts is the same, 1 for all of it, blanks aside: they are cheaply wrong."""
+    """Return the similarity of two strings (1 is equal), ignoring whitespace, in which mistakes are common."""
     was, is_now = ([token for token in _TOKENS.findall(text) if not token.isspace()] for text in (one, other))
     return difflib.SequenceMatcher(None, was, is_now, autojunk=False).ratio()
 
 
 def _slightly(own: str, rendered: str) -> bool:
-    """Whether the texts differ as one does that was mistyped from the other."""
+    """Return whether the strings differ like a misspelling."""
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     for kind, begin, end, first, last in difflib.SequenceMatcher(None, was, is_now, autojunk=False).get_opcodes():
         removed, added = "".join(was[begin:end]).strip(), "".join(is_now[first:last]).strip()
@@ -126,7 +127,9 @@ def _slightly(own: str, rendered: str) -> bool:
 
 
 def _first_difference(own: str, rendered: str) -> tuple[str, int]:
-    """The first place where the texts differ, in more than blanks if any: in words, and where in the second."""
+    """Return the first difference, if possible not only in whitespace: a clause, and the offset in the second
+    string.
+    """
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
     differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
@@ -143,5 +146,5 @@ def _first_difference(own: str, rendered: str) -> tuple[str, int]:
 
 
 def _quote(text: str) -> str:
-    """The text between quotes, with what does not show as JSON writes it."""
+    """Return the text in quotes, with newlines escaped."""
     return "'" + shortened(text, _LONGEST_QUOTE).replace("\n", "\\n") + "'"

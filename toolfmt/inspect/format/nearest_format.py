@@ -1,4 +1,4 @@
-"""The known format whose calls are closest to a rendered one: a new format starts from it."""
+"""Find the known format whose calls are closest to a rendered one, as the start of a new format."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _WORDS = re.compile(r"\w+")
 
 
 def nearest_sibling(text: str | None, calls: Sequence[Call], tools: list[Any]) -> ToolCallFormat:
-    """The format that writes these calls most alike, by the signs and by their order; the default one where no call
-    is rendered."""
+    """Return the format that writes these calls most similarly, by delimiters and their order.
+
+    The default format if no call is rendered.
+    """
     if text is None or len(text) > _LONGEST:
         return default_format()
     return max(formats(), key=lambda format: _likeness(text, format, calls, tools))
@@ -34,7 +36,7 @@ def _likeness(text: str, format: ToolCallFormat, calls: Sequence[Call], tools: l
 
 
 def _signs(text: str) -> str:
-    """The text with one letter for each word: how it is built, whatever its markers are called."""
+    """Return the text with one letter for each word: its structure, without the names of markers."""
     return _WORDS.sub("w", "".join(text.split()))
 
 

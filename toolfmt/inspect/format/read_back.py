@@ -1,7 +1,8 @@
-"""Reading back: the calls that a template renders, read by a format's parser, must be the calls that went in.
+"""Read back: a format's parser has to return the calls that the template rendered.
 
-`try_calls` tries one format on one set of calls, `trials` all sets. The deciding module asks for every format of
-the registry alike: nothing here names one; a format's own markers are learnt from what its writer puts around values.
+`try_calls` tries one format on one set of calls, `trials` on all sets. `decision.py` tries every format of the
+registry in the same way, so no format is named here. A format's own markers are detected from what its writer puts
+around values.
 """
 
 from __future__ import annotations
@@ -66,16 +67,16 @@ NASTY_STRINGS = (
     "<b>&amp;</b>",
     "Osnabrück 東京",
 )
-"""Strings that a notation has to quote, and strings that look like something else."""
+"""Strings that have to be quoted, and strings that look like other values."""
 
 _LONGEST_QUOTE = 60
 
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """How one set of calls fared: read back exactly, read as something else, or not to be had from the template.
+    """The result of one set of calls: read back exactly, read as something else, or rejected by the template.
 
-    `detail` is what went wrong, `beyond` what of the set the format itself cannot carry.
+    `detail` is what went wrong, `beyond` what the format itself cannot represent.
     """
 
     kind: Kind
@@ -92,8 +93,7 @@ class RoundTrip:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a format's parser makes of a text: calls with their arguments, what stands before, between and after
-    them, and reasoning."""
+    """What a format's parser returns for a string: calls, the text before, between and after them, and reasoning."""
 
     calls: tuple[tuple[str, Any], ...]
     leading: str
@@ -105,13 +105,13 @@ class Reading:
 
 
 def read(format: ToolCallFormat, region: Region, tools: Sequence[Message]) -> Reading:
-    """The calls that the format's parser finds in the region."""
+    """Return the calls that the format's parser finds in the region."""
     parser = Parser(format, tools=tools, prefix=opened(format, region.before))
     return reading_of([*parser.feed(region.text), *parser.finish()])
 
 
 def reading_of(events: Sequence[Event]) -> Reading:
-    """What a parser has told, put together."""
+    """Combine the events of a parser."""
     names: list[str] = []
     arguments: list[str] = []
     spoken, reasoning = [""], ""
@@ -141,7 +141,7 @@ def reading_of(events: Sequence[Event]) -> Reading:
 def try_calls(
     renders: Renders, format: ToolCallFormat, shape: TurnShape, kind: Kind, calls: Sequence[Call], signed: bool
 ) -> RoundTrip:
-    """Render the calls and read them back. `signed`: the template's source bears the format's signature."""
+    """Render the calls and read them back. `signed`: the template's source contains the format's signature."""
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
         return RoundTrip(kind, "refused", thrown(region).sentence, line=region.line)
@@ -156,7 +156,7 @@ def try_calls(
 def render_calls(
     renders: Renders, shape: TurnShape, calls: Sequence[Call]
 ) -> tuple[Region | TemplateError, Sequence[Message]]:
-    """The region of these calls and the tools it was rendered with: all of them, or only the first where it must be."""
+    """Return the region of these calls and the tools used: all, or only the first if the template raises."""
     region = renders.calls(shape, calls, ALL_TOOLS)
     if isinstance(region, TemplateError) and all(name == TOOL for name, _ in calls):
         return renders.calls(shape, calls, TOOLS), TOOLS
@@ -164,7 +164,7 @@ def render_calls(
 
 
 def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
-    """The calls that are tried, the nasty strings apart; two calls only where a turn may hold two."""
+    """Return the calls to try, without the nasty strings; two calls only if `parallel`."""
     two: list[tuple[Kind, tuple[Call, ...]]] = [("two calls", PARALLEL)] if parallel else []
     return [
         (SINGLE_CALL, SINGLE),
@@ -178,13 +178,13 @@ def call_sets(*, parallel: bool) -> list[tuple[Kind, tuple[Call, ...]]]:
 def trials(
     renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool, signed: bool
 ) -> list[RoundTrip]:
-    """How every set of calls fares in the format."""
+    """Return the results of all sets of calls in the format."""
     made = [try_calls(renders, format, shape, kind, calls, signed) for kind, calls in call_sets(parallel=parallel)]
     return [*made, _try_nasty(renders, format, shape, signed)]
 
 
 def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signed: bool) -> RoundTrip:
-    """One call for each nasty string; those that the format's own writer refuses are told apart, not counted."""
+    """Try one call for each nasty string. Those that the format's own writer rejects are listed separately."""
     failed: list[str] = []
     impossible: list[str] = []
     tolerated: dict[str, None] = {}
@@ -198,14 +198,16 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signe
 
 
 def rendered_variant(renders: Renders, format: ToolCallFormat, shape: TurnShape, *, parallel: bool) -> str | None:
-    """The variant of the format that the template renders calls in, byte for byte: empty where that is how its
-    engine writes them, None where it writes none that is rendered."""
+    """Return the variant of the format that the template renders calls in, byte for byte.
+
+    Empty if it is the engine's default, None if no variant matches.
+    """
     calls = PARALLEL if parallel else SINGLE
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
         return None
     rendered = region.before[-40:] + region.text
-    for number, (name, _) in enumerate(calls):  # the template prints the ids it is given, the writer its own
+    for number, (name, _) in enumerate(calls):  # the template prints the ids it receives, the writer its own
         own, given = format.call_id.format(name=name, number=number), call_id(shape, name, number)
         rendered = rendered.replace(given, own) if given else rendered
     for variant in ("", *format.variants):
@@ -215,7 +217,7 @@ def rendered_variant(renders: Renders, format: ToolCallFormat, shape: TurnShape,
 
 
 def own_markers(format: ToolCallFormat) -> tuple[str, ...]:
-    """Strings that hold the format's own markers, as its writer puts them around two arguments."""
+    """Return strings that contain the format's own markers, as its writer puts them around two arguments."""
     try:
         text = write(format, [("NAME", {"KEYA": "VALUEA", "KEYB": "VALUEB"})])
     except CannotWrite:
@@ -227,7 +229,7 @@ def own_markers(format: ToolCallFormat) -> tuple[str, ...]:
 
 
 def can_carry(format: ToolCallFormat, value: str) -> bool:
-    """Whether the format has a way to write this string."""
+    """Return whether the format can represent this string."""
     try:
         write(format, [(TOOL, {PARAMETER: value})], TOOLS)
     except CannotWrite:
@@ -236,7 +238,7 @@ def can_carry(format: ToolCallFormat, value: str) -> bool:
 
 
 def _framed(format: ToolCallFormat, region: Region) -> bool:
-    """Whether a frame of the format stands there; one that writes calls without a frame needs none."""
+    """Return whether a frame of the format is present; always true for a format that writes calls without one."""
     text, marks = region.before[-40:] + region.text, (*format.openers, *format.engine.start_only_openers)
     if not marks or any(mark in text for mark in marks):
         return True
@@ -244,7 +246,7 @@ def _framed(format: ToolCallFormat, region: Region) -> bool:
 
 
 def opened(format: ToolCallFormat, before: str) -> str:
-    """What the prompt has opened where the calls begin: a reasoning block, from its opener on, or a call."""
+    """Return what the prompt has opened before the calls: a reasoning block from its start marker on, or a call."""
     for opener, closer in format.reasoning_read:
         begin = before.rfind(opener)
         if begin >= 0 and closer not in before[begin:]:
@@ -254,7 +256,7 @@ def opened(format: ToolCallFormat, before: str) -> str:
 
 
 def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
-    """What is not as it went in; empty where all is. What follows the last call is the frame of the next turn."""
+    """Return what changed, or an empty string. Text after the last call is the frame of the next turn."""
     if reading.rejected:
         return f"rejected as {reading.rejected[0]}"
     if len(reading.calls) != len(expected):
@@ -279,7 +281,7 @@ def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str
 
 
 def _exact(value: Any) -> str:
-    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    """Return JSON text, which distinguishes 1 from true and 1.0; Python's equality does not."""
     return json.dumps(value, sort_keys=True)
 
 

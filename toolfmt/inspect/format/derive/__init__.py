@@ -1,4 +1,4 @@
-"""A format read off the calls that a template renders, and proven by calls that it was not read off.
+"""Derive a format from the calls that a template renders, and verify it on other calls.
 
-No known format is asked.
+Known formats are not used.
 """

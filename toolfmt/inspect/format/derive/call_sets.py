@@ -1,7 +1,7 @@
-"""The calls that a derived format is proven on: data; nothing here knows templates or formats.
+"""The calls that verify a derived format: data, which does not know templates or formats.
 
-None of them took part in the derivation. What a set asks for says `needed`: what every format has to give back, what it
-may have no way to write, and what is told of it and no more.
+They differ from the calls that the format is derived from. `needed` is the requirement of a set: what every format has
+to return, what it may be unable to write, or what is only reported.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from toolfmt.inspect.probe.conversations import (
 )
 
 Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "told"]
-"""`if escaped`: a template that quotes strings and escapes nothing in them loses these, whatever reads them."""
+"""`if escaped`: a template that quotes strings without escaping loses these strings for any parser."""
 
 LONG = (10_000, 20_000)
-"""Characters of long values: a template that cuts values, or writes long ones otherwise, does so below that."""
+"""Lengths of long values. A template that cuts long values, or writes them differently, does so below that."""
 
 _LONG_NAME = "look_up_the_opening_hours_of_each_museum_in_the_cities_named"
-"""Sixty characters, of the 64 that OpenAI's interface allows: a template that cuts names is told by it."""
+"""Sixty of the 64 characters that OpenAI's API allows, to detect templates that cut names."""
 _NAMES = ("open-file", "files.read", "FindPlace2", "list", "x", _LONG_NAME)
 _KEYS: dict[str, Any] = {"max-results": 7, "user.name": "here", "URL": "here", "line2": "here", "_hidden": "here"}
 _STRINGS = (
@@ -61,7 +61,7 @@ _SELDOM: dict[str, dict[str, Any]] = {
 _NUMBERS: dict[str, Any] = {
     "below": -5, "many": 1234567, "circle": 3.14159, "huge": 1e20, "tiny": 1.5e-7, "tenth": 0.1,
 }  # fmt: skip
-"""What a template that rounds numbers, groups their digits or drops their signs writes otherwise."""
+"""Numbers that change in a template that rounds, groups digits or drops signs."""
 _KEYS_TOOL, _MANY_TOOL, _STRINGS_TOOL, _UNTYPED_TOOL = "ask_qserver", "join_qparts", "keep_qstrings", "take_qany"
 _NUMBERS_TOOL, _WORDS_TOOL = "sum_qnumbers", "spell_qwords"
 
@@ -83,14 +83,14 @@ FURTHER_TOOLS: list[Message] = [
     tool_definition(_UNTYPED_TOOL, "Takes it.", {"one": {"description": "Any."}, "several": {"type": "array"}}, []),
     _tool(_STRINGS_TOOL, {f"text{number}": "" for number, _ in enumerate(_STRINGS)}),
 ]
-"""The tools of the calls that reading back a known format does not ask for."""
+"""The tools of the calls that are not used for known formats."""
 
 
 @dataclass(frozen=True)
 class CallSet:
-    """Calls of one turn. `what` is what is special about them, as a sentence names it.
+    """Calls of one turn. `what` is what is special about them, as a phrase.
 
-    Where `parts` do not come back together, each is tried alone, and what is `needed` is asked of each.
+    If the `parts` are not returned correctly together, each is tried alone, with its own `needed`.
     """
 
     what: str
@@ -101,9 +101,9 @@ class CallSet:
 
 
 def call_sets(*, parallel: bool) -> Iterator[CallSet]:
-    """All of them but strings of the format's own markers; several calls only where a turn may hold two.
+    """Yield all of them except strings with the format's own markers; several calls only if `parallel`.
 
-    What a wrong format most likely fails comes first.
+    The sets that a wrong format most likely fails come first.
     """
     yield CallSet("one call", SINGLE, tools=ALL_TOOLS)
     if parallel:
@@ -133,16 +133,16 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
 
 
 def sets_of_names(names: Sequence[str]) -> Iterator[CallSet]:
-    """Calls of tools that go by these names: those for which a template has something else in mind."""
+    """Yield calls of tools with these names, which the template treats specially."""
     for name in names:
         call: Call = (name, {"path": "here"})
         yield CallSet(f"a call of {name}", (call,), "told", [_tool(name, {"path": ""})])
 
 
 def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
-    """These words as tools and as keys of strings: a template may have anything in mind for either.
+    """Yield calls with these words as tool names and as keys: a template may treat either specially.
 
-    Together, and each alone where they do not come back so.
+    All together; each alone if that fails.
     """
     if not words:
         return
@@ -163,7 +163,7 @@ def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
 
 
 def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
-    """One call whose one argument is this string."""
+    """Return one call with this string as its only argument."""
     return CallSet(what, ((TOOL, {PARAMETER: value}),), needed, ALL_TOOLS)
 
 
@@ -173,7 +173,7 @@ def _plain_string(value: str) -> CallSet:
 
 
 def _signs() -> Iterator[CallSet]:
-    """Strings of all that can be typed, and of spaces that templates and readers may take for others."""
+    """Yield strings of all printable characters, and of spaces that templates and parsers may confuse."""
     yield string_set("a string of all ASCII characters", f"a{_PRINTABLE}b", "if escaped")
     yield string_set("other spaces in a string", "one\u2028two\u00a0three")
     for what, space in _INSIDE.items():
@@ -181,7 +181,7 @@ def _signs() -> Iterator[CallSet]:
 
 
 def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
-    """Strings as arguments of one call."""
+    """Return strings as arguments of one call."""
     strings = (arguments[PARAMETER] for part in parts for _, arguments in part.calls)
     call = (_STRINGS_TOOL, {f"text{number}": value for number, value in enumerate(strings)})
     named = tuple(part if part.what else replace(part, what=what) for part in parts)

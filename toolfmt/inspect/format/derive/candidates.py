@@ -1,7 +1,7 @@
-"""Every format that a template's calls could be written in, the likeliest first: `Candidates`.
+"""Propose every format that a template's calls could have, the most likely first: `Candidates`.
 
-It is asked for by `derive.py`, which has each proven. What hits a limit of rendering ends it; nothing else is raised
-but `Refused`, whatever a template renders.
+`derive.py` verifies each of them. A rendering limit ends it; apart from that only `Refused` is raised, whatever a
+template renders.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MARKS = (
     "value_closer",
 )
 _PROSE = re.compile(r"[\w\s.,:;!?'\"-]*")
-"""What prose is made of: no marker."""
+"""Characters of prose, which is not a marker."""
 _INSTRUCTIONS = (
     "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
 )
@@ -61,27 +61,29 @@ Refusal: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A format that may be the template's; `kind` is what a person reads."""
+    """A format that may be the template's; `kind` is its description for people."""
 
     format: ToolCallFormat
     kind: str
 
 
 class Candidates:
-    """What can be derived from one template. Raises `Refused` where it writes no call to derive anything from."""
+    """The formats that can be derived from one template. Raise `Refused` if it writes no call to derive from."""
 
     def __init__(self, renders: Renders, shape: TurnShape) -> None:
         self._rendered = rendered(renders, shape)
         self._around = Surroundings(self._rendered)
         self.parallel = self._rendered.two is not None
-        """Whether a turn holds two calls."""
+        """Whether a turn may have two calls."""
         self.refusals: list[Refusal] = []
-        """Kinds of notation that the calls are not written in, each with why; complete once all candidates have been
-        asked for, and then the most telling stands last. Where there are candidates what they fail on says more: it
-        is empty."""
+        """Kinds of syntax that do not match the calls, each with the reason.
+
+        Complete once all candidates have been yielded, the most informative last. Empty if there are candidates, since
+        their failures are more informative.
+        """
 
     def candidates(self) -> Iterator[Candidate]:
-        """The candidates of every engine, the likeliest of each first."""
+        """Yield the candidates of every engine, the most likely of each first."""
         refused: list[tuple[int, Refusal]] = []
         told: list[ToolCallFormat] = []
         for kind, why, candidate in self._tried():
@@ -97,7 +99,7 @@ class Candidates:
                 return
 
     def _tried(self) -> Iterator[tuple[str, Refused | None, Candidate | None]]:
-        """Each draft as a candidate, or why it is none."""
+        """Yield each draft as a candidate, or the reason why it is none."""
         for kind, derived in _KINDS:
             try:
                 for draft in derived(self._rendered, self._around):
@@ -112,8 +114,10 @@ class Candidates:
 
 
 def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> ToolCallFormat:
-    """The format of an engine, with what the template shows of answers. Raises `Refused` where its markers cannot be a
-    format's."""
+    """Return the format of an engine, with what the template shows of responses.
+
+    Raise `Refused` if its markers cannot be those of a format.
+    """
     engine = draft.engine
     _check_markers(engine)
     _check_openers(engine, rendered)
@@ -137,12 +141,12 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
 
 
 def _of_calls(mark: str, engine: Engine) -> bool:
-    """Whether a mark closes calls, or holds what opens one: it says something."""
+    """Return whether a marker ends calls or contains a start marker, and therefore has a meaning."""
     return mark in engine.closers or any(opener in mark for opener in engine.openers if opener)
 
 
 def _text_openers(engine: Engine, around: Surroundings) -> tuple[str, ...]:
-    """What opens a text for the user where the prompt has not written the beginning of it: as it does of a call."""
+    """Return the start markers of text for the user, if the prompt has not already written a part of them."""
     if not isinstance(engine, NamedJson) or engine.name_at_start != "usual":
         return ()
     return tuple(engine.call_opener + start for start in around.at_start)
@@ -173,12 +177,12 @@ def _check_openers(engine: Engine, rendered: Rendered) -> None:
 
 
 def _held(text: str) -> str:
-    """The word of the conversation that a marker holds; empty where it holds none."""
+    """Return the word of the conversation that a marker contains; empty without one."""
     return next((word for word in SENTINELS if word in text), "")
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text among the parameters of an engine."""
+    """Yield every string among the parameters of an engine."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, tuple):

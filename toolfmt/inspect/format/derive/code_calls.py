@@ -1,6 +1,6 @@
 """Calls written as code: `f(k='v')`, `call:f{k:<q>v<q>}`, `(f :k "v")`, `<f k="v"/>`.
 
-Strings stand between quotes or marks, which is what tells this notation from tags.
+Strings are between quotes or markers, which distinguishes this syntax from tags.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from toolfmt.inspect.report.wording import quote
 _CLOSES = {"(": ")", "{": "}", "[": "]"}
 _QUOTES = ("'", '"')
 _SHORT = 4
-"""What closes the arguments is a bracket, or hardly more."""
+"""The end marker of the arguments is a bracket, or not much longer."""
 _TRUE_FALSE_NULL = re.compile(r"\b(?:true|false|null|True|False|None)\b")
 _LEAD = re.compile(r"[(\[{]?[\w:.]+[ \t]*")
 _WORD = re.compile(r"\w")
@@ -53,10 +53,10 @@ _KIND = "calls as code"
 
 @dataclass(frozen=True)
 class _Signs:
-    """The signs of a call, and what stands behind it."""
+    """The delimiters of a call, and what follows it."""
 
     bracket: str
-    """What opens the arguments, with its blanks."""
+    """The start marker of the arguments, with its whitespace."""
     closes: str
     assign: str
     separator: str
@@ -69,12 +69,12 @@ class _Signs:
 
     @property
     def plain(self) -> bool:
-        """Whether the arguments stand as in a program."""
+        """Whether the arguments are written as in a program."""
         return self.bracket.strip() in _CLOSES and self.separator.strip() == "," and not self.key_lead.strip()
 
 
 def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where strings stand without quotes, or the call is not closed by a sign of its own."""
+    """Yield drafts. Raise `Refused` if strings have no quotes, or the call has no end marker of its own."""
     parts = raw_parts(rendered)
     signs = _signs(parts)
     before = around.lead(parts.before, parts.told)
@@ -95,12 +95,12 @@ def code_calls(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
 
 
 def _sorted(rendered: Rendered) -> bool:
-    """Whether the template writes arguments in alphabetical order, whatever order they were given in."""
+    """Return whether the template writes arguments in alphabetical order, regardless of their order in the call."""
     swapped = rendered.swapped
     return swapped is not None and swapped.text.find(KEYS[0]) < swapped.text.find(KEYS[1])
 
 
-# --- the signs of a call
+# --- the delimiters of a call
 
 
 def _signs(parts: RawParts) -> _Signs:
@@ -114,7 +114,7 @@ def _signs(parts: RawParts) -> _Signs:
     of_call = opens in _CLOSES and (parts.none is None or parts.none.lstrip().startswith(opens))
     key_lead = "" if of_call else common_end(parts.head, separator).lstrip()
     bracket = parts.head[: len(parts.head) - len(key_lead)]
-    if not bracket:  # what stands before every key opens the arguments too
+    if not bracket:  # what precedes every key also starts the arguments
         bracket, key_lead = parts.head, ""
     separator = separator[: len(separator) - len(key_lead)]
     if not separator + key_lead:
@@ -123,7 +123,9 @@ def _signs(parts: RawParts) -> _Signs:
     if pair_closer:
         separator, after = separator[len(pair_closer) :], after[len(pair_closer) :]
         between = between[len(pair_closer) :] if between is not None else None
-        if bracket.strip() and key_lead and separator and bracket.endswith(separator):  # it stands before every key
+        if (
+            bracket.strip() and key_lead and separator and bracket.endswith(separator)
+        ):  # the separator precedes every key
             bracket, key_lead, separator = bracket.removesuffix(separator), separator + key_lead, ""
     else:
         key_lead, separator = key_lead.strip(), separator or " "
@@ -150,7 +152,7 @@ def _signs(parts: RawParts) -> _Signs:
 
 
 def _pair_closer(separator: str, after: str, bracket: str, none: str | None) -> str:
-    """What closes every argument: it stands behind the last one too, before all that ends a call without any."""
+    """Return the end marker of every argument: also after the last one, before what ends a call without arguments."""
     closer = separator.rstrip()
     if none is None or not closer or not after.startswith(closer):
         return ""
@@ -159,7 +161,7 @@ def _pair_closer(separator: str, after: str, bracket: str, none: str | None) -> 
 
 
 def _assign(parts: RawParts) -> tuple[str, str]:
-    """What stands between a key and its value, and the quote of strings, which a number lacks or has too."""
+    """Return the text between key and value, and the quote of strings, which numbers may lack."""
     assign, bare = parts.assign, parts.number_assign
     if assign == bare and assign[-1:] in _QUOTES and parts.separator.startswith(assign[-1]):
         return assign[:-1], assign[-1]
@@ -173,7 +175,7 @@ def _assign(parts: RawParts) -> tuple[str, str]:
 
 
 def _closes(bracket: str, after: str, between: str | None) -> str:
-    """What closes the arguments."""
+    """Return the end marker of the arguments."""
     closes = _CLOSES.get(bracket, "")
     if not closes:
         same = (common_start(after, between) if between is not None else after).strip()
@@ -192,7 +194,7 @@ def _closes(bracket: str, after: str, between: str | None) -> str:
 
 
 def _words(rendered: Rendered) -> Literal["JSON", "Python", "both or none"]:
-    """Whose words the template writes for true, false and null."""
+    """Return whose literals the template writes for true, false and null."""
     seen = rendered.words.text if rendered.words is not None else ""
     found = set(_TRUE_FALSE_NULL.findall(seen[seen.find(KEYS[0]) + 1 :])) if KEYS[0] in seen else set()
     python = {word for word in found if word[0].isupper()}
@@ -202,7 +204,7 @@ def _words(rendered: Rendered) -> Literal["JSON", "Python", "both or none"]:
 
 
 def _notations(signs: _Signs, words: str) -> list[tuple[Notation | BetweenMarks, ValueWriter]]:
-    """How values may be read and written, the likeliest first."""
+    """Return how values may be read and written, the most likely first."""
     if signs.quote not in _QUOTES:
         marks = made(BetweenMarks, signs.quote)
         return [(marks, made(MarkedValues, signs.quote, null)) for null in ("None", "null")]
@@ -215,11 +217,11 @@ def _notations(signs: _Signs, words: str) -> list[tuple[Notation | BetweenMarks,
     as_code: list[tuple[Notation | BetweenMarks, ValueWriter]] = [(CODE_CALL, writer) for writer in writers]
     if signs.quote == "'" or words == "Python":
         return as_code
-    # Strings of JSON are not read as Python's: `\/` has a backslash there.
+    # JSON strings are not read as Python strings: in those, `\/` contains a backslash.
     return [(JSON if words == "JSON" else LITERAL, JsonValues()), *as_code]
 
 
-# --- what frames calls
+# --- frames around calls
 
 
 def _framed(engine: CallExpression, shape: Frames, before: str, signs: _Signs) -> Iterator[Draft]:
@@ -238,7 +240,7 @@ def _framed(engine: CallExpression, shape: Frames, before: str, signs: _Signs) -
 
 
 def _led_in_frame(engine: CallExpression, shape: Frames) -> Draft:
-    """All calls in one frame, a sign before the name of each: `(f :k "v")`."""
+    """All calls in one frame, with a delimiter before the name of each: `(f :k "v")`."""
     closers = markers(shape.outer_close)
     framed = made(
         replace,
@@ -253,7 +255,7 @@ def _led_in_frame(engine: CallExpression, shape: Frames) -> Draft:
 
 
 def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Draft:
-    """Each call in a frame of its own; what stands between the frame's opener and the name leads it."""
+    """Each call in a frame of its own; the text between the frame's start marker and the name is the lead."""
     each, opener = shape.each.strip(), markers(shape.each)[0]
     blanks = blanks_behind(shape.each)
     lead, closers = each[len(opener) :], markers(shape.each_close)
@@ -267,7 +269,7 @@ def _framed_each(engine: CallExpression, shape: Frames, *, several: bool) -> Dra
 
 
 def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
-    """All calls in one frame, perhaps in brackets or a fence."""
+    """All calls in one frame, optionally in brackets or a code fence."""
     inner = before[_begin_of_calls(before) :]
     opener = before[: len(before) - len(inner)].strip()
     tail = _BEHIND.match(signs.after)
@@ -286,7 +288,10 @@ def _framed_once(engine: CallExpression, before: str, signs: _Signs) -> Draft:
 
 
 def _begin_of_calls(before: str) -> int:
-    """Where in the text before the first call the bracket and the fence around all of them begin, blanks included."""
+    """Return the offset, in the text before the first call, of the bracket and the code fence around all calls.
+
+    Leading whitespace is included.
+    """
     text = before.rstrip()
     text = text.removesuffix("[").rstrip()
     fence = _FENCE.search(text[-_FENCE_LENGTH:])

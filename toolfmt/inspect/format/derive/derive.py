@@ -1,6 +1,6 @@
-"""The format of a template that nobody has written down: every candidate is proven, the best of them is the answer.
+"""Derive the format of a template that is not in the registry: verify every candidate and return the best one.
 
-The decision asks where no known format reads the calls that a template renders; no known format is asked here.
+Called if no known format reads the calls that a template renders. Known formats are not used here.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 
 @dataclass(frozen=True)
 class Derived:
-    """A format that was derived from a template and proven on calls and answers that it was not made from.
+    """A format derived from a template and verified on calls and outputs that it was not derived from.
 
-    `format` is None where none can be derived, and `why_not` then a clause that says why; else `kind` says in a few
-    words how calls are written, and `proof` what was read back. `known` names the format of the registry that reads
-    these calls too, where it was asked: prefer that, which knows what models write otherwise than their history shows.
+    `format` is None if none can be derived, and `why_not` is the reason as a clause. `kind` describes the syntax of
+    calls, `proof` what was read back. `known` names a registry format that reads these calls too, if that was tested.
+    Prefer it: it handles output of models that differs from their history.
     """
 
     format: ToolCallFormat | None
@@ -36,9 +36,9 @@ class Derived:
 
 
 def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
-    """The format of the calls that the template renders in this shape; None is a template that renders none.
+    """Return the format of the calls that the template renders in this shape (None if it renders no call).
 
-    Raises nothing but `LimitHit`.
+    Raise only `LimitHit`.
     """
     if shape is None:
         return Derived(None, why_not="the template renders no call with its name and its value as they are given")
@@ -53,7 +53,7 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
             proof = prove(renders, shape, candidate.format, derivation.parallel)
             _check_stored(candidate.format)
         except Refused as why:
-            # What has markers that no format may have was derived none the less: that says more than no derivation.
+            # A format with invalid markers was derived after all: that is more informative than no derivation.
             unproven.append(why if isinstance(why, Unproven) else Unproven(str(why), 1))
             continue
         rank = (_as_rendered(renders, shape, candidate, derivation.parallel), -len(proof.limits))
@@ -66,7 +66,7 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
 
 
 def _check_stored(format: ToolCallFormat) -> None:
-    """A format that no file holds goes into no report: it is rejected here."""
+    """Reject a format that cannot be stored in a file, since reports contain the stored format."""
     try:
         check_stored(format)
     except BadFormat as fault:
@@ -74,7 +74,7 @@ def _check_stored(format: ToolCallFormat) -> None:
 
 
 def _as_rendered(renders: Renders, shape: TurnShape, candidate: Candidate, parallel: bool) -> bool:
-    """Whether the format writes calls byte for byte as the template does."""
+    """Return whether the format writes calls byte for byte as the template does."""
     try:
         return rendered_variant(renders, candidate.format, shape, parallel=parallel) is not None
     except CannotWrite:
@@ -82,8 +82,11 @@ def _as_rendered(renders: Renders, shape: TurnShape, candidate: Candidate, paral
 
 
 def _most_telling(unproven: Sequence[Unproven], refusals: Sequence[tuple[str, str]]) -> str:
-    """Of all the reasons the one to tell: what the format that got farthest failed on, where one read a call at all;
-    else the most telling reason of the notations that the calls are not written in, which stands last."""
+    """Return the most informative reason.
+
+    It is the failure of the format that got farthest, if one read a call at all; else the last reason for a kind of
+    syntax that does not match.
+    """
     farthest = max(unproven, key=lambda why: why.right, default=None)
     if refusals and (farthest is None or not farthest.right):
         return refusals[-1][1]

@@ -1,4 +1,4 @@
-"""What the modules of the engines hand over: an engine with its markers, before it is put into a format."""
+"""The results of the engine modules: an engine with its markers, before it becomes a format."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ _PARAMETERS = {
     "sign": "the text before every tag",
     "value_closer": "what closes a value",
 }
-"""What an engine calls its parameters, in the words of who writes templates."""
+"""The parameters of engines, described for template authors."""
 _SAID = re.compile(r"""(?P<parameter>\w+): (?P<quoted>'[^']*'|"[^"]*")?(?P<clause>.*)""", re.S)
 _NAMED = re.compile(rf"\b({'|'.join(_PARAMETERS)})\b\Z")
 PLAIN_ID = "call_{number}"
-"""The form of ids of calls that are written without one."""
+"""The form of ids for calls that are written without one."""
 _Made = TypeVar("_Made")
 _Parameters = ParamSpec("_Parameters")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """`kind` is what a person reads; `ignored` are marks around the calls that say nothing, `call_id` the form of the
-    ids that the template writes."""
+    """`kind` is for people.
+
+    `ignored` are markers around the calls without a meaning. `call_id` is the form of the ids that the template
+    writes.
+    """
 
     kind: str
     engine: Engine
@@ -54,7 +57,7 @@ class Draft:
 
 
 def made(engine: Callable[_Parameters, _Made], *args: _Parameters.args, **parameters: _Parameters.kwargs) -> _Made:
-    """The engine with these parameters. Raises `Refused` where it cannot tell its own markers apart."""
+    """Return the engine with these parameters. Raise `Refused` if its markers are ambiguous."""
     try:
         return engine(*args, **parameters)
     except ValueError as why:
@@ -62,7 +65,7 @@ def made(engine: Callable[_Parameters, _Made], *args: _Parameters.args, **parame
 
 
 def _in_words(why: str) -> str:
-    """Why an engine refuses its parameters, for who has never seen one."""
+    """Return why an engine rejects its parameters, without its internal names."""
     said = _SAID.fullmatch(why)
     if said is None or said["parameter"] not in _PARAMETERS:
         return why

@@ -1,4 +1,4 @@
-"""What stands around calls: once around all of them, around each, and between two."""
+"""What surrounds calls: once around all of them, around each, and between two."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind
 
 @dataclass(frozen=True)
 class Frames:
-    """`outer` stands before all calls and `outer_close` behind them, `each` and `each_close` around every one,
-    `between` between two of them."""
+    """`outer` precedes all calls and `outer_close` follows them.
+
+    `each` and `each_close` surround every call. `between` is between two of them.
+    """
 
     outer: str = ""
     outer_close: str = ""
@@ -20,15 +22,15 @@ class Frames:
 
     @property
     def apart(self) -> str:
-        """What stands between two calls that are framed each, blanks of their frames included."""
+        """The text between two framed calls, including the whitespace of their frames."""
         return blanks_behind(self.each_close) + self.between + blanks_before(self.each)
 
 
 def frames(before: str, after: str, between: str | None, *, keep_close: bool = False) -> Frames:
-    """From what stands before the first call, behind the last, and between two; None where a turn holds one call.
+    """Return the frames, from the text before the first call, after the last, and between two calls.
 
-    What the text between two calls shares with both ends may be counted twice; `keep_close` leaves it with the end of
-    the first.
+    `between` is None for one call per turn. The text between two calls may share characters with both ends.
+    `keep_close` assigns them to the end of the first call.
     """
     if between is None:
         return Frames(each=before, each_close=after)

@@ -1,4 +1,4 @@
-"""Calls as JSON objects: the value around name and arguments, what it is framed by, and how the object is spelt."""
+"""Calls as JSON objects: the value around name and arguments, its frame, and the formatting of the object."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from toolfmt.inspect.format.derive.value_paths import LocatedValue, Place, enclo
 
 _LIST_OPENS = re.compile(r"\[\s*")
 _ID_FORM = "call{number:05d}"
-"""Nine letters and digits, as Mistral's templates want ids."""
+"""Nine letters and digits, as Mistral's templates require for ids."""
 _BETWEEN_OBJECTS = re.compile(r"\}(\s{0,80}[,;]?\s{0,80})\{")
 
 
 @dataclass(frozen=True)
 class _Object:
-    """Where the first call's value lies, and how name and arguments are kept in it."""
+    """The location of the first call's value, and how it contains name and arguments."""
 
     outer: LocatedValue
     shell: tuple[str, str]
-    """What of the value stands before and behind a list that it holds, and that holds the calls."""
+    """The parts of the value before and after an inner list that contains the calls."""
     listed: bool
     keyed: bool
     name_key: str
@@ -41,7 +41,7 @@ class _Object:
 
 
 def json_objects(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where name and arguments do not lie in one JSON value, or two calls do not look alike."""
+    """Yield drafts. Raise `Refused` if name and arguments are not in one JSON value, or two calls are inconsistent."""
     found, ends = _object(rendered), turn_ends(rendered)
     one, end = rendered.one.text, found.outer.end
     between, separator = _between(rendered, found)
@@ -74,7 +74,7 @@ def _object(rendered: Rendered) -> _Object:
 
 
 def _innermost_list(text: str, outer: LocatedValue, words: tuple[str, ...]) -> LocatedValue:
-    """The last list on the way to the first of the words; the value itself where none is."""
+    """Return the last list on the path to the first of the words; the value itself without one."""
     found = outer
     while True:
         place = place_of(found.value, words[0])
@@ -90,7 +90,7 @@ def _innermost_list(text: str, outer: LocatedValue, words: tuple[str, ...]) -> L
 
 
 def _within(text: str, outer: LocatedValue, words: tuple[str, ...]) -> LocatedValue | None:
-    """The outermost value within another that holds the words."""
+    """Return the outermost value within another that contains the words."""
     begin = outer.begin + 1
     inside = text[begin : outer.end]
     found = enclosing(inside, words) or enclosing(inside, (*words[1:], words[0]))
@@ -98,7 +98,7 @@ def _within(text: str, outer: LocatedValue, words: tuple[str, ...]) -> LocatedVa
 
 
 def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
-    """The key that both stand under, that of the name and that of the arguments; empty where the name is a key."""
+    """Return the common parent key, the key of the name, and that of the arguments; empty if the name is a key."""
     if to_name.is_key:
         if to_name.keys or len(to_arguments.keys) != 1:
             raise Refused("the name is a key that lies deeper in the call's JSON")
@@ -110,7 +110,7 @@ def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
 
 
 def _written(rendered: Rendered) -> WrittenObject:
-    """How one call's object is spelt; of two arguments, where those are seen, which show the sign between them."""
+    """Return the formatting of one call's object, if possible with two arguments, which show the separator."""
     seen = rendered.two_arguments or rendered.one
     name, arguments = seen.calls[0]
     found = _own_object(seen.text, (name, *(str(value) for value in arguments.values())))
@@ -127,7 +127,7 @@ def _written(rendered: Rendered) -> WrittenObject:
 
 
 def _own_object(text: str, words: tuple[str, ...]) -> LocatedValue | None:
-    """The object of a call, in a list or alone."""
+    """Return the object of a call, in a list or alone."""
     found = enclosing(text, words) or enclosing(text, (*words[1:], words[0]))
     found = found and _innermost_list(text, found, words)
     while found is not None and isinstance(found.value, list):
@@ -136,7 +136,7 @@ def _own_object(text: str, words: tuple[str, ...]) -> LocatedValue | None:
 
 
 def _counted(rendered: Rendered) -> bool:
-    """Whether a member of the calls counts them as a string."""
+    """Return whether a member of the calls is a counter as a string."""
     if rendered.two is None:
         return False
     first, second = (_own_object(rendered.two.text, (NAMES[at], VALUES[at])) for at in (0, 1))
@@ -146,7 +146,7 @@ def _counted(rendered: Rendered) -> bool:
 
 
 def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
-    """What stands between two calls that are framed apart (None where they are not), and between two in one list."""
+    """Return the text between two separate calls (None if they share a list), and between two in one list."""
     two = rendered.two
     if two is None:
         return None, ", "
@@ -164,7 +164,7 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
 
 
 def _of_call(seen: RenderedCalls, at: int) -> LocatedValue | None:
-    """The value around one of the calls."""
+    """Return the value that contains one of the calls."""
     name, value = NAMES[at], VALUES[at]
     begin = 0
     if at:
@@ -176,7 +176,7 @@ def _of_call(seen: RenderedCalls, at: int) -> LocatedValue | None:
 
 
 def _told(rendered: Rendered) -> str | None:
-    """What stands before the call beside a text for the user."""
+    """Return the text before a call that has text for the user next to it."""
     if rendered.told is None:
         return None
     found = _of_call(rendered.told, 0)
@@ -185,12 +185,12 @@ def _told(rendered: Rendered) -> str | None:
 
 @dataclass(frozen=True)
 class _Marks:
-    """What stands around the calls of one frame, and between two of them or two frames."""
+    """The text around the calls of one frame, and between two calls or two frames."""
 
     opener: str
     closer: str
     unframed: str
-    """What a call begins with where nothing opens it."""
+    """The start of a call without a start marker."""
     separator: str
     between: str = ""
     enclosing: tuple[str, str] | tuple[()] = ()
@@ -198,7 +198,7 @@ class _Marks:
 
 def _engine(found: _Object, marks: _Marks) -> JsonObject:
     unframed = () if marks.opener else (marks.unframed,)
-    # Python's own strings may stand in double quotes and have its escapes; between single ones JSON's may stand.
+    # Python strings may have double quotes and Python's escapes. With single quotes, values may be JSON's.
     notation = CODE if found.written.style.python else LITERAL if found.written.quote == "'" else JSON
     keys: dict[str, Any] = {
         "name_key": found.name_key,
@@ -222,7 +222,7 @@ def _engine(found: _Object, marks: _Marks) -> JsonObject:
 def _list(
     found: _Object, text: str, around: Frames, between: str | None, separator: str, ends: frozenset[str]
 ) -> Draft:
-    """Calls in a list: one in a frame, or a list for each call."""
+    """Calls in a list: one list in a frame, or one list per call."""
     shape = around if between is None else frames(around.outer, around.outer_close, between)
     opener = (shape.each if shape.each.strip() else around.outer).strip()
     after = shape.each_close or around.outer_close

@@ -1,4 +1,4 @@
-"""A name, then its arguments as JSON: what opens a call, where an id stands, what separates, fences and closes."""
+"""A name, then its arguments as JSON: start marker, id, separator, code fence and end marker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolfmt.inspect.format.derive.value_paths import object_behind
 
 _FENCE = re.compile(r"\s*```")
 _FAR_BEFORE, _FAR_BEHIND = 80, 120
-"""So near its name stands the id of a call."""
+"""The maximum distance between the name of a call and its id."""
 _TAIL = 400
 _INDEX_LEAD = "functions."
 _ID_FORM = "call{number:05d}"
@@ -31,19 +31,19 @@ _ID_FORM = "call{number:05d}"
 
 @dataclass(frozen=True)
 class _Header:
-    """Where name and id of a call stand, in which form, and what stands between the two."""
+    """The location and form of name and id of a call, and the text between them."""
 
     begin: int
     end: int
     form: Literal["name", "indexed", "id first", "id behind"]
     marker: str = ""
     led: bool = True
-    """Whether `functions.` stands before an indexed name."""
+    """Whether `functions.` precedes an indexed name."""
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """What stands before the first call, between name and arguments, around those, behind, and between two calls."""
+    """The text before the first call, between name and arguments, around those, after them, and between two calls."""
 
     before: str
     separator: str
@@ -52,11 +52,11 @@ class _Parts:
     between: str | None
     header: _Header
     id_marker: str = ""
-    """What stands between the arguments and an id behind them; empty where none stands there."""
+    """The text between the arguments and an id after them; empty without one."""
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raise `Refused` if no JSON arguments follow a name, or if nothing marks where a call begins."""
+    """Yield drafts. Raise `Refused` if no JSON arguments follow a name, or if nothing marks the start of a call."""
     parts = _parts(rendered)
     before = around.lead(parts.before, _told(rendered))
     shape, prompted = _around_each(rendered, parts, before)
@@ -94,7 +94,7 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
 
 
 def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
-    """The opener of a call and what leads its name: all of it as one, or its first marker apart."""
+    """Return start marker and lead of a call: all of it as one, or its first marker separately."""
     marks = markers(each)
     ways = [(each, "")]
     if divided and len(marks) > 1 and re.fullmatch(r"[<\[].*[>\]]", marks[0], re.S):
@@ -103,7 +103,7 @@ def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
 
 
 def _style(rendered: Rendered) -> JsonStyle:
-    """How the arguments are spelt; of two, where those are seen, which show the sign between them."""
+    """Return the formatting of the arguments, if possible of two, which show the separator."""
     seen = rendered.two_arguments or rendered.one
     found = object_behind(seen.text, seen.calls[0][1])
     try:
@@ -141,7 +141,7 @@ def _parts(rendered: Rendered) -> _Parts:
 
 
 def _id_behind(seen: RenderedCalls, after: str) -> tuple[str, str]:
-    """What stands between the arguments of the first call and its id behind them, and what stands behind that."""
+    """Return the text between the arguments of the first call and an id after them, and the text after that."""
     id = seen.ids[0] if seen.ids else ""
     at = after.find(id, 0, _FAR_BEHIND) if id else -1
     if at < 0:
@@ -155,7 +155,7 @@ def _id_behind(seen: RenderedCalls, after: str) -> tuple[str, str]:
 
 
 def _between(rendered: Rendered, fence: str) -> str | None:
-    """What stands between two calls, behind the fence around the first one's arguments."""
+    """Return the text between two calls, after the code fence around the first one's arguments."""
     two = rendered.two
     if two is None:
         return None
@@ -174,7 +174,7 @@ def _headers(seen: RenderedCalls) -> list[_Header]:
 
 
 def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
-    """Where the name stands, from `begin` on, and whether the id is made of it, or stands before or behind it."""
+    """Return the location of the name from `begin` on, and whether the id contains it, precedes it or follows it."""
     text = seen.text
     id = seen.ids[number] if seen.ids and seen.ids[number] in text else ""
     if id and name in id and name not in text.replace(id, ""):
@@ -204,7 +204,7 @@ def _told(rendered: Rendered) -> str | None:
 
 
 def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames, bool]:
-    """The frames, and whether the prompt writes the opener of the first call, or a part of it."""
+    """Return the frames, and whether the prompt contains the start marker of the first call, or a part of it."""
     shape = frames(before, parts.after, parts.between)
     if parts.between is None:
         return shape, False

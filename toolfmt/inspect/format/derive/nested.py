@@ -1,4 +1,4 @@
-"""Keys as tags: `<city>Paris</city>`, all in the tag of the call."""
+"""Keys as tags: `<city>Paris</city>`, all inside the tag of the call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _NO_TAGS = "keys are not in two tags around their values"
 
 
 def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where keys do not stand in an opening and a closing tag, or a text could hold the same tags."""
+    """Yield drafts.
+
+    Raise `Refused` if keys are not in a start and an end tag, or if values could contain the same tags.
+    """
     if rendered.two_arguments is None:
         raise Refused("two arguments are not written")
     pieces = cut(rendered.two_arguments.text, (NAMES[0], *KEYS[:2], *VALUES[:2]))
@@ -60,7 +63,7 @@ def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
 
 
 def _with_sign(behind: str, sign: str) -> str:
-    """The closing tag of the frame, with the sign before it."""
+    """Return the end tag of the frame, with the prefix before it."""
     text = behind.lstrip()
     closing = _CLOSING.match(text.removeprefix(sign))
     return (sign if text.startswith(sign) else "") + closing[1] if closing else ""

@@ -1,7 +1,7 @@
-"""The calls of a template rendered elsewhere than the probes do it: at another time, later in a conversation.
+"""Render calls in other contexts than the probes: at another time, or later in a conversation.
 
-A format whose markers were read off one place is not proven for another: a template may print the date, or how many
-messages there are, in the text around a call.
+A format derived in one context is not verified for another: a template may print the date or the number of messages in
+the text around a call.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 ANOTHER_TIME = datetime(2033, 11, 27, 19, 48, 56)
-"""Differs from the time that templates are usually shown in its year, month, day, weekday, hour and minute."""
+"""Differs from the default time of renders in year, month, day, weekday, hour and minute."""
 _SAID_BEFORE: list[Message] = [
     {"role": "user", "content": "Are you there?"},
     {"role": "assistant", "content": "Yes, what is it?"},
 ]
 _ASKED = "Please look it up."
 _FIRST_ID = 3
-"""The number of the first of the calls before: their ids are none of those behind them."""
+"""The number of the first earlier call, so that its ids differ from those of later calls."""
 
 
 class RendersElsewhere(Renders):
-    """What a template makes of the same conversations at another time, or at the end of a longer one.
+    """Renders of the same conversations at another time, or at the end of a longer one.
 
-    `later`: behind another question and its answer; `called`: behind these calls and their results.
+    `later`: after another question and its response. `called`: after these calls and their results.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RendersElsewhere(Renders):
 
 
 def _continued(messages: Sequence[Message]) -> list[Message]:
-    """The conversation behind a question and an answer, its own question in other words."""
+    """Return the conversation after another question and its response, with its own question reworded."""
     asked = next((number for number, message in enumerate(messages) if message["role"] == "user"), 0)
     renamed = [message | {"content": _ASKED} if message.get("content") == USER else message for message in messages]
     return [*renamed[:asked], *_SAID_BEFORE, *renamed[asked:]]

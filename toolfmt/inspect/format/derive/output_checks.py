@@ -1,8 +1,9 @@
-"""How a derived format reads whole answers in the surroundings that the template shows: the other half of its proof.
+"""Verify that a derived format parses whole outputs correctly, the second part of its verification.
 
-An answer in words, calls beside text and beside reasoning, calls that go on from the generation prompt, and ordinary
-answers that mention the markers: the right calls and content, reasoning told as reasoning, nothing of a frame left in
-the content. Raises `Refused`; what the template renders none of is told as a limit.
+These are a text response, calls next to text and next to reasoning, calls that continue the generation prompt, and
+ordinary responses that mention the markers. Calls and content must be correct, reasoning must be reported as
+reasoning, and no part of a frame may remain in the content. Raises `Refused`. Kinds that the template does not render
+are limits.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from toolfmt.inspect.probe.renders import Renders, token_begin
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 _NEAR = 60
-"""A reasoning block that the generation prompt opens stands so near to its end."""
+"""Maximum distance from the end of the generation prompt to a reasoning block that it opens."""
 _SHORT_REST = 30
-"""So many characters of a generation prompt a history may leave out."""
+"""Maximum number of characters of a generation prompt that the history may leave out."""
 _TAIL = 400
 _WORDS = re.compile(r"[\w\s.,:;!?'\"-]+")
-"""What prose is made of; a line break is no sign of a marker either."""
+"""Characters of prose; a line break does not indicate a marker either."""
 _SIGNS = re.compile(r"[!-/:-@\[-`{-~\s]+")
-"""What headings, lists, quotations and programs are marked with."""
+"""Characters that mark headings, lists, quotations and code."""
 ORDINARY = (
     "Here is the plan: first we look, then we decide. Is that right?",
     'The function f(x) returns [1, 2] or {"a": 1}; call it twice.',
@@ -58,7 +59,7 @@ ORDINARY = (
     "[1] See the notes. (2) Ask again @ noon, call: 555-1234; name: Ada, to: Bo = 3 > 2 < 4.",
     '<div class="note"><p>Tool, function, action, name and arguments.</p></div>',
 )
-"""Answers that no format may take for calls, nor lose anything of."""
+"""Responses in which no format may find calls or lose text."""
 OF_A_TOOL = (
     "<code>NAME</code> tells it.",
     "<b>NAME</b> tells it.",
@@ -83,12 +84,12 @@ OF_A_TOOL = (
     "| NAME | looks |",
     "NAME: looks",
 )
-"""Such answers too, with a declared tool's name in the place of NAME: what an answer about tools is written with."""
+"""The same with a declared tool's name in place of NAME: the syntax of responses about tools."""
 
 
 @dataclass(frozen=True)
 class AnswersRead:
-    """How many kinds of answer were read right, and those that the template does not show, in words."""
+    """How many kinds of output were read correctly, and descriptions of those that the template does not show."""
 
     right: int
     limits: tuple[str, ...]
@@ -103,7 +104,7 @@ class RenderedAnswer:
 
 
 def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
-    """Raises `Refused` where the format's markers are none: plain words, one sign, a piece of an id."""
+    """Raise `Refused` if the format's markers are not usable: plain words, a single character, or a part of an id."""
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
             raise Refused(f"a call would start with {shown(opener)}, which ordinary responses contain")
@@ -116,7 +117,7 @@ def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) ->
 
 
 def read_answers(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
-    """Every kind of answer that the template shows, and ordinary ones. Raises `Refused` at the first that is wrong."""
+    """Test every kind of output that the template shows, and ordinary ones. Raise `Refused` at the first failure."""
     answers = WholeAnswers(renders, shape, format)
     right, limits = 0, []
     for what, wrong in _all(answers, parallel):
@@ -130,7 +131,7 @@ def read_answers(renders: Renders, shape: TurnShape, format: ToolCallFormat, par
 
 
 def _all(answers: WholeAnswers, parallel: bool) -> Iterator[tuple[str, str | None]]:
-    """Each kind with what is wrong about it: empty where nothing is, None where the template renders none."""
+    """Yield each kind with its problem: empty if it is correct, None if the template does not render it."""
     shape = answers.shape
     yield "an answer that mentions the markers", answers.ordinary()
     yield "an answer in words", answers.in_words()
@@ -143,7 +144,7 @@ def _all(answers: WholeAnswers, parallel: bool) -> Iterator[tuple[str, str | Non
 
 
 class WholeAnswers:
-    """The answers of one template, read by one format."""
+    """The outputs of one template, parsed with one format."""
 
     def __init__(self, renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
         self.renders, self.shape, self.format = renders, shape, format
@@ -152,7 +153,7 @@ class WholeAnswers:
         self.tail = self._render(reply(shape)).rpartition(REPLY)[2]
 
     def ordinary(self) -> str:
-        """Nothing is found in ordinary answers, nor lost."""
+        """Return the problem if ordinary responses contain calls or lose text."""
         ignored = {*self.format.ignored_markers, *self.format.ignored_at_start}
         marks = sorted({*self.format.openers, *self.format.closers} - ignored)
         mentions = [f"The marker {mark} opens or closes a call, or `{mark}` does." for mark in marks if mark.strip()]
@@ -179,7 +180,7 @@ class WholeAnswers:
     def called(
         self, shape: TurnShape, calls: Sequence[Call], *, text: bool = False, reasoning: bool = False
     ) -> str | None:
-        """What is wrong about these calls in an answer to the generation prompt, beside text or reasoning."""
+        """Return the problem with these calls in an output after the generation prompt, with text or reasoning."""
         if shape.follows != "nothing":
             return None
         answer = self.answer(conversation(shape, calls))
@@ -189,7 +190,7 @@ class WholeAnswers:
             return None
         came = read_answer(self.format, answer.text, self.tools, answer.prompt)
         if text and not self.format.openers and not came.calls and REPLY in came.content:
-            return None  # nothing marks a call: behind text there is none
+            return None  # a call without markers is not recognized after text
         if wrong := differing(calls, came):
             return wrong
         if text and REPLY not in came.content + came.reasoning:
@@ -199,12 +200,12 @@ class WholeAnswers:
         return self._left(came.content)
 
     def _left(self, content: str) -> str:
-        """What of a frame is left in the content."""
+        """Return what remains of a frame in the content."""
         left = left_over(content.replace(REPLY, " "))
         return f"{shown(left)} is left in its content" if left else ""
 
     def answer(self, messages: Sequence[Message]) -> RenderedAnswer | None:
-        """The last turn as an answer to the generation prompt; None where the template renders it as no such thing."""
+        """Return the last turn as an output after the generation prompt; None if it is not rendered as one."""
         prompt, asked = self._render(messages), self.asked
         if not prompt or not asked:
             return None
@@ -220,7 +221,7 @@ class WholeAnswers:
         if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning_read):
             return None
         near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
-        # It answers another generation prompt: what is left of that one's header is no text of the answer.
+        # It follows another generation prompt: the rest of that prompt's header is not part of the output.
         begun = opened(self.format, asked[:same])
         return RenderedAnswer(answer_prefix(prompt[same:]), begun) if near else None
 

@@ -1,4 +1,4 @@
-"""A call whose arguments are no JSON: its text of two arguments, cut at name, keys and values."""
+"""A call whose arguments are not JSON: its text with two arguments, split at name, keys and values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_JSON = re.compile(r"[\"']\s*:")
 
 @dataclass(frozen=True)
 class RawParts:
-    """What stands before the name, between name and key, key and value, value and key, and behind the last value."""
+    """The text before the name, between name and key, key and value, value and key, and after the last value."""
 
     before: str
     head: str
@@ -30,19 +30,19 @@ class RawParts:
     separator: str
     after: str
     number_assign: str
-    """As `assign`, where the value is a number; the same where none was seen."""
+    """As `assign`, for a number as value; the same if none was rendered."""
     number_after: str
-    """What stands behind a number that is the only value."""
+    """The text after a number that is the only value."""
     between: str | None
-    """What stands behind the last value of a call and before the name of the next one; None where a turn holds one."""
+    """The text between the last value of a call and the name of the next one; None for one call per turn."""
     none: str | None
-    """What stands behind the name of a call without arguments; None where that was not seen."""
+    """The text after the name of a call without arguments; None if that was not rendered."""
     told: str | None
-    """What stands before the name beside a text for the user."""
+    """The text before the name, with text for the user next to the call."""
 
 
 def raw_parts(rendered: Rendered) -> RawParts:
-    """Raises `Refused` where the parts do not stand in this order, once each, and the same around every argument."""
+    """Return the parts. Raise `Refused` if they are not in this order, repeat, or differ between arguments."""
     if rendered.two_arguments is None:
         raise Refused("two arguments are not written")
     (name, key, value), (second, other) = (NAMES[0], KEYS[0], VALUES[0]), (KEYS[1], VALUES[1])
@@ -63,7 +63,7 @@ def raw_parts(rendered: Rendered) -> RawParts:
 
 
 def _order(words: list[str]) -> str:
-    """Why the words of a call are in no order that an engine reads."""
+    """Return why no engine can read the order of a call's parts."""
     if NAMES[0] not in words:
         return "the name of a call is not in the output"
     if words.count(NAMES[0]) > 1 and KEYS[0] in words:

@@ -1,4 +1,4 @@
-"""What a derived format's parser makes of one answer: calls, and the texts around them. Never raises."""
+"""What a derived format's parser returns for one output: calls, and the text around them. Never raises."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from toolfmt.inspect.probe.conversations import Call, Message
 from toolfmt.messages.events import Event, merge
 
 _PIECES, _CHARACTERS = 40, 1_000
-"""An answer is read in so many pieces too; where calls stand alone, in characters, if there are no more than that."""
+"""Number of chunks in which an output is also parsed. For calls without text, single characters up to this length."""
 _LONGEST = 60
-"""So many characters of a value are quoted."""
-# What ends a turn by its own name, in the spellings of tokens.
+"""Maximum number of characters of a quoted value."""
+# Tokens that end a turn, by their names.
 _END_OF_TURN = re.compile(
     r"(?i)</?s>|<[|｜]?[^<>\s]{0,40}(?:end|eo[stm])[^<>\s]{0,40}>|\[[^\[\]\s]{0,40}end[^\[\]\s]{0,40}\]"
 )
@@ -25,8 +25,10 @@ _END_OF_TURN = re.compile(
 
 @dataclass(frozen=True)
 class AnswerRead:
-    """`before` and `between` are content beside the calls, `behind` what follows the last one, all of it without calls
-    in `before`; `streams` whether pieces are read as the whole is."""
+    """`before` and `between` are content around the calls, `behind` is what follows the last one.
+
+    Without calls, all content is in `before`. `streams` is whether chunks have the same result as the whole output.
+    """
 
     calls: tuple[tuple[str, Any], ...]
     before: str
@@ -50,7 +52,7 @@ def read_answer(
     *,
     characters: bool = False,
 ) -> AnswerRead:
-    """An answer that follows this end of a prompt, whole and in pieces: in `characters`, if it is not too long."""
+    """Parse an output that follows this end of a prompt, whole and in chunks (`characters` if it is not too long)."""
     whole = _events(format, [text], tools, prefix)
     length = -(-len(text) // (_CHARACTERS if characters else _PIECES)) or 1
     pieces = [text[at : at + length] for at in range(0, len(text), length)]
@@ -58,7 +60,7 @@ def read_answer(
 
 
 def differing(wanted: Sequence[Call], came: AnswerRead) -> str:
-    """How the calls differ from those that went in; empty where they do not. The order of arguments is left out."""
+    """Return how the calls differ from the expected ones, ignoring the order of arguments; empty if they do not."""
     if came.rejected:
         return f"it is rejected as {came.rejected}"
     if len(came.calls) != len(wanted):
@@ -72,18 +74,18 @@ def differing(wanted: Sequence[Call], came: AnswerRead) -> str:
 
 
 def reordered(wanted: Sequence[Call], came: AnswerRead) -> bool:
-    """Whether arguments of a call come in another order."""
+    """Return whether arguments of a call are in another order."""
     pairs = zip(wanted, came.calls, strict=False)
     return any(list(arguments) != list(read) for (_, arguments), (_, read) in pairs)
 
 
 def left_over(text: str) -> str:
-    """What of a text that follows the calls is more than the end of the turn."""
+    """Return what follows the calls without the end of the turn."""
     return _END_OF_TURN.sub("", text).strip()
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence quotes it, cut in the middle where it is long."""
+    """Return a value for a sentence, shortened in the middle if it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST else f"{text[:30]} … {text[-20:]}"
 
@@ -120,5 +122,5 @@ def _changed(value: Any, came: Any) -> str:
 
 
 def _typed(value: Any) -> str:
-    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    """Return JSON text, which distinguishes 1 from true and 1.0; Python's equality does not."""
     return json.dumps(value, sort_keys=True)

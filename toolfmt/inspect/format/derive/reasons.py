@@ -1,10 +1,10 @@
-"""Why nothing is derived, in words."""
+"""Why no format can be derived."""
 
 
 class Refused(Exception):
-    """Its message is one clause in plain words, without a dot at its end: a person reads it as it stands.
+    """The message is a clause in plain English without a final period.
 
-    `near` tells how near the calls came to the notation that refused them: of several refusals the nearest is told.
+    `near` is how closely the calls match the syntax that rejected them: of several reasons the nearest is reported.
     """
 
     def __init__(self, why: str, near: int = 0) -> None:

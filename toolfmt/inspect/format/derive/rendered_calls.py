@@ -1,8 +1,8 @@
-"""What a template writes of calls whose names, keys and values nobody else writes.
+"""Render calls with sentinels as names, keys and values.
 
-Everything that a derivation looks at is rendered here, once; what no template could mean by itself (a name, a key, a
-value, an id) is a sentinel, so that the rest of the text is the format's. A call that the template throws on is not
-seen; without a first call nothing is.
+Everything that a derivation needs is rendered here once. Names, keys, values and ids are sentinels, so that the rest
+of the text belongs to the format. A call on which the template raises is None. If the first call cannot be rendered,
+`Refused` is raised.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ VALUES = ("Vzq1aaa", "Vzq2bbb", "Vzq3ccc")
 NUMBER_KEY = "nzqkey"
 NUMBER = 73519
 HARD = "Vzq5<e>&\n1"
-"""A value that a family may mark as text, or escape."""
+"""A value that a format may mark as text, or escape."""
 SENTINELS = (
     *NAMES, *KEYS, *VALUES, NUMBER_KEY, str(NUMBER), "Vzq5", ID[:-1], USER, FURTHER, SYSTEM, REPLY, RESULT, REASONING,
     DESCRIPTION, PARAMETER_DESCRIPTION,
 )  # fmt: skip
-"""No marker holds one of these."""
+"""Strings that no marker may contain."""
 
 _TYPES = {**dict.fromkeys(KEYS, "string"), NUMBER_KEY: "integer"}
 TOOLS: list[Message] = [
@@ -58,13 +58,13 @@ TOOLS: list[Message] = [
 _LONGEST_PROMPT = 200_000
 _LONGEST_CALLS = 20_000
 _NEAR = 200
-"""The generation prompt may have written so much of the answer already."""
+"""Maximum length of the part of a response in the generation prompt."""
 _CUT_BEFORE, _CUT_BEHIND = re.compile(r"[<\w|｜▁/]"), re.compile(r"[\w|｜▁/>]")
 
 
 @dataclass(frozen=True)
 class RenderedCalls:
-    """One rendered set of calls: what a model would have written, the prompt before that, and the ids it was given."""
+    """One rendered set of calls: what a model would have written, the prompt before it, and the ids passed in."""
 
     text: str
     before: str
@@ -74,19 +74,19 @@ class RenderedCalls:
 
 @dataclass(frozen=True)
 class Rendered:
-    """All that a derivation looks at. A set that the template throws on, or writes in part, is None."""
+    """Everything that a derivation needs. A set on which the template raises, or that it writes partly, is None."""
 
     shape: TurnShape
     asked: str
-    """A question, with the prompt for its answer; empty where the template throws."""
+    """A question with the generation prompt; empty if the template raises."""
     untold: str
     """The same without tools."""
     header: str
-    """What of it asks for the answer."""
+    """The generation prompt in it."""
     spoken: str
-    """A question and an answer in words."""
+    """A question and a text response."""
     thinking: tuple[str, ...]
-    """Answers in words with reasoning before them, with and without text in the calls' shape."""
+    """Text responses with reasoning before them, with and without text in the calls' shape."""
     one: RenderedCalls
     two_arguments: RenderedCalls | None
     swapped: RenderedCalls | None
@@ -95,16 +95,16 @@ class Rendered:
     number: RenderedCalls | None
     hard: RenderedCalls | None
     words: RenderedCalls | None
-    """A call of true, false and null."""
+    """A call with true, false and null."""
     two: RenderedCalls | None
     told: RenderedCalls | None
-    """The first call beside a text for the user."""
+    """The first call with text for the user."""
     thought: RenderedCalls | None
-    """The first call beside reasoning."""
+    """The first call with reasoning."""
 
 
 def rendered(renders: Renders, shape: TurnShape) -> Rendered:
-    """Has the template write everything. Raises `Refused` where it writes no call to begin with."""
+    """Render everything. Raise `Refused` if the template does not write the first call."""
     name, (key, second), (value, other) = NAMES[0], KEYS[:2], VALUES[:2]
     first, another = (name, {key: value}), (NAMES[1], {second: other})
     one = _see(renders, shape, [first])
@@ -143,7 +143,7 @@ def rendered(renders: Renders, shape: TurnShape) -> Rendered:
 def _text(
     renders: Renders, messages: Sequence[Message], tools: Sequence[Message] | None, *, generation: bool = False
 ) -> str:
-    """The prompt; empty where the template throws."""
+    """Return the prompt, or an empty string if the template raises."""
     made = renders.render(messages, tools, generation=generation)
     if isinstance(made, TemplateError):
         return ""
@@ -157,7 +157,7 @@ def _check_length(prompt: str) -> None:
 
 
 def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> RenderedCalls | None:
-    """The calls as the template writes them; None where it throws, with all tools and with those that are called."""
+    """Return the rendered calls; None if the template raises with all tools and with only those that are called."""
     called = [tool for tool in TOOLS if tool["function"]["name"] in {name for name, _ in calls}]
     for tools in (TOOLS, called):
         region = renders.calls(shape, calls, tools)
@@ -175,7 +175,7 @@ def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> RenderedC
 
 
 def _begin(region: Region, asked: str) -> int:
-    """Where the model would begin to write: where the prompt for its answer ends, not within a token."""
+    """Return the offset where the model would start to write: the end of the generation prompt, not within a token."""
     prompt, begin = region.before + region.text, len(region.before)
     same = common_prefix(prompt, asked)
     if asked and same >= len(asked) - 40:
@@ -187,7 +187,7 @@ def _begin(region: Region, asked: str) -> int:
 
 
 def _whole(seen: RenderedCalls | None) -> RenderedCalls | None:
-    """The same, if every value stands in it."""
+    """Return the same if it contains every value, else None."""
     if seen is None:
         return None
     values = (str(value) for _, arguments in seen.calls for value in arguments.values())

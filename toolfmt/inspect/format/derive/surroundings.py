@@ -1,7 +1,7 @@
-"""What belongs to an answer but not to its calls: header, reasoning, text for the user, what says nothing.
+"""What belongs to a response but not to its calls: header, reasoning, text for the user, markers without a meaning.
 
-Asked by the modules of the engines for what of the text before a call is the call's (`lead`), and where a format is
-put together for everything else that its record says about answers.
+The engine modules use it to find which part of the text before a call belongs to the call (`lead`). The format takes
+everything else about responses from it.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ _LAST_MARK = re.compile(r"(?:<[^<>]+>[^<>]*|\[[^\[\]]+\]\s*)\Z")
 
 
 class Surroundings:
-    """What the template writes around a call, beside text and beside reasoning."""
+    """The text that the template writes around a call, next to text and next to reasoning."""
 
     def __init__(self, rendered: Rendered) -> None:
         self.rendered = rendered
         self.own_reasoning = tuple(dict.fromkeys(_reasoning(rendered)))
-        """The pairs that the template itself puts around reasoning."""
+        """The pairs that the template itself writes around reasoning."""
         self.wrapped = _wrapped(rendered, self.own_reasoning)
-        """What it puts around the text, or the plan, that stands before a call."""
+        """The markers around text, or a plan, before a call."""
         self.content, self.at_start = _around_words(rendered, self.own_reasoning)
-        """What it writes around an answer in words, as pairs, or before one alone."""
+        """The markers around a text response, as pairs, or only before it."""
         self.headers = _headers(rendered)
-        """What asks for an answer, where its shape does not show that, as regular expressions."""
+        """Generation prompts that are not recognizable by their form, as regular expressions."""
         self._turns = _turns_between(rendered)
 
     @property
     def reasoning(self) -> tuple[Pair, ...]:
-        """The pairs that the template shows, else the commonest one."""
+        """The pairs that the template shows, else the most common one."""
         plans = (pair for pair in self.wrapped if _THOUGHT.search(pair[0]))
         return tuple(dict.fromkeys((*plans, *self.own_reasoning))) or (THINK,)
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """What stands around text for the user, or between that and a call, and says nothing."""
+        """Markers around text for the user, or between it and a call, without a meaning."""
         around = tuple(mark for pair in self.wrapped if not _THOUGHT.search(pair[0]) for mark in pair)
         return tuple(dict.fromkeys((*around, *self._turns)))
 
     def lead(self, before: str, told: str | None) -> str:
-        """What of the text before a call belongs to it: not the header, no reasoning, no text.
+        """Return the part of the text before a call that belongs to it, without header, reasoning and text.
 
-        `told` is what stands before the same call beside a text for the user: what both end with is the call's.
+        `told` is the text before the same call with text for the user: the common end belongs to the call.
         """
         header = self.rendered.header.strip()
         if header and header in before:
@@ -83,19 +83,19 @@ class Surroundings:
 
 
 def _wrapped(rendered: Rendered, own_reasoning: tuple[Pair, ...]) -> tuple[Pair, ...]:
-    """Marks around the text for the user that stands before a call."""
+    """Return the markers around the text for the user before a call."""
     if rendered.told is None or REPLY not in rendered.told.text:
         return ()
     before, _, behind = rendered.told.text.partition(REPLY)
     if NAMES[0] not in behind:
-        return ()  # the text stands behind the call
+        return ()  # the text follows the call
     opener, closer = _last(markers(before)), _first(markers(behind))
     if not is_marker(opener) or not is_marker(closer) or opener.startswith("</") or opener in rendered.header:
         return ()
     if any(word in closer for word in SENTINELS):
         return ()
     if any(pair[0].endswith(opener) and pair[1] == closer for pair in own_reasoning):
-        return ()  # the text is told as reasoning
+        return ()  # the text is rendered as reasoning
     one, two = rendered.one.text, rendered.two
     if two is not None and two.text.count(closer) > one.count(closer):
         return ()  # a marker of calls
@@ -104,7 +104,7 @@ def _wrapped(rendered: Rendered, own_reasoning: tuple[Pair, ...]) -> tuple[Pair,
 
 
 def _reasoning(rendered: Rendered) -> Iterator[Pair]:
-    """What stands around reasoning, in an answer in words or else beside a call."""
+    """Yield the markers around reasoning, in a text response or else next to a call."""
     for said in rendered.thinking:
         pair = _around_reasoning(rendered, said)
         if pair is not None:
@@ -121,7 +121,7 @@ def _reasoning(rendered: Rendered) -> Iterator[Pair]:
 
 
 def _around_reasoning(rendered: Rendered, said: str) -> Pair | None:
-    """What stands around the reasoning of an answer in words; the prompt for it may have opened that."""
+    """Return the markers around the reasoning of a text response; the generation prompt may contain the first."""
     if REASONING not in said or REPLY not in said or not rendered.asked:
         return None
     at = said.find(REASONING)
@@ -141,7 +141,7 @@ def _around_reasoning(rendered: Rendered, said: str) -> Pair | None:
 
 
 def _closer(behind: str) -> str:
-    """What closes reasoning: the first marker, or a whole line in brackets."""
+    """Return the end marker of reasoning: the first marker, or a whole line in brackets."""
     line = behind.strip().split("\n")[0].strip()
     if _LINE_IN_BRACKETS.fullmatch(line):
         return line
@@ -150,7 +150,7 @@ def _closer(behind: str) -> str:
 
 
 def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pair, ...], tuple[str, ...]]:
-    """What the template writes around an answer in words, behind what asks for it: a tag and its closer, or a start."""
+    """Return what surrounds a text response after the generation prompt: a tag with its end tag, or only a start."""
     if not rendered.asked or not rendered.spoken.startswith(rendered.asked):
         return (), ()
     first, _, behind = rendered.spoken[len(rendered.asked) :].partition(REPLY)
@@ -166,7 +166,7 @@ def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pa
 
 
 def _headers(rendered: Rendered) -> tuple[str, ...]:
-    """What stands between a question and the answer, if only this template can be known by it."""
+    """Return the text between a question and the response, if it is recognizable only for this template."""
     header = rendered.header.strip() or rendered.asked.rpartition(USER)[2].strip()
     for mark in (*(closer for _, closer in COMMON), *(opener for opener, _ in COMMON)):
         header = header.removesuffix(mark).strip()
@@ -177,8 +177,10 @@ def _headers(rendered: Rendered) -> tuple[str, ...]:
 
 
 def _turns_between(rendered: Rendered) -> tuple[str, ...]:
-    """Markers between a text for the user and the call behind it, where the template ends a turn there and begins
-    another one."""
+    """Return the markers between text for the user and the call after it.
+
+    Only if the template ends a turn there and starts another one.
+    """
     header = rendered.header.strip()
     if rendered.told is None or REPLY not in rendered.told.text or not is_marked_header(header):
         return ()
@@ -188,12 +190,12 @@ def _turns_between(rendered: Rendered) -> tuple[str, ...]:
 
 
 def is_marked_header(header: str) -> bool:
-    """Whether a header is short, and begins with a marker."""
+    """Return whether a header is short and starts with a marker."""
     return 0 < len(header) < _LONGEST_HEADER and begins_with_marker(header)
 
 
 def ignored_behind(marks: Iterator[str] | tuple[str, ...], between: str) -> tuple[str, ...]:
-    """Of what stands behind and between calls, the markers: they say nothing."""
+    """Return the markers among what follows and separates calls, which have no meaning."""
     found = [mark for mark in marks if is_marker(mark)]
     if begins_with_marker(between.strip()):
         found += [part.strip() for part in re.findall(r"<[^<>]+>[^<]*", between)]

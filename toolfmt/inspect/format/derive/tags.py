@@ -1,4 +1,4 @@
-"""Arguments between tags: a name, then keys and raw values; what opens and closes each, and the calls."""
+"""Arguments between tags: a name, then keys and raw values, each with start and end markers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TWO_TAGS = re.compile(r"(<[^<>]*>)\s*(.+)\Z", re.S)
 
 @dataclass(frozen=True)
 class _Tags:
-    """What a call's own tags are, without what frames it."""
+    """The tags of a call, without its frame."""
 
     key_opener: str
     key_closer: str
@@ -48,12 +48,12 @@ class _Tags:
     between: str
     cdata: tuple[str, str] | tuple[()]
     newlines: tuple[str, ...]
-    """What may stand between a value and its tags and belong to neither, the likelier first."""
+    """Optional text between a value and its tags that belongs to neither, the more likely first."""
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """What frames calls; `ignored` are marks that say nothing then."""
+    """The frame of calls; `ignored` are markers that have no meaning then."""
 
     opener: str = ""
     closer: str = ""
@@ -68,7 +68,7 @@ class _Frame:
 
 
 def tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Raises `Refused` where keys or values have no tags of their own, or nothing frames a call."""
+    """Yield drafts. Raise `Refused` if keys or values have no tags of their own, or a call has no frame."""
     parts = raw_parts(rendered)
     own = _tags(rendered, parts)
     between = _behind_value(parts.between, own.value_closer) if parts.between is not None else None
@@ -153,9 +153,9 @@ def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
 
 
 def _key_header(parts: RawParts) -> tuple[Header, str]:
-    """How a key is written in its tag, and what stands behind that.
+    """Return how a key is written in its tag, and the text after it.
 
-    A key may be quoted, and an attribute behind it may tell whether its value is a string.
+    A key may be quoted, and an attribute after it may specify whether its value is a string.
     """
     if parts.number_assign == parts.assign:
         quoted = parts.assign.startswith('"') and ">" in parts.assign
@@ -170,7 +170,7 @@ def _key_header(parts: RawParts) -> tuple[Header, str]:
 
 
 def _key_opener(parts: RawParts) -> str:
-    """What stands before the first key and before the second, but not where there is no key."""
+    """Return the text before the first key and before the second, but not if there is no key."""
     opener = common_end(parts.head, parts.separator)
     if parts.none is not None:
         same = common_start(parts.head, parts.none)
@@ -183,7 +183,7 @@ def _key_opener(parts: RawParts) -> str:
 
 
 def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
-    """What closes a key, what opens a value, and the blanks before the value."""
+    """Return the end marker of a key, the start marker of a value, and the whitespace before the value."""
     found = _KEY_CLOSER.match(behind_key)
     closer = found[0] if found else ""
     rest = behind_key[len(closer) :]
@@ -199,7 +199,7 @@ def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
 
 
 def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
-    """How the name is written in its tag, and what ends the tag."""
+    """Return how the name is written in its tag, and what ends the tag."""
     if not closer.startswith('"'):
         return PLAIN, closer
     found = _ATTRIBUTES.match(closer, 1)
@@ -226,7 +226,7 @@ def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
 
 
 def _second_attributes(rendered: Rendered) -> dict[str, str]:
-    """The attributes beside the name of the second of two calls."""
+    """Return the attributes next to the name of the second of two calls."""
     text = rendered.two.text if rendered.two is not None else ""
     _, found, behind = text.partition(NAMES[1] + '"')
     attributes = _ATTRIBUTES.match(behind) if found else None
@@ -238,7 +238,7 @@ def _counts(first: str, second: str) -> bool:
 
 
 def _cdata(rendered: Rendered, parts: RawParts) -> tuple[str, str] | tuple[()]:
-    """Marks around a value that could be mistaken for tags."""
+    """Return the markers around a value that could be mistaken for tags."""
     hard = rendered.hard
     if hard is None or HARD not in hard.text:
         return ()
@@ -254,11 +254,11 @@ def _behind_value(text: str, closer: str) -> str:
     return text.lstrip().removeprefix(closer)
 
 
-# --- what frames calls
+# --- frames around calls
 
 
 def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
-    """Every frame that the texts around calls allow, the likeliest first."""
+    """Yield every frame that the text around calls allows, the most likely first."""
     each, outer = _before_name(shape.each), shape.outer.strip()
     marks, closes, behind = chunks(each), markers(shape.each_close), markers(shape.outer_close)
     if several and outer and behind and closes:
@@ -278,12 +278,12 @@ def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
 
 
 def _before_name(text: str) -> str:
-    """What stands before a name, with the blanks between them where both are in one line."""
+    """Return the text before a name, with the whitespace between them if both are on one line."""
     return text.strip() + ("" if "\n" in (blanks := blanks_behind(text)) else blanks)
 
 
 def _framed_twice(shape: Frames, marks: list[str], closes: list[str], behind: list[str]) -> Iterator[_Frame]:
-    """A frame around all calls, and one around each."""
+    """Yield frames around all calls, with one around each."""
     each, outer, rest = _before_name(shape.each), shape.outer.strip(), tuple(behind[1:])
     inside = (
         blanks_behind(shape.outer) + blanks_before(shape.each),

@@ -1,6 +1,6 @@
-"""Texts cut at words that are known, at markers, and where two of them begin or end alike.
+"""Split strings at known words, at markers, and where two strings have a common start or end.
 
-Every verb is linear in its text, or looks at a bounded stretch of it. Nothing here knows what the words are.
+Every function is linear, or looks at a bounded part. Nothing here knows what the words are.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from toolfmt.inspect.probe.differences import common_prefix
 
 
 def _paired() -> dict[str, str]:
-    """Brackets beyond ASCII by what opens them: whatever Unicode calls an opening one with its closing one beside it,
-    and the two pairs of quotes that are written as brackets."""
+    """Return the non-ASCII brackets, as a map from start to end.
+
+    These are Unicode's opening characters with an adjacent closing one, and two pairs of quotes used as brackets.
+    """
     pairs = {"«": "»", "‹": "›"}
-    for code in (*range(0x80, 0x3400), *range(0xFB00, 0x10000)):  # between them stand ideographs and syllables alone
+    for code in (
+        *range(0x80, 0x3400),
+        *range(0xFB00, 0x10000),
+    ):  # the range in between has only ideographs and syllables
         if unicodedata.category(chr(code)) == "Ps":
             closing = [sign for sign in (chr(code + 1), chr(code + 2)) if unicodedata.category(sign) == "Pe"]
             pairs |= dict.fromkeys(chr(code), *closing[:1]) if closing else {}
@@ -44,27 +49,27 @@ _TAG = re.compile(r"<[^\s<>][^<>\n]{0,80}>")
 _OPENS, _CLOSES = frozenset("<[{(" + _BEGIN), frozenset(">]})" + _END)
 _WORD_ENDS, _WORD_GOES_ON = re.compile(r"[\w▁|｜/]"), re.compile(r"[\w▁|｜]")
 _MOST_SHARED = 400
-"""What two texts share is a marker, or a few: it is looked for within so many characters."""
+"""Common text of two strings is one or a few markers: only this many characters are compared."""
 
 
 def cut(text: str, words: Sequence[str]) -> list[str]:
-    """Literals and words, one after the other, beginning and ending with a literal, which may be empty."""
+    """Split at the words: literals and words in turn, starting and ending with a literal, which may be empty."""
     pattern = "|".join(re.escape(word) for word in sorted(set(words), key=len, reverse=True))
     return re.split(f"({pattern})", text)
 
 
 def markers(text: str) -> list[str]:
-    """The markers, words and signs of a text, one by one, without blanks."""
+    """Return the markers, words and delimiters of a string, without whitespace."""
     return [token for token in _TOKEN.findall(text) if token.strip()]
 
 
 def chunks(text: str) -> list[str]:
-    """As `markers`, but what stands behind a marker and is none is one piece, and tags with attributes are not cut."""
+    """As `markers`, but other text after a marker is one piece, and tags with attributes are not split."""
     return [piece for piece in _CHUNK.findall(text.strip()) if piece.strip()]
 
 
 def is_marker(text: str) -> bool:
-    """Whether the text is one marker: what stands in brackets, and is not said to a user."""
+    """Return whether the string is a single marker: text in brackets."""
     return _MARKER.fullmatch(text) is not None
 
 
@@ -77,7 +82,7 @@ def holds_marker(text: str) -> bool:
 
 
 def common_start(one: str, other: str) -> str:
-    """What both begin with, never ending within a marker or a word; empty where that is blank."""
+    """Return the common start, not ending within a marker or a word; empty if it is only whitespace."""
     one, other = one[:_MOST_SHARED], other[:_MOST_SHARED]
     length, longest = common_prefix(one, other), max(len(one), len(other))
     while length and (
@@ -90,7 +95,7 @@ def common_start(one: str, other: str) -> str:
 
 
 def common_end(one: str, other: str) -> str:
-    """What both end with, never beginning within a marker or a word; empty where that is blank."""
+    """Return the common end, not starting within a marker or a word; empty if it is only whitespace."""
     one, other = one[-_MOST_SHARED:], other[-_MOST_SHARED:]
     length = common_prefix(one[::-1], other[::-1])
     while length and any(
@@ -105,7 +110,7 @@ def common_end(one: str, other: str) -> str:
 
 
 def inside_marker(text: str) -> bool:
-    """Whether a text ends within a tag or bracket: one has been opened, and no blank stands behind."""
+    """Return whether a string ends within a tag or bracket: one is open, without whitespace after it."""
     for sign in reversed(text):
         if sign in _OPENS:
             return True
@@ -115,19 +120,19 @@ def inside_marker(text: str) -> bool:
 
 
 def cuts_tag(text: str, at: int) -> bool:
-    """Whether a cut goes through a whole tag that has blanks in it."""
+    """Return whether a cut splits a complete tag that contains whitespace."""
     begin = text.rfind("<", 0, at)
     found = _TAG.match(text, begin) if begin >= 0 else None
     return found is not None and at < found.end()
 
 
 def parts_word(left: str, right: str) -> bool:
-    """Whether a cut between the two goes through a word."""
+    """Return whether a cut between the two splits a word."""
     return bool(left and right and _WORD_ENDS.match(left[-1]) and _WORD_GOES_ON.match(right[0]))
 
 
 def before_marker(text: str, end: int) -> int:
-    """A cut in a text, moved to the beginning of the marker or word that it goes through, if that is near."""
+    """Return the cut, moved to the start of a nearby marker or word that it splits."""
     for at in range(end, max(0, end - _MOST_SHARED), -1):
         if not inside_marker(text[max(0, at - _MOST_SHARED) : at]) and not parts_word(text[:at][-1:], text[at:][:1]):
             return at
@@ -135,10 +140,10 @@ def before_marker(text: str, end: int) -> int:
 
 
 def blanks_before(text: str) -> str:
-    """The blanks that a text begins with."""
+    """Return the leading whitespace."""
     return text[: len(text) - len(text.lstrip())]
 
 
 def blanks_behind(text: str) -> str:
-    """The blanks that a text ends with."""
+    """Return the trailing whitespace."""
     return text[len(text.rstrip()) :]

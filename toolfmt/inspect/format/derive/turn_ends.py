@@ -1,4 +1,4 @@
-"""What ends a turn in this template: it closes no call, though it stands behind the last one."""
+"""Detect what ends a turn in this template. Such a marker may follow the last call, but does not end calls."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ _NEAR = 200
 
 
 def turn_ends(rendered: Rendered) -> frozenset[str]:
-    """The markers behind an answer in words, and the stand-in for the token that ends a sequence."""
+    """Return the markers after a text response, and the substitute for the end-of-sequence token."""
     behind = rendered.spoken.rpartition(REPLY)[2] if REPLY in rendered.spoken else ""
     return frozenset((*saying_nothing(behind), STAND_INS["eos_token"]))
 
 
 def closing(after: str, ends: frozenset[str], *, opened: bool) -> tuple[str, tuple[str, ...]]:
-    """The marker behind calls, which closes what has been opened, unless the turn ends with it; and those that say
-    nothing."""
+    """Return the marker after calls that ends them, and the markers without a meaning.
+
+    The first is empty if nothing was opened or if the marker ends the turn.
+    """
     marks = markers(after)
     if not opened or not marks or marks[0] in ends:
         return "", saying_nothing(after)
@@ -27,5 +29,5 @@ def closing(after: str, ends: frozenset[str], *, opened: bool) -> tuple[str, tup
 
 
 def saying_nothing(text: str) -> tuple[str, ...]:
-    """The markers that a text begins with, up to anything else."""
+    """Return the markers that a string starts with, up to anything else."""
     return tuple(itertools.takewhile(is_marker, markers(text[:_NEAR])))

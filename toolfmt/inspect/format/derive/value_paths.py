@@ -1,6 +1,6 @@
-"""JSON in a text, or what Python prints for it: where the value lies that holds given words, and the way to one.
+"""Find JSON, or Python's repr of it, in a string: the value that contains given words, and the path to one.
 
-Costs are bounded: a value is looked for at so many brackets, and only a short text is read as Python.
+Costs are bounded: only a limited number of brackets is tried, and only short strings are parsed as Python.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class LocatedValue:
-    """A value, and where in its text it begins and ends."""
+    """A value, and its start and end in the text."""
 
     value: Any
     begin: int
@@ -31,8 +31,10 @@ class LocatedValue:
 
 @dataclass(frozen=True)
 class Place:
-    """The way to a value: keys and positions. `is_key`: the word itself is the key; `in_string`: the value is JSON in
-    a string."""
+    """The path to a value: keys and indexes.
+
+    `is_key`: the word itself is the key. `in_string`: the value is JSON in a string.
+    """
 
     path: Path
     is_key: bool = False
@@ -44,7 +46,7 @@ class Place:
 
 
 def decode(text: str, at: int) -> LocatedValue | None:
-    """The value that begins here; None where none does."""
+    """Return the value that starts at this offset, or None."""
     try:
         value, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
@@ -53,19 +55,19 @@ def decode(text: str, at: int) -> LocatedValue | None:
 
 
 def _as_python(text: str, at: int) -> LocatedValue | None:
-    """As Python prints it: quotes of either kind, and its own words."""
+    """Return the value at this offset if it is Python's repr: quotes of either kind, and Python's literals."""
     end = _bracket_end(text, at)
     if end is None:
         return None
     try:
-        with warnings.catch_warnings(action="ignore"):  # of escapes that Python does not know
+        with warnings.catch_warnings(action="ignore"):  # about invalid escapes
             return LocatedValue(ast.literal_eval(text[at:end]), at, end)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
 
 
 def _bracket_end(text: str, at: int) -> int | None:
-    """Where the bracket that opens here is closed, quotes minded."""
+    """Return the end of the bracket that opens at this offset, skipping quoted strings."""
     depth, quote, escaped = 0, "", False
     for position in range(at, min(len(text), at + _LONGEST_PYTHON)):
         sign = text[position]
@@ -88,7 +90,7 @@ def _bracket_end(text: str, at: int) -> int | None:
 
 
 def enclosing(text: str, words: Sequence[str]) -> LocatedValue | None:
-    """The outermost value that begins before the first of the words and holds all of them."""
+    """Return the outermost value that starts before the first of the words and contains all of them."""
     tries, at = 0, 0
     first = text.find(words[0])
     while tries < _MOST_TRIES and (at := _next_bracket(text, at, first)) >= 0:
@@ -114,7 +116,7 @@ def _dumped(value: Any) -> str:
 
 
 def object_behind(text: str, wanted: Mapping[str, Any], begin: int = 0) -> LocatedValue | None:
-    """The first place from `begin` on where exactly this object stands."""
+    """Return the first occurrence of exactly this object, from `begin` on."""
     at = begin - 1
     for _ in range(_MOST_TRIES):
         at = text.find("{", at + 1)
@@ -125,7 +127,7 @@ def object_behind(text: str, wanted: Mapping[str, Any], begin: int = 0) -> Locat
 
 
 def place_of(value: Any, wanted: Any, path: Path = ()) -> Place | None:
-    """The way to a value that equals the wanted one, or to a key that does."""
+    """Return the path to an equal value, or to an equal key."""
     if value == wanted:
         return Place(path)
     if isinstance(value, str) and isinstance(wanted, dict) and _loaded(value) == wanted:

@@ -1,8 +1,8 @@
-"""The proof of a derived format: calls that it was not read off, rendered by the template, come back as they went in.
+"""Verify a derived format: other calls, rendered by the template, have to be read back unchanged.
 
-`prove` is asked for every candidate. Reading back alone is no proof: how the format reads answers in words, beside text
-and reasoning, and behind the generation prompt is the other half (`output_checks.py`). What the rendering loses, or
-does not show, is told in words with the proof, or refuses the format; nothing is lost without a word.
+`prove` is called for every candidate. Reading back calls is not sufficient. The format also has to parse text
+responses, calls next to text and reasoning, and outputs after the generation prompt (`output_checks.py`). What the
+rendering loses or does not show is reported as a limit, or rejects the format. Losses are never silent.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 
 _LONGEST = 200_000
-"""A template that writes more of calls is not read: the longest value has 20,000 characters."""
+"""Maximum length of rendered calls: the longest value has 20,000 characters."""
 _NEAR = 200
-"""What is common to all calls, a name's beginning too, may stand so far before where they differ."""
+"""Maximum distance from the start of what all calls have in common, such as a name's start, to the difference."""
 _IN_CHARACTERS = 3
-"""So many sets are read a character at a time: that chunks do not matter is a law of the engines."""
+"""Number of sets that are parsed character by character: chunks not mattering is an invariant of the engines."""
 _MOST_NAMED = 3
-"""So many kinds of call a limit names."""
+"""Maximum number of kinds of call that a limit names."""
 _OWN_IDS = "ids are printed as they are given: the form in which calls are written here is toolfmt's own"
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was tried and came out right, and what the format cannot carry or the rendering does not show, in words."""
+    """The numbers of successful tests, and what the format cannot represent or the rendering does not show."""
 
     call_sets: int
     answers: int
@@ -52,7 +52,7 @@ class Proof:
 
 
 class Unproven(Refused):
-    """A format that was tried: `right` is how many sets of calls came back before one did not."""
+    """The failure of a format that was tried: `right` is the number of call sets that were read back before it."""
 
     def __init__(self, why: str, right: int) -> None:
         super().__init__(why)
@@ -60,9 +60,9 @@ class Unproven(Refused):
 
 
 def prove(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> Proof:
-    """The proof of a format that was derived from the calls that the template renders in this shape.
+    """Verify a format derived from the calls that the template renders in this shape.
 
-    `parallel`: whether two calls in one turn are rendered. Raises `Refused` with what is wrong, and `LimitHit`.
+    `parallel`: whether two calls in one turn are rendered. Raise `Refused` with the problem, and `LimitHit`.
     """
     tried = _Tried()
     check_markers(renders, shape, format)
@@ -84,7 +84,7 @@ def prove(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: 
 
 @dataclass
 class _Tried:
-    """What has been found so far: sets by what is told of them."""
+    """The results so far: call sets, by how they are reported."""
 
     right: int = 0
     thrown: list[str] = field(default_factory=list)
@@ -96,7 +96,7 @@ class _Tried:
     reordered: bool = False
 
     def saw(self, call_set: CallSet, came: AnswerRead) -> None:
-        """A set that came back."""
+        """Record a set that was read back."""
         self.right += 1
         self.reordered = self.reordered or reordered(call_set.calls, came)
         if came.between.strip():
@@ -130,7 +130,7 @@ def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[
 
 
 def _elsewhere(renders: Renders, shape: TurnShape, called: Sequence[Call]) -> Iterator[tuple[Renders, str, str]]:
-    """The template in other surroundings, what a call is there, and why it is misread if that is known."""
+    """Yield the template in other contexts, what a call is there, and why it is misread if that is known."""
     if renders.template.uses_clock:
         yield (
             RendersElsewhere(renders, shape, now=ANOTHER_TIME),
@@ -142,7 +142,7 @@ def _elsewhere(renders: Renders, shape: TurnShape, called: Sequence[Call]) -> It
 
 
 def _try(renders: Renders, shape: TurnShape, format: ToolCallFormat, call_set: CallSet, tried: _Tried) -> None:
-    """One set of calls, rendered and read. Raises `Unproven` where it has to come back and does not."""
+    """Render and read one set of calls. Raise `Unproven` if it is required and not read back."""
     region, tools = _rendered(renders, shape, call_set)
     if isinstance(region, TemplateError) and not call_set.parts:
         if tried.right == 0:
@@ -178,7 +178,7 @@ def _try(renders: Renders, shape: TurnShape, format: ToolCallFormat, call_set: C
 def _rendered(
     renders: Renders, shape: TurnShape, call_set: CallSet
 ) -> tuple[Region | TemplateError, Sequence[Message]]:
-    """The region of the calls, and the tools it was rendered with: where the template throws on some, those called."""
+    """Return the region of the calls and the tools used: only the called ones if the template raises on others."""
     region = renders.calls(shape, call_set.calls, call_set.tools)
     if not isinstance(region, TemplateError):
         return region, call_set.tools
@@ -188,7 +188,7 @@ def _rendered(
 
 
 def _prints_ids(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> bool:
-    """Whether the id that a call is given stands in what is rendered of it, not only behind it in its result."""
+    """Return whether the id of a call is rendered with it, not only after it in its result."""
     region, tools = _rendered(renders, shape, CallSet("one call", SINGLE, tools=ALL_TOOLS))
     given = call_id(shape, SINGLE[0][0], 0)
     if given is None or isinstance(region, TemplateError):
@@ -198,7 +198,7 @@ def _prints_ids(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> b
 
 
 def _beside(shape: TurnShape, came: AnswerRead) -> str:
-    """What is left over next to the calls; what follows the last is the next turn's where the shape has one."""
+    """Return leftover text next to the calls. Text after the last one belongs to the next turn if there is one."""
     beside = answer_prefix(came.before).strip() or left_over(came.between)
     if not beside and shape.follows == "nothing":
         beside = left_over(came.behind)
@@ -206,14 +206,14 @@ def _beside(shape: TurnShape, came: AnswerRead) -> str:
 
 
 def _not_written(call_set: CallSet, region: Region) -> str:
-    """The first name that does not stand in what is rendered."""
+    """Return the first name that is not in the rendered text."""
     return next((name for name, _ in call_set.calls if name not in region.before[-_NEAR:] + region.text), "")
 
 
 def _unescaped(
     format: ToolCallFormat, call_set: CallSet, tools: Sequence[Message], region: Region | TemplateError
 ) -> bool:
-    """Whether the template writes the call's string as it is, where the format, which can carry it, escapes it."""
+    """Return whether the template writes the call's string verbatim although the format escapes it."""
     values = list(call_set.calls[0][1].values())
     value = values[0]
     if len(values) > 1 or not isinstance(value, str) or not value or isinstance(region, TemplateError):
