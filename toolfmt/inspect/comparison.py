@@ -1,12 +1,11 @@
-"""Two models compared by what they do, not by how their templates are written: data only, made from two reports.
+"""Compare two models by what they do, not by the text of their templates: data only, from two reports.
 
-`compare` takes the reports (with the prompts they carry) and returns a `Comparison`; nothing here inspects, renders or
-prints. Lines of a template are no answer, and are not compared; nor is what is quoted of a prompt, but for what a
-variable changes.
+`compare` takes the reports (with their prompts) and returns a `Comparison`; nothing here inspects, renders or prints.
+Lines of a template are not compared, and neither are excerpts of prompts, except for the effects of variables.
 
-What differs is told in two groups. *Behaviour* is what a template makes of a request. *Settings* are what the other
-files say and what runtimes make of those: which parser is declared, whether tokens are counted, what to set in vLLM. A
-build in another package (a GGUF file of the same model) has other settings, and behaves as the original does.
+Differences are in two groups. *Behavior* is what a template renders for a request. *Settings* are the contents of the
+other files and how runtimes use them: the declared parser, whether tokens are counted, what to set in vLLM. Another
+package of the same model (such as a GGUF file) has other settings, but the same behavior.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from toolfmt.inspect.sections.turns import DETAILS
 SCHEMA = "toolfmt.comparison/2"
 
 CHAPTERS = ("capabilities", "details", "definitions", "safety")
-"""What is compared answer by answer."""
+"""Sections that are compared answer by answer."""
 PARTS = (
     *CHAPTERS,
     *("template", "format", "strategy", "stop", "prefill", "reasoning", "variables", "prefix", "tokens"),
     *("portability", "runtime_support", "runtimes"),
 )
-"""What the names of changes begin with."""
+"""The starts of the names of changes."""
 _BELOW: dict[str, tuple[str, ...]] = {
     "capabilities": CAPABILITIES,
     "details": DETAILS,
@@ -49,22 +48,24 @@ _BELOW: dict[str, tuple[str, ...]] = {
     "runtime_support": RUNTIMES,
     "runtimes": RUNTIMES,
 }
-"""What stands below some of them, whether or not a model has it."""
+"""The possible names below some of them, whether or not a model has them."""
 _SETTINGS = ("stop", "details.stop", "tokens", "runtime_support", "runtimes")
-"""What the files beside the template decide, and everything below these names. What tools cost in tokens they decide
-only where the template is the same."""
+"""What the files next to the template decide, including everything below these names.
+
+They decide the token costs of tools only if the template is the same.
+"""
 _TOLD_BY_FILES = ("declared", "model-type")
-"""How sure a format is where the files beside the template tell it."""
+"""Confidence levels of a format that come from the files next to the template."""
 _BEHIND = 20
-"""Characters behind the name of a special token that tell where the token ends in another prompt."""
+"""Number of characters after the name of a special token that locate its end in another prompt."""
 _TOKEN = re.compile(r"\S{1,200}")
 _BEFORE, _AFTER = 40, 80
-"""Characters that are shown before the first difference of two prompts, and from it on."""
+"""Number of characters shown before the first difference of two prompts, and from it on."""
 
 
 @dataclass(frozen=True)
 class ReportChange(JsonRecord):
-    """One thing that is told differently of the two: its name (`capabilities.system`), and what is told of each."""
+    """One difference: its name (`capabilities.system`), and both values."""
 
     what: str
     a: Any
@@ -73,9 +74,10 @@ class ReportChange(JsonRecord):
 
 @dataclass(frozen=True)
 class PromptChange(JsonRecord):
-    """Two prompts of one conversation that differ, from the character `at` on.
+    """Two prompts of one conversation that differ from the character `at` on.
 
-    `before` is what both end their common part with, `a` and `b` how they go on; where a template threw, how it failed.
+    `before` is the end of their common part, `a` and `b` are the different continuations, or the error if a template
+    raised.
     """
 
     conversation: str
@@ -89,8 +91,10 @@ class PromptChange(JsonRecord):
 
 @dataclass(frozen=True)
 class Differences(JsonRecord):
-    """One group: what is told differently of the two. `went` are findings of `a` that `b` does not have, `came` those
-    that only `b` has."""
+    """One group of differences.
+
+    `went` are findings that only `a` has, `came` those that only `b` has.
+    """
 
     changes: tuple[ReportChange, ...] = ()
     went: tuple[Finding, ...] = ()
@@ -111,11 +115,11 @@ class Differences(JsonRecord):
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the model at `b` behaves otherwise than that at `a`, and which of its settings are others.
+    """How the model at `b` behaves differently from the one at `a`, and which settings differ.
 
-    `same_text` says whether the templates in force are the same text; None where one has none. `same_prompts` names the
-    conversations of which both make the same, `prompts` are the others; `left_out` is how many differences a caller did
-    not want to be told.
+    `same_text` is whether both templates have the same text; None if one model has no template. `same_prompts` are the
+    conversations with equal prompts, `prompts` the others. `left_out` is the number of differences that the caller
+    excluded.
     """
 
     a: str
@@ -127,11 +131,11 @@ class Comparison:
     prompts: tuple[PromptChange, ...]
     left_out: int = 0
     names: tuple[str, ...] = ()
-    """What every change is called that two such models could have; no part of the JSON."""
+    """The names of all possible changes between two such models; not in the JSON."""
 
     @property
     def differs(self) -> bool:
-        """Whether they behave otherwise; settings do not count."""
+        """Whether the behavior differs; settings do not count."""
         return bool(self.behaviour or self.prompts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,7 +153,7 @@ class Comparison:
 
 
 def compare(a: Report, b: Report) -> Comparison:
-    """How `b` behaves otherwise than `a`, and which settings are others."""
+    """Return how `b` behaves differently from `a`, and which settings differ."""
     same_text = None if a.template is None or b.template is None else a.template.sha256 == b.template.sha256
     changes, (went, came) = tuple(_changes(a, b)), _findings(a, b)
     behaviour, settings = (
@@ -173,16 +177,16 @@ def compare(a: Report, b: Report) -> Comparison:
 
 
 def _names(a: Report, b: Report) -> tuple[str, ...]:
-    """What is compared of any two models, and what these two have beside that: their variables, say."""
+    """Return what is compared for any two models, and what these two also have, such as their variables."""
     always = [*PARTS, *(f"{part}.{name}" for part, names in _BELOW.items() for name in names)]
     return tuple(dict.fromkeys((*always, *_told(a), *_told(b))))
 
 
 def _is_setting(change: ReportChange, same_text: bool | None) -> bool:
-    """Whether the files beside the template make the change.
+    """Return whether the files next to the template cause the change.
 
-    With the same template it is they that make tools cost another number of tokens. How sure the format is, is theirs
-    to say where it stands in them.
+    With the same template, they cause differences in token costs. They also decide the confidence of a format if they
+    declare it.
     """
     if change.what == "format.confidence":
         return change.a in _TOLD_BY_FILES or change.b in _TOLD_BY_FILES
@@ -194,18 +198,18 @@ def _is_setting(change: ReportChange, same_text: bool | None) -> bool:
 
 
 def is_below(what: str, names: Iterable[str]) -> bool:
-    """Whether the name of a change is one of these, or stands below one: `capabilities.system` below `capabilities`."""
+    """Return whether the name is one of these, or below one: `capabilities.system` is below `capabilities`."""
     return any(what == name or what.startswith(f"{name}.") for name in names)
 
 
-# --- what is told of a model
+# --- the compared values
 
 
 def _changes(a: Report, b: Report) -> Iterator[ReportChange]:
     for chapter in CHAPTERS:
         yield from _changed_answers(chapter, *(_answers(report, chapter) for report in (a, b)))
     told_a, told_b = _told(a), _told(b)
-    # Of a chapter that only one of them has one change is told: here `tokens`, and the advice on a runtime.
+    # A section that only one of them has is a single change: here `tokens`, and the advice on a runtime.
     told_once = ("tokens.",) * (told_a["tokens"] != told_b["tokens"])
     for what in dict.fromkeys((*told_a, *told_b)):
         one, other = told_a.get(what), told_b.get(what)
@@ -222,9 +226,9 @@ def _answers(report: Report, chapter: str) -> Mapping[str, Answer]:
 
 
 def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answer]) -> Iterator[ReportChange]:
-    """The answers that say another thing, with what each says; what they quote of a prompt is no answer.
+    """Yield the answers that differ, with both values; excerpts of prompts are ignored.
 
-    Where only one of the two has the chapter, that is one change: the other shows no tools at all.
+    If only one of the two has the section, that is a single change: the other shows no tools at all.
     """
     if bool(a) != bool(b):
         yield ReportChange(chapter, *(f"{len(answers)} answers" if answers else None for answers in (a, b)))
@@ -236,7 +240,7 @@ def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answ
 
 
 def _said(answer: Answer | None) -> tuple[str, ...] | None:
-    """What the answer says beside its excerpts: the verdict, its outcome and words, and how the template failed."""
+    """Return the answer without its excerpts: the answer itself, its outcome and words, and the error."""
     if answer is None:
         return None
     failed = () if answer.error is None else (answer.error.kind, answer.error.in_words)
@@ -248,7 +252,7 @@ def _evidence(answer: Answer | None) -> dict[str, Any] | None:
 
 
 def _told(report: Report) -> dict[str, Any]:
-    """Everything else of a report that is behaviour, by name, as JSON without the lines of the template."""
+    """Return everything else in a report that is behavior, by name, as JSON without the template's lines."""
     told: dict[str, Any] = {"template": report.template is not None}
     told |= {"format": report.format.name, "format.confidence": report.format.confidence}
     told["format.variant"] = report.format.variant or None
@@ -263,7 +267,7 @@ def _told(report: Report) -> dict[str, Any]:
 
 
 def _costs(report: Report) -> dict[str, Any]:
-    """What a prefix cache keeps, in whole per cent, and what tools cost in tokens."""
+    """Return what a prefix cache keeps, in whole percent, and what tools cost in tokens."""
     stability, tokens = report.sections.stability, report.sections.tokens
     told: dict[str, Any] = {"tokens": "not counted" if tokens is None else "counted with its tokenizer.json"}
     if stability is not None:
@@ -276,7 +280,7 @@ def _costs(report: Report) -> dict[str, Any]:
 
 
 def _runtimes(report: Report) -> dict[str, Any]:
-    """What other engines and runtimes make of it."""
+    """Return the results for other engines and runtimes."""
     portability = report.sections.portability
     told: dict[str, Any] = {}
     if portability is not None:
@@ -286,7 +290,7 @@ def _runtimes(report: Report) -> dict[str, Any]:
 
 
 def _placeless(advice: Advice, place: str) -> str:
-    """The advice without where the model is, which tells two models apart and nothing about them."""
+    """Return the advice without the model's path, which always differs."""
     told = "; ".join(filter(None, (advice.text, advice.remark)))
     told = told.replace(f"load({python_text(place)})", 'load("DIR")')
     told = told.replace(f"toolfmt render {argument(place)} ", "toolfmt render DIR ")
@@ -298,9 +302,9 @@ def _placeless(advice: Advice, place: str) -> str:
 
 
 def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """The findings and notes that only `a` has, and those that only `b` has.
+    """Return the findings and notes that only `a` has, and those that only `b` has.
 
-    A finding and outcome that both have equally often is left out: its sentences may quote what differs elsewhere.
+    A finding and outcome that both have equally often is left out: its sentences may quote other differences.
     """
     told = [(*report.findings, *report.notes) for report in (a, b)]
     often = [Counter(finding.key for finding in findings) for findings in told]
@@ -315,14 +319,14 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
 
 
 def _as_known(a: SamplePrompt, b: SamplePrompt) -> tuple[SamplePrompt, SamplePrompt]:
-    """The two prompts, with the special tokens of the other in the place of those of which one has the names only."""
+    """Return both prompts; if only one has the name of a special token, take the token from the other."""
     for token in STAND_INS:
         a, b = _told_by(a, b, token), _told_by(b, a, token)
     return a, b
 
 
 def _told_by(prompt: SamplePrompt, other: SamplePrompt, token: str) -> SamplePrompt:
-    """The prompt with what stands in the other one where it has only the name of this special token."""
+    """Return the prompt with the name of this special token replaced by the other prompt's text at that position."""
     head, mark, tail = prompt.text.partition(token_mark(token))
     if not mark or not other.text.startswith(head) or token_mark(token) in other.text:
         return prompt

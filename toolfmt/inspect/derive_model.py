@@ -1,7 +1,7 @@
-"""A format derived from a model's template, whether or not a known format reads its calls.
+"""Derive a format from a model's template, whether or not a known format reads its calls.
 
-Asked for by name (`toolfmt dev derive`); an inspection derives one only of calls that no known format parses. The
-template's code runs in this process: `toolfmt.model.jobs` runs it in one with limits.
+For `toolfmt dev derive`; an inspection derives a format only if no known one parses the calls. The template's code
+runs in this process: `toolfmt.model.jobs` runs it in one with limits.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from toolfmt.templates import ModelFiles
 
 @dataclass(frozen=True)
 class DerivationResult:
-    """What was derived, or why nothing was (a clause); `known` is the known format that reads these calls too, by name,
-    and tells what models of it write otherwise than their history."""
+    """The derived format, or why there is none (a clause).
+
+    `known` is the name of the known format that also reads these calls. It handles output of models that differs from
+    their history.
+    """
 
     derived: DerivedFormat | None = None
     why_not: str = ""
@@ -28,12 +31,12 @@ class DerivationResult:
 
 
 def derive_files(files: ModelFiles) -> DerivationResult:
-    """What can be derived from the template in force if tools are given. Raises `LimitHit`, and nothing else."""
+    """Return what can be derived from the template that is used with tools. Raise only `LimitHit`."""
     return derivation_of(facts_of(files, None))
 
 
 def derivation_of(facts: Facts) -> DerivationResult:
-    """The same of a template that has been probed."""
+    """Return the same for a template that has been probed."""
     if facts.renders is None or facts.probed is None:
         return DerivationResult(why_not=_unusable(facts))
     other, best = facts.decided.unclaimed, facts.decided.read_back
@@ -45,7 +48,7 @@ def derivation_of(facts: Facts) -> DerivationResult:
 
 
 def derivation_stopped(hit: LimitHit) -> DerivationResult:
-    """What is derived where the template hit this limit: nothing."""
+    """Return the result for a template that hit this limit."""
     return DerivationResult(why_not=f"the template hit a limit ({hit.limit}): {hit.own_words}")
 
 

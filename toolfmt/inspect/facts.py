@@ -1,4 +1,4 @@
-"""Everything an inspection knows about a model before it is told: what the checks of findings read."""
+"""Everything that is known about a model before findings are created: the input of the checks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
 @dataclass(frozen=True)
 class InspectionOptions:
-    """What the caller asks beside the model itself: the tools whose cost is counted (examples where None), the context
-    size in tokens that they have to fit into, and from which seed the words of the probes are drawn (the usual ones
-    where None).
+    """What the caller requests besides the model itself.
+
+    `tools` are the tools whose cost is counted (None for examples), `context` the context size in tokens that they
+    have to fit into, `probe_seed` the seed of the sentinels (None for the default ones).
     """
 
     tools: Sequence[Message] | None = None
@@ -39,44 +40,43 @@ _NOT_ASKED = Answer("no", "not asked")
 
 @dataclass(frozen=True)
 class Facts:
-    """What was found. Without a template, or with one that is `broken`, `renders` and `probed` are None."""
+    """The facts. Without a template, or with one that is `broken`, `renders` and `probed` are None."""
 
     files: ModelFiles
-    """What was read of the model, or the template that was given alone."""
+    """What was read of the model, or the single template."""
     template: TemplateSource | None
-    """The template in force when tools are given, else that without; the one that was probed."""
+    """The probed template: the one used with tools, else the one without."""
     broken: TemplateError | None
     renders: Renders | None
     probed: Probed | None
     capabilities: dict[str, Answer]
     decided: FormatResolution
     needed_tokens: tuple[str, ...] = ()
-    """Special tokens that the template needs and nothing beside it names, whether anything could or not."""
+    """Special tokens that the template needs and that nothing next to it defines."""
     missing_tokens: tuple[str, ...] = ()
-    """Special tokens that the template needs and the model does not name; the probes were given stand-ins."""
+    """Special tokens that the template needs and the model does not define; probes use substitutes."""
     unnamed_tokens: tuple[str, ...] = ()
-    """Special tokens that the template prints where it is given them, and that the model's files do not name."""
+    """Special tokens that the template prints if they are passed, and that the model's files do not define."""
     tokenizer: TokenizerFile | None = None
-    """The model's tokenizer.json; None where there is none."""
+    """The model's tokenizer.json, or None."""
     options: InspectionOptions = field(default_factory=InspectionOptions)
     answers: dict[str, Answer] = field(default_factory=dict)
-    """The answers to questions about turns that the profile rests on, by name."""
+    """The answers about turns that the profile needs, by name."""
     profile: TemplateProfile = field(default_factory=TemplateProfile)
-    """What the renderer is told."""
+    """The profile for the renderer."""
     sections: Sections = field(default_factory=Sections)
-    """The chapters of the report; empty while they are being made."""
+    """The sections of the report; empty while they are being created."""
 
     @property
     def marked(self) -> Renders | None:
-        """Renders to be shown: where a special token is not known, its name in braces stands where the template writes
-        it, and no stand-in."""
+        """Renders for display: unknown special tokens appear as their names in braces, not as substitutes."""
         if self.renders is None:
             return None
         return self.renders.given({name: token_mark(name) for name in self.renders.tokens})
 
     @cached_property
     def parsed(self) -> ChatTemplate | None:
-        """The template, for what is read from its syntax tree alone; None if there is none, or it cannot be parsed."""
+        """The template for static analysis; None without one, or if it cannot be parsed."""
         if self.renders is not None or self.template is None:
             return None if self.renders is None else self.renders.template
         try:
@@ -86,14 +86,14 @@ class Facts:
 
     @property
     def shape(self) -> TurnShape | None:
-        """The shape of a turn with a call that comes out best; None where no call is rendered."""
+        """The shape of a turn with a call that renders best; None if no call is rendered."""
         if self.decided.read_back is not None:
             return self.decided.read_back.shape
         return None if self.probed is None else self.probed.shape
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The regular expressions of the assistant's header that only the format knows."""
+        """Regular expressions for assistant headers that only the format knows."""
         return self.decided.format.headers if self.decided.format is not None else ()
 
     @property
@@ -106,14 +106,16 @@ class Facts:
 
     @property
     def asking(self) -> TurnProbe | None:
-        """What questions about turns are asked of; None without a template that renders."""
+        """The probe for turns; None without a template that renders."""
         if self.renders is None or self.probed is None:
             return None
         return TurnProbe(self.renders, self.shape, parallel=self.probed.parallel, reasoning=self.yes("reasoning"))
 
     @property
     def question_form(self) -> Literal["text", "parts", "nothing"]:
-        """In which form the text of a question reaches the prompt; text where the template refuses to be asked."""
+        """The form in which the text of a question reaches the prompt; `text` if the template rejects every
+        question.
+        """
         renders = self.renders
         if renders is None:
             return "text"
@@ -124,35 +126,35 @@ class Facts:
 
     @property
     def refuses_questions(self) -> bool:
-        """Whether the template throws at a plain question in every way of asking it."""
+        """Whether the template raises on a plain question in every form."""
         return bool(self._asked) and not any(isinstance(prompt, str) for prompt in self._asked)
 
     @property
     def takes_prose(self) -> bool:
-        """Whether tools could be told in words: the template takes a question that is sent without any."""
+        """Whether tools can be described in the system prompt: the template accepts a question without tools."""
         return self.renders is None or any(isinstance(prompt, str) for prompt in self._asked[::2])
 
     @property
     def needed_variables(self) -> tuple[str, ...]:
-        """The variables of the template's own without which it throws at every plain question."""
+        """The custom variables without which it raises on every plain question."""
         return needed_variables(self.renders) if self.renders is not None and self.refuses_questions else ()
 
     def begun_with(self, variables: dict[str, bool]) -> str:
-        """What the generation prompt writes behind the question where the template's variables have these values."""
+        """Return what the generation prompt writes after the question with these values of the template's variables."""
         renders = None if self.renders is None else self.renders.given(variables)
         prompt = "" if renders is None else renders.render(user(), TOOLS, generation=True)
         return prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
 
     @property
     def _asked(self) -> list[str | TemplateError]:
-        """The prompts of a plain question, with a system message and tools or without."""
+        """The prompts of a plain question, with and without a system message and tools."""
         if self.renders is None:
             return []
         ways = [(system, tools) for system in (False, True) for tools in (None, TOOLS)]
         return [self.renders.render(user(system=system), tools) for system, tools in ways]
 
     def detail(self, name: str) -> Answer:
-        """A detail by its name; a plain no where nothing was asked."""
+        """Return a detail by its name; a plain `no` if it was not tested."""
         return self.sections.details.get(name, _NOT_ASKED)
 
     def yes(self, capability: str) -> bool:

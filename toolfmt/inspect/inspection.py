@@ -1,9 +1,9 @@
-"""Judging a model: the template in force is probed, and its chapters and findings are made of what that has shown.
+"""Inspect a model: probe the template that is used, and create sections and findings from the results.
 
-`inspect_files` takes what `toolfmt.templates.load_files` read, `inspect_template` a template's text alone; both return
-a `Report` and never raise on what a template is or does. The template's code runs in this process:
-`toolfmt.model.jobs` has `inspect_files` run in one with limits; where that was ended, `inspect_stopped` makes the
-report.
+`inspect_files` takes the result of `toolfmt.templates.load_files`, `inspect_template` the text of a template. Both
+return a `Report` and never raise because of the template. The template's code runs in this process.
+`toolfmt.model.jobs` runs `inspect_files` in a process with limits; if that is terminated, `inspect_stopped` creates
+the report.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from toolfmt.templates import ModelFiles, template_alone
 
 
 def inspect_files(files: ModelFiles, options: InspectionOptions = NO_OPTIONS) -> Report:
-    """The report on a model directory."""
+    """Return the report on a model directory."""
     return inspect_read(files, options, find_tokenizer(files.home))
 
 
 def inspect_stopped(files: ModelFiles, options: InspectionOptions, hit: LimitHit) -> Report:
-    """The report on a model directory whose inspection hit this limit: what can be told without its template's code and
-    without its tokenizer, which may be what took too much.
+    """Return the report on a model directory whose inspection hit this limit.
+
+    It uses neither the template's code nor the tokenizer, which may have caused the limit to be hit.
     """
     return _judged(files, options, None, hit)
 
@@ -51,12 +52,12 @@ def inspect_stopped(files: ModelFiles, options: InspectionOptions, hit: LimitHit
 def inspect_template(
     source: str, *, model_type: str | None = None, name: str = "template", options: InspectionOptions = NO_OPTIONS
 ) -> Report:
-    """The report on the text of one template; `name` is what messages call it."""
+    """Return the report on the text of one template; `name` is its name in messages."""
     return inspect_read(replace(template_alone(source, Path(name)), model_type=model_type), options, None)
 
 
 def inspect_read(files: ModelFiles, options: InspectionOptions, tokenizer: TokenizerFile | None = None) -> Report:
-    """The report on a model directory with this tokenizer; nothing is opened if that was read before."""
+    """Return the report on a model directory with this tokenizer; opens no file if that was loaded before."""
     try:
         return _judged(files, options, tokenizer, None)
     except LimitHit as hit:
@@ -66,7 +67,7 @@ def inspect_read(files: ModelFiles, options: InspectionOptions, tokenizer: Token
 def _judged(
     files: ModelFiles, options: InspectionOptions, tokenizer: TokenizerFile | None, hit: LimitHit | None
 ) -> Report:
-    """The report; after a limit was hit the template is not run again."""
+    """Return the report; after a limit was hit, the template is not run again."""
     facts = facts_of(files, tokenizer, hit, options)
     facts = replace(facts, sections=_sections(facts))
     facts = replace(facts, sections=replace(facts.sections, branches=branches(facts)))
@@ -92,7 +93,7 @@ def _judged(
 
 
 def _sections(facts: Facts) -> Sections:
-    """The chapters of the report, one module each, but the advice, which rests on the findings."""
+    """Return the sections of the report, one module each, except the advice, which depends on the findings."""
     return Sections(
         details=details(facts),
         definitions=definitions(facts),

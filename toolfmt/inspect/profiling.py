@@ -1,8 +1,8 @@
-"""A model's template probed: what is known of it before anything is told, and the profile that rendering needs.
+"""Probe a model's template: the facts for a report, and the profile that rendering needs.
 
-`facts_of` asks the template everything that decides how it is rendered; an inspection makes its chapters and findings
-from these facts, `profile_files` takes their profile alone. Nothing here raises on what a template is or does, but for
-`LimitHit` in `facts_of`. The template's code runs in this process.
+`facts_of` collects everything that decides how the template is rendered. An inspection creates its sections and
+findings from these facts; `profile_files` returns only the profile. Nothing here raises because of the template,
+except `LimitHit` in `facts_of`. The template's code runs in this process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from toolfmt.inspect.report.wording import quote
 from toolfmt.inspect.stops import stops
 from toolfmt.templates import ChatTemplate, ModelFiles, TemplateSource
 
-# What decides how a conversation is written for the template; a report asks more.
+# Decides how conversations are written for the template; a report has more.
 _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     results.results_reordered,
     results.results_unnamed,
@@ -56,12 +56,12 @@ _OWN_TEXT = re.compile(
 
 
 def profile_files(files: ModelFiles) -> TemplateProfile:
-    """The profile of the template in force if tools are given, and of no other."""
+    """Return the profile of the template that is used with tools."""
     return profile_read(files, find_tokenizer(files.home))
 
 
 def profile_read(files: ModelFiles, tokenizer: TokenizerFile | None = None) -> TemplateProfile:
-    """The same with this tokenizer; nothing is opened if that was read before."""
+    """Return the same with this tokenizer; opens no file if that was loaded before."""
     try:
         return facts_of(files, tokenizer).profile
     except LimitHit as hit:
@@ -69,13 +69,14 @@ def profile_read(files: ModelFiles, tokenizer: TokenizerFile | None = None) -> T
 
 
 def profile_stopped(files: ModelFiles, hit: LimitHit) -> TemplateProfile:
-    """The profile of a model whose template hit this limit when it was probed."""
+    """Return the profile of a model whose template hit this limit during probing."""
     return facts_of(files, None, hit).profile
 
 
 def whole_profile(files: ModelFiles, profile_of: Callable[[ModelFiles], TemplateProfile]) -> TemplateProfile:
-    """The profile that `profile_of` makes of the files; where another template is in force without tools, with the one
-    that it makes of files that have only that.
+    """Return the profile that `profile_of` creates from the files.
+
+    If another template is used without tools, add the profile of the files with only that template.
     """
     profile, source = profile_of(files), files.template(False)
     if source is None or source == files.template(True):
@@ -89,7 +90,10 @@ def facts_of(
     hit: LimitHit | None = None,
     options: InspectionOptions = NO_OPTIONS,
 ) -> Facts:
-    """What is known of the model before its chapters; after a limit was `hit` the template is not run again."""
+    """Return what is known about the model before its sections.
+
+    After a limit was `hit`, the template is not run again.
+    """
     template = files.template(True) or files.template(False)
     renders, broken, lacking = (None, hit, _Lacking()) if hit else _renders(template, files, options)
     if renders is not None:
@@ -128,20 +132,20 @@ def facts_of(
 def _renders(
     template: TemplateSource | None, files: ModelFiles, options: InspectionOptions
 ) -> tuple[Renders | None, TemplateError | None, _Lacking]:
-    """The template made ready, or why it cannot be; and the special tokens it reads that are not there.
+    """Return the prepared template or its error, and the special tokens that it reads and the model lacks.
 
-    It is given stand-ins for those without which it fails, and for all of them where nobody can know them: where the
-    files say which tokens there are, the probes see what they are in effect.
+    Tokens without which it fails get substitutes. If the tokens cannot be known, all of them do. If the files define
+    which tokens exist, the probes see the actual ones.
     """
     if template is None:
         return None, None, _Lacking()
     try:
         chat_template = ChatTemplate(template.text, files.special_tokens, origin=template.origin)
-        _ = chat_template.watch  # records from here on how the conditions come out
+        _ = chat_template.watch  # start recording the outcomes of conditions
         chat_template.record_own_texts(_OWN_TEXT)
         words = None if options.probe_seed is None else Words(options.probe_seed)
         renders = Renders(chat_template, None, words)
-        renders.render(user())  # compiles, which parsing alone does not
+        renders.render(user())  # compiles the template, which parsing alone does not
     except LimitHit:
         raise
     except TemplateError as error:
@@ -157,20 +161,22 @@ def _renders(
 
 @dataclass(frozen=True)
 class _Lacking:
-    """Special tokens that the template reads and nobody names: those it `needed`, as it throws without them, and those
-    that it only `printed`."""
+    """Special tokens that the template reads and the model does not define.
+
+    `needed`: the template raises without them. `printed`: it only prints them.
+    """
 
     needed: tuple[str, ...] = ()
     printed: tuple[str, ...] = ()
 
 
 def _names_tokens(files: ModelFiles) -> bool:
-    """Whether the files say which special tokens there are: a template with nothing beside it does not."""
+    """Return whether the files define the special tokens; a single template does not."""
     return files.special_tokens_known and bool(files.kind == "gguf" or files.tokenizer_config or files.special_tokens)
 
 
 def _lacking(helped: Renders) -> _Lacking:
-    """What becomes of the template without each of the tokens for which it is given a stand-in."""
+    """Return what happens to the template without each of the tokens for which it has a substitute."""
     talks = [(user(), None), (user(system=True), TOOLS), (reply(), None), (conversation(TurnShape(), SINGLE), TOOLS)]
     needed, printed = [], []
     for token, text in helped.tokens.items():
@@ -199,7 +205,7 @@ def _capabilities(
 
 
 def _confirmed(renders: Renders, probed: Probed, decided: FormatResolution) -> dict[str, Answer]:
-    """The forms of arguments whose value appears, but in calls that do not read back as those given."""
+    """Return corrected answers for forms of arguments whose value appears but whose calls are not read back exactly."""
     best = decided.read_back
     if best is None:
         return _compared(renders, probed)
@@ -216,7 +222,7 @@ def _confirmed(renders: Renders, probed: Probed, decided: FormatResolution) -> d
 
 
 def _compared(renders: Renders, probed: Probed) -> dict[str, Answer]:
-    """Where no format reads the calls: whether arguments given as a string come out as they do given as an object."""
+    """Return corrected answers if no format reads the calls: compare arguments as a string and as an object."""
     answer, shape = probed.capabilities["arguments_string"], probed.shape
     if answer.answer != "yes" or shape is None or shape.arguments != "object":
         return {}
@@ -229,13 +235,13 @@ def _compared(renders: Renders, probed: Probed) -> dict[str, Answer]:
 
 
 def _first_wrong(renders: Renders, best: ReadBack, shape: TurnShape) -> Answer | None:
-    """What is wrong with the first call that reads back in the best shape and not in this one; None if none is."""
+    """Return what is wrong with the first call that is read back in the best shape and not in this one, or None."""
     exact = {trial.kind: set(trial.tolerated) for trial in best.trials if trial.exact}
     for kind, calls in call_sets(parallel=False):
         trial = try_calls(renders, best.format, shape, kind, calls, signed=True)
         if kind in exact and not (trial.exact and set(trial.tolerated) <= exact[kind]):
             region, _ = render_calls(renders, shape, calls)
-            # What is only read generously is not what the model was trained to write.
+            # A call that needs tolerances is not what the model was trained to write.
             how = "is not written as the format has it" if trial.exact else "does not read back as the one given"
             what = f"a call with {kind} {how}"
             if isinstance(region, TemplateError):
@@ -245,7 +251,7 @@ def _first_wrong(renders: Renders, best: ReadBack, shape: TurnShape) -> Answer |
 
 
 def _answers(facts: Facts) -> dict[str, Answer]:
-    """The answers on turns that the profile rests on, by name; empty where nothing can be asked."""
+    """Return the answers about turns that the profile needs, by name; empty if nothing can be tested."""
     asking = facts.asking
     return {} if asking is None else {question.__name__: question(asking) for question in _QUESTIONS}
 
@@ -287,7 +293,7 @@ def _profile(facts: Facts) -> TemplateProfile:
 def _with_turns(
     profile: TemplateProfile, capabilities: Mapping[str, Answer], answers: Mapping[str, Answer]
 ) -> TemplateProfile:
-    """The profile with the forms of ids, results and contents that the answers show to be needed."""
+    """Return the profile with the forms of ids, results and contents that the answers require."""
     spelled = capabilities["tool_results"].outcome == "spelled" and answers["results_as_parts"].answer == "yes"
     return replace(
         profile,
@@ -305,7 +311,7 @@ def _with_turns(
 
 
 def _needed_ids(answers: Mapping[str, Answer]) -> Literal["", "nine", "function"]:
-    """The form of ids that a template needs; empty where ordinary ones do, or where no form does."""
+    """Return the form of ids that a template needs; empty if ordinary ids work, or no form does."""
     if answers["ids_ordinary"].answer == "yes":
         return ""
     forms: tuple[Literal["function", "nine"], ...] = ("function", "nine")

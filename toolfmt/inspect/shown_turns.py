@@ -1,7 +1,7 @@
-"""Turns with calls as a template renders them, for whoever writes a format down: what stands there is what went in.
+"""Turns with calls as a template renders them, for authors of formats, with their own calls and text.
 
-Asked for by name (`toolfmt dev new-format`). The template's code runs in this process: `toolfmt.model.jobs` runs it in
-one with limits. Nothing here knows what is made of the texts.
+Used by `toolfmt dev new-format`. The template's code runs in this process: `toolfmt.model.jobs` runs it in one with
+limits. Nothing here depends on how the results are used.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ModelFiles
 
 _ENDLESS = ("RecursionError: ", "OverflowError: Range too big")
-"""How the engine's words begin where one of its own limits ends a template."""
+"""How engine errors start if one of the engine's own limits ends a template."""
 
 
 @dataclass(frozen=True)
 class AskedTurn:
-    """A turn with these calls, with text or reasoning before them where they are not empty."""
+    """A turn with these calls, with text or reasoning before them unless they are empty."""
 
     tools: Sequence[Message]
     calls: tuple[Call, ...]
@@ -37,12 +37,11 @@ class AskedTurn:
 
 @dataclass(frozen=True)
 class ShownTurns:
-    """What a template shows of its calls.
+    """What a template renders for calls.
 
-    `derivation` is what can be derived of them; `as_known` whether the known format that reads them, where there is
-    one, also writes what the template renders, byte for byte; `failure` why the template cannot be rendered at all,
-    empty where it can. `texts` are the turns that were asked about, each without what the prompt has before it and the
-    answer's own end: None where the template does not render it so that it can be cut out.
+    `derivation` is what can be derived from them. `as_known` is whether a known format reads them and also writes them
+    as the template does, byte for byte. `failure` is why the template cannot be rendered at all, or empty. `texts` are
+    the requested turns, without the prompt before them and the end of the response; None if a turn cannot be cut out.
     """
 
     derivation: DerivationResult
@@ -52,7 +51,7 @@ class ShownTurns:
 
 
 def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
-    """What the template in force if tools are given makes of these turns. Raises `LimitHit`, and nothing else."""
+    """Return these turns as rendered by the template that is used with tools. Raise only `LimitHit`."""
     facts = facts_of(files, None)
     derivation = derivation_of(facts)
     if facts.renders is None:
@@ -66,8 +65,10 @@ def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
 
 
 def _endless(renders: Renders) -> str:
-    """Which limit of the engine a template hits that calls itself without end, or counts beyond any prompt; else empty.
-    A question is asked, and a call."""
+    """Return the engine limit that a template with infinite recursion or huge ranges hits, or an empty string.
+
+    Renders a question and a call.
+    """
     for messages in (user(), conversation(TurnShape(), SINGLE)):
         made = renders.render(messages, TOOLS)
         if isinstance(made, TemplateError) and made.own_words.startswith(_ENDLESS):
@@ -97,7 +98,9 @@ def _text(renders: Renders, shape: TurnShape, turn: AskedTurn) -> str | None:
 
 
 def _begin(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region) -> int | None:
-    """Where in the prompt the turn begins that is told: with its reasoning, with its text, or with its calls."""
+    """Return the offset in the prompt where the turn starts: its reasoning, its text, or its calls. None if not
+    found.
+    """
     begin = len(region.before)
     if turn.content or shape.content in ("text", "parts"):
         begin -= len(REPLY)
@@ -115,8 +118,10 @@ def _begin(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region) 
 
 
 def _in_words(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region, begin: int) -> str | None:
-    """The same with the text and the reasoning that were asked for, rendered in the place of the sentinels; None where
-    the template makes something else of them."""
+    """Return the turn with the requested text and reasoning in place of the sentinels.
+
+    None if the template renders them differently.
+    """
     cut = region.before[begin:] + region.text
     if not (turn.content or turn.reasoning):
         return cut
@@ -130,7 +135,7 @@ def _in_words(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Regio
 
 
 def _reworded(message: Message, words: dict[str, str]) -> Message:
-    """A message with other words for the sentinels in its text and its reasoning."""
+    """Return a message with the sentinels in its text and its reasoning replaced."""
     if message.get("role") != "assistant" or "tool_calls" not in message:
         return message
     other = dict(message)

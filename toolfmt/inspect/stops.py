@@ -1,7 +1,7 @@
-"""What a model's answer ends at: behind an answer in words, and behind calls, where the results are handed in.
+"""Determine where a model's output ends: after a text response, and after calls, before the results.
 
-Read off the template's renders, beside what the model's files name. A model writes what stood behind the calls that it
-learnt from: what nothing stops goes on into a result that the model invents.
+From the template's renders and the model's files. A model writes what followed calls in its training data. Without a
+stop, it continues with an invented result.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ _ENDS_WITH = re.compile(rf"(?:{MARK.pattern})\Z")
 
 @dataclass(frozen=True)
 class Stops:
-    """All that an answer ends at, the answer's own first; `of_calls` are those that end calls alone."""
+    """Everything that ends an output, that of text responses first; `of_calls` are those that only end calls."""
 
     all: tuple[str, ...] = ()
     of_calls: tuple[str, ...] = ()
 
 
 def stops(facts: Facts) -> Stops:
-    """What ends an answer, as the template's renders and the model's files tell. What stands inside of calls or ends
-    reasoning is left out, unless the files name it: a runtime that stops there cuts the answer."""
+    """Return what ends an output, from the template's renders and the model's files.
+
+    Markers inside calls and those that end reasoning are left out, unless the files define them: a runtime that stops
+    there truncates the output.
+    """
     special_tokens, ends = facts.files.special_tokens, eos_tokens(facts.files, facts.tokenizer)
     if facts.renders is None:
         return Stops(_distinct(special_tokens.get("eos_token", ""), *ends))
@@ -48,7 +51,7 @@ def stops(facts: Facts) -> Stops:
 
 
 def opens_turns(facts: Facts, mark: str) -> bool:
-    """Whether a question of the user stands behind this mark, which then ends nothing by itself."""
+    """Return whether a user question follows this marker, which then does not end an output by itself."""
     return facts.renders is not None and mark in facts.renders.text(user(), TOOLS).partition(USER)[0]
 
 
@@ -57,7 +60,7 @@ def _distinct(*found: str) -> tuple[str, ...]:
 
 
 def _handed_over(facts: Facts) -> str:
-    """The mark behind a call that its result follows; where no mark stands between, the one that ends the call."""
+    """Return the marker between a call and its result; without one, the marker that ends the call."""
     best, shape = facts.decided.read_back, facts.shape
     if best is None or shape is None or facts.renders is None or not facts.yes("tool_results"):
         return ""
@@ -76,20 +79,20 @@ def _handed_over(facts: Facts) -> str:
 
 
 def _end_of_call(format: ToolCallFormat, region: Region, text: str) -> int:
-    """Where the call ends in the text; 0 where none is read."""
+    """Return the end of the call in the text; 0 if none is read."""
     parser = Parser(format, tools=TOOLS, prefix=opened(format, region.before))
     ends = [event.span[1] for event in (*parser.feed(text), *parser.finish()) if isinstance(event, ToolCallEnd)]
     return ends[-1] if ends else 0
 
 
 def _after_calls(facts: Facts) -> str:
-    """What the template writes behind the calls of a turn."""
+    """Return what the template writes after the calls of a turn."""
     best, region = facts.decided.read_back, _region(facts, facts.shape)
     return "" if best is None or region is None else read(best.format, region, TOOLS).trailing + region.after
 
 
 def _ending_calls(facts: Facts) -> Iterator[str]:
-    """The control token at the end of a rendered call that the format reads over: models stop there."""
+    """Yield the control token at the end of a rendered call that the format ignores: models stop there."""
     best, region = facts.decided.read_back, _region(facts, facts.shape)
     if best is not None and region is not None:
         text = region.text.rstrip()
@@ -97,7 +100,7 @@ def _ending_calls(facts: Facts) -> Iterator[str]:
 
 
 def _cutting(facts: Facts) -> set[str]:
-    """The marks that stand inside of a rendered call, or end reasoning."""
+    """Return the markers inside a rendered call, and those that end reasoning."""
     best, shape = facts.decided.read_back, facts.shape
     reasoning = {facts.profile.reasoning[1]} if facts.profile.reasoning else set()
     region = None if shape is None else _region(facts, replace(shape, follows="nothing"))
@@ -105,14 +108,14 @@ def _cutting(facts: Facts) -> set[str]:
         return reasoning
     closers: dict[str, str] = {}
     for opener, closer in best.format.reasoning:
-        closers.setdefault(opener, closer)  # what else ends the block does so where a closer is missing
+        closers.setdefault(opener, closer)  # later pairs only end a block whose own end marker is missing
     call = region.text[: _end_of_call(best.format, region, region.text)].rstrip()
     inside = _ENDS_WITH.sub("", call)
     return reasoning | set(closers.values()) | set(MARK.findall(inside))
 
 
 def _region(facts: Facts, shape: TurnShape | None) -> Region | None:
-    """The rendered call with what follows it in this shape; None where there is none."""
+    """Return the rendered call with what follows it in this shape, or None."""
     if shape is None or facts.renders is None:
         return None
     region = facts.renders.calls(shape, SINGLE, TOOLS)

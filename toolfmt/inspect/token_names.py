@@ -1,7 +1,7 @@
-"""Special tokens by their names: a report quotes no text that only toolfmt put in the place of one.
+"""Show special tokens by name: a report does not quote the substitutes of unknown tokens.
 
-The probes of a template whose special tokens nobody can know are given stand-ins for them. Whoever reads such a quote
-would look for `</s>` in a template that only says `eos_token`; it is told as `{{ eos_token }}`, as the template has it.
+If the special tokens of a template cannot be known, probes use substitutes. A reader would search for `</s>` in a
+template that only contains `eos_token`. The report shows it as `{{ eos_token }}`, as in the template.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from toolfmt.inspect.report.wording import CUT
 
 Told = TypeVar("Told")
 _TOLD = ("capabilities", "findings", "notes", "sections")
-"""The parts of a report that quote prompts; the samples have the names already, the profile is for the renderer."""
+"""The parts of a report that quote prompts. Samples already contain the names, and the profile is for the renderer."""
 
 
 def with_token_names(report: Report, facts: Facts) -> Report:
-    """The report with the names of special tokens where stand-ins for them are quoted: those that stand in the
-    template's own text are that text.
+    """Return the report with substitutes replaced by the names of their special tokens.
+
+    Substitutes that occur in the template's own text stay.
     """
     tokens = {} if facts.renders is None else facts.renders.tokens
     source = "" if facts.template is None else facts.template.text
@@ -31,7 +32,7 @@ def with_token_names(report: Report, facts: Facts) -> Report:
 
 
 def _cut(names: Mapping[str, str], source: str) -> Iterator[tuple[str, str]]:
-    """Stand-ins of which a quote holds a part only, since it begins or ends there: as far as nothing else has it."""
+    """Yield parts of substitutes at the start or end of an excerpt, if nothing else contains them."""
     for text, name in names.items():
         others = [other for other in names if other != text]
         for size in range(len(text) - 1, 1, -1):
@@ -44,7 +45,7 @@ def _cut(names: Mapping[str, str], source: str) -> Iterator[tuple[str, str]]:
 
 
 def _named(told: Told, names: Mapping[str, str]) -> Told:
-    """What is told with every text in it changed, whatever holds it."""
+    """Return the value with every string in it changed, in any container."""
     changed: Any = told
     if isinstance(told, str):
         for text, name in names.items():

@@ -1,12 +1,13 @@
-"""The findings: one module each, whose name is its code and name and whose docstring is its page.
+"""The findings: one module each. Its name has the code and the name of the finding, and its docstring is the page.
 
 A module `tf013_calls_dropped` has one function, `check(facts)`, which yields diagnostics. It also has `SEVERITY`,
 `FIXED_BY` if that is a warning, and `ABOUT_FILES` if the finding depends on the files next to the template, not on
-what the template renders: a build in another package may do without these. A check with several outcomes has
-`OUTCOMES` instead: the same values for each outcome, and the finding that the outcome replaces. What `--fix` does is
-declared here, too: a change of the template (`FIX`), a setting (`SETTING`), or `WHY_NOT_FIXED`. A note with
-`ON_REQUEST` is not shown in text unless it is requested. To add a finding, write the module and name it in
-`_MODULES`; nothing else has the list.
+what the template renders: another package of the same model may lack these. A check with several outcomes has
+`OUTCOMES` instead: the same values for each outcome, and the finding that the outcome replaces.
+
+What `--fix` does is declared here, too: a change of the template (`FIX`), a setting (`SETTING`), or `WHY_NOT_FIXED`. A
+note with `ON_REQUEST` is not shown in text unless it is requested. To add a finding, write the module and add it to
+`_MODULES`; there is only this list.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def severity(check: ModuleType) -> Severity:
 
 
 def summary(finding: Finding) -> str:
-    """What a sentence calls a finding."""
+    """Return the phrase for a finding in a sentence."""
     return ALL_OUTCOMES[finding.key].summary or finding.outcome.replace("-", " ")
 
 
@@ -153,8 +154,10 @@ def explain(wanted: str) -> str:
 
 
 def moved(wanted: str) -> str:
-    """One line that names the finding which has this outcome, or which replaces this old code or name; empty for the
-    code or name of a finding."""
+    """Return a line that names the finding with this outcome, or the one that replaces this old code or name.
+
+    Empty for the code or name of a finding.
+    """
     if wanted.lower() in _by_key():
         return ""
     found, outcome = next(iter(_of_outcomes(wanted)))
@@ -165,8 +168,10 @@ def moved(wanted: str) -> str:
 
 
 def keys_of(wanted: str) -> frozenset[FindingKey]:
-    """The findings that this selects: a code, a name, an outcome, the start of codes (`TF01`), or a code or name that
-    an outcome replaces. Raises `UnknownCode`.
+    """Return the findings that this selects.
+
+    It is a code, a name, an outcome, the start of codes (`TF01`), or a code or name that an outcome replaces. Raise
+    `UnknownCode`.
     """
     check = _by_key().get(wanted.lower())
     if check is not None:
@@ -180,8 +185,10 @@ def keys_of(wanted: str) -> frozenset[FindingKey]:
 
 
 def key_of(code: str, outcome: str | None) -> FindingKey:
-    """The key of a finding in a report, which an earlier toolfmt may have written: with a code that another finding
-    replaces, or without an outcome."""
+    """Return the key of a finding in a report, possibly from an earlier toolfmt.
+
+    That report may have a code that another finding replaces, or no outcome.
+    """
     if outcome is not None:
         return code, outcome
     replaced = next((key for key, one in ALL_OUTCOMES.items() if one.replaces.partition(" ")[0] == code), None)
@@ -228,7 +235,7 @@ def _by_key() -> dict[str, ModuleType]:
 
 
 def findings(facts: Facts) -> tuple[Finding, ...]:
-    """Everything that will go wrong and everything worth knowing, in order of code."""
+    """Return all findings and notes, in order of code."""
     found = [_finding(check, diagnostic) for check in CHECKS for diagnostic in check.check(facts)]
     broken = any(one.severity == "error" for one in found)
     return tuple(replace(one, on_request=_is_on_request(one, broken)) for one in found)
@@ -250,12 +257,12 @@ def _finding(check: ModuleType, found: Diagnostic) -> Finding:
 
 
 def _cut(text: str) -> str:
-    """No longer than what is meant to be read: a template may call a variable by a name of megabytes."""
+    """Return the text, truncated: a template may have variable names of megabytes."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _sentence(text: str) -> str:
-    """The text with one full stop at its end, or with what a quotation there ends with itself: `.`, `!`, `?`, `...`."""
+    """Return the text with one period at its end, unless it ends with other punctuation: `!`, `?`, `...`."""
     said = text if _TRAILS_OFF.search(text) else text.removesuffix(".")
     return said if said.endswith((".", "!", "?", "…")) else f"{said}."
 

@@ -13,7 +13,7 @@ Setting: TypeAlias = Literal["", "parser", "template-file", "same-template"]
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing that will go wrong: a plain sentence what, a plain sentence what to do, the template's line.
+    """A problem: a sentence for what goes wrong, a sentence for the fix, and the template's line.
 
     `outcome` is one of the check's `OUTCOMES`, if it declares them. `severity` and `fixed_by` replace the outcome's.
     """
@@ -28,7 +28,7 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class FindingOutcome:
-    """One outcome of a check: how bad it usually is, and what fixes it if it is a warning.
+    """One outcome of a check: its usual severity, and what fixes it if it is a warning.
 
     `replaces` is the code and the name of a finding that is this outcome now; both still select it. An outcome
     `about_files` depends on the files next to the template, not on what the template renders.
@@ -39,7 +39,7 @@ class FindingOutcome:
     replaces: str = ""
     about_files: bool = False
     on_request: bool = False
-    """Whether text shows it on request only, as a note: most templates have it, or a row of the report states it."""
+    """Whether text shows it on request only, as a note: it is common, or a row of the report states it."""
     in_verdict: bool = False
     """Whether the verdict states it, unless there are errors. Text then shows it on request only, as a note."""
     setting: Setting = ""
@@ -47,4 +47,4 @@ class FindingOutcome:
     why_not_fixed: str = ""
     """Why `--fix` does not try, or what to know if it fails."""
     summary: str = ""
-    """What the sentence of a verdict calls it; the outcome's name if empty."""
+    """The phrase for it in the sentence of a verdict; the outcome's name if empty."""

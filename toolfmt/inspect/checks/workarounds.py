@@ -1,4 +1,4 @@
-"""What to do where a template does not take tools or a role: told by what else it takes, so that the advice works."""
+"""Advice for templates that do not accept tools or a role, based on what else they accept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SEND_TEXT_PARTS = 'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt
 
 
 def describe_tools(facts: Facts) -> str:
-    """Where to describe tools that the template does not show."""
+    """Return where to describe tools that the template does not show."""
     if facts.refuses_questions:
         return "Describe the tools in a message once the template takes one (TF003)."
     if facts.question_form == "nothing":
@@ -24,8 +24,9 @@ def describe_tools(facts: Facts) -> str:
 
 
 def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, FixedBy]:
-    """What the caller may `change` of a definition, or `otherwise` do where words reach the prompt; and what heals the
-    finding then.
+    """Return what the caller may `change` in a definition, or do `otherwise`, and what fixes the finding then.
+
+    `otherwise` only applies if the template accepts a request without tools.
     """
     if facts.takes_prose:
         return f"{change}{otherwise}.", "prompt"
@@ -36,13 +37,13 @@ def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, FixedBy
 
 
 def shows_descriptions(facts: Facts) -> bool:
-    """Whether the template shows the descriptions of tools: `toolfmt render` states there what it leaves out."""
+    """Return whether the template shows tool descriptions, to which `toolfmt render` adds what it leaves out."""
     shown = facts.sections.definitions.get("description")
     return shown is not None and shown.answer == "yes"
 
 
 def give_instructions(facts: Facts) -> str:
-    """Where to give the instructions that stand in a message of a role that the template does not take."""
+    """Return where to put the instructions of a message whose role the template does not accept."""
     if facts.question_form == "nothing":
         return "Use another template for chat: the text of other messages does not reach the prompt either."
     if facts.question_form == "parts":

@@ -1,1 +1,1 @@
-"""How a template is edited: its source in words, the places it looks into, edits and clauses before it."""
+"""Edit templates: the source as words, object accesses, edits, and clauses before the template."""

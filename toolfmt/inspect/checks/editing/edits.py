@@ -1,4 +1,4 @@
-"""Edits that several checks use, each at one path of the template: which of them fix a finding is found by rendering.
+"""Edits that several checks use, each at one location of the template. Rendering decides which of them fix a finding.
 
 A function takes the template's `Sites` and yields every edit of its kind. Each keeps what the template does with
 conversations that it accepted before, as far as the source shows that; `toolfmt.inspect.fix.verification` checks it.
@@ -15,7 +15,7 @@ _NONE = ("none", "None", "null")
 
 
 def or_empty(sites: Sites, key: str, empty: str) -> Iterator[Edit]:
-    """`message.content or ''` wherever the key is used and not only tested."""
+    """Yield `message.content or ''` for each use of the key that is not only a test."""
     for access in sites.accesses:
         used = access.key == key and not access.plain and not sites.is_asked(access) and not sites.is_assigned(access)
         if used and not sites.after(access).is_one("or") and not sites.filtered(access, "default"):
@@ -24,14 +24,14 @@ def or_empty(sites: Sites, key: str, empty: str) -> Iterator[Edit]:
 
 
 def unless_string(sites: Sites, access: Access, end: int, otherwise: str) -> Edit:
-    """The value itself if it is a string, else another expression."""
+    """Return the edit to the value itself if it is a string, else to another expression."""
     text = f"{access.text} if {access.text} is string else {otherwise}"
     alone = sites.stands_alone(access.first, end)
     return Edit(access.start, sites.words[end - 1].end, text if alone else f"({text})")
 
 
 def truth(sites: Sites, key: str) -> Iterator[Edit]:
-    """Whether something is there, asked of itself: `'x' in m`, `m.x is defined`, `m.x is not none`, `m.x != none`."""
+    """Yield truth tests in place of `'x' in m`, `m.x is defined`, `m.x is not none` and `m.x != none`."""
     words = sites.words
     for access in sites.accesses:
         if access.key == key:
@@ -45,7 +45,7 @@ def truth(sites: Sites, key: str) -> Iterator[Edit]:
 
 
 def _asked(test: list[str]) -> int:
-    """How many words ask whether something is there; as a negative number where they ask whether it is not."""
+    """Return how many words test that something exists; negative if they test that it does not."""
     match test:
         case ["is", "not", "none" | "None"]:
             return 3
@@ -61,7 +61,7 @@ def _asked(test: list[str]) -> int:
 
 
 def _asked_again(sites: Sites, access: Access, length: int) -> int:
-    """The number of words with those of a second question behind it: `x is defined and x is not none`."""
+    """Return the number of words including a second test after the first: `x is defined and x is not none`."""
     if length < 0:
         return length
     joined = access.last + length
@@ -76,7 +76,7 @@ def _asked_again(sites: Sites, access: Access, length: int) -> int:
 
 
 def _looked_for_in(sites: Sites, access: Access, key: str) -> int:
-    """The number of the word that is the key, where it is looked for in the access; else that of the access itself."""
+    """Return the index of the key's word if it is searched for in the access; else that of the access itself."""
     first = access.first
     for length in (2, 3):
         begin = first - length

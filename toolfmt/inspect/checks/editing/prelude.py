@@ -1,8 +1,8 @@
-"""What is written before a template that cannot be mended in its midst: its messages and tools, as it takes them.
+"""Clauses before a template that cannot be fixed in place: they convert its messages and tools to the accepted form.
 
-Nothing of it is printed: every line is a statement, and the line end behind it goes with it (`trim_blocks`, which chat
-templates are rendered with). A message that no clause is about stays the same object. llama.cpp's engine has no `dict`
-(common/jinja/value.cpp, November 2026): there a clause that needs it fails on the messages it is about, on no other.
+They print nothing: every line is a statement, and its newline is dropped (`trim_blocks`, with which chat templates are
+rendered). A message that no clause changes stays the same object. llama.cpp's engine has no `dict`
+(common/jinja/value.cpp, November 2026): a clause that needs it fails there, but only on messages that it changes.
 """
 
 from __future__ import annotations

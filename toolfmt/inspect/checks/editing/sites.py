@@ -1,6 +1,6 @@
-"""The places of a template where it looks into an object: `message.content`, `tool['function']['arguments']`.
+"""Find where a template accesses objects: `message.content`, `tool['function']['arguments']`.
 
-The mends go by these. An access is told by its last key; a name that was assigned from one stands for it.
+Fixes are based on these. An access is identified by its last key; a name assigned from one counts as the same access.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _ENDS = ("variable_end", "block_end")
 
 @dataclass(frozen=True)
 class Access:
-    """An expression from word number `first` up to `last` (not included) that looks up `key` last; its source `text`.
+    """An expression from word index `first` to `last` (exclusive) whose last lookup is `key`; `text` is its source.
 
-    A plain name has its own name as the key.
+    The key of a plain name is the name.
     """
 
     first: int
@@ -33,7 +33,7 @@ class Access:
 
 
 class Sites:
-    """The accesses of a template, by its words."""
+    """The accesses of a template, and its words."""
 
     def __init__(self, source: str, words: list[Word]) -> None:
         self.source = source
@@ -41,7 +41,7 @@ class Sites:
         self.accesses = [access for first in range(len(words)) if (access := self._access(first)) is not None]
 
     def of(self, *keys: str) -> list[Access]:
-        """The accesses that look up one of these keys last, and the names that were assigned from one alone."""
+        """Return the accesses whose last lookup is one of these keys, and names assigned from exactly one."""
         names = {name for access in self._looking_up(keys) if (name := self.assigned(access))}
         return [*self._looking_up(keys), *(one for one in self.accesses if one.plain and self._stands_for(one, names))]
 
@@ -52,25 +52,25 @@ class Sites:
         return access.key in names and not self.is_assigned(access)
 
     def assigned(self, access: Access) -> str:
-        """The name that a `set` gives to this access alone; empty where there is none."""
+        """Return the name that a `set` assigns exactly this access to, or an empty string."""
         before = self.words[max(0, access.first - 3) : access.first]
         is_set = len(before) == 3 and before[0].is_one("set") and before[2].is_one("=")
         return before[1].text if is_set and self.after(access).kind == "block_end" else ""
 
     def is_assigned(self, access: Access) -> bool:
-        """Whether a value is given to the access: `set x =`, a keyword argument, the target of a loop."""
+        """Return whether the access is assigned: `set x =`, a keyword argument, or the target of a loop."""
         return self.before(access).is_one("set", "for") or self.after(access).is_one("=")
 
     def before(self, access: Access) -> Word:
-        """The word before."""
+        """Return the word before."""
         return self.words[access.first - 1] if access.first else _NOTHING
 
     def after(self, access: Access, more: int = 0) -> Word:
-        """The word behind, or one so many words further."""
+        """Return the word after it, or `more` words further."""
         return self.words[access.last + more] if access.last + more < len(self.words) else _NOTHING
 
     def is_asked(self, access: Access) -> bool:
-        """Whether the access is only tested: `is none`, `== ''`, true or not."""
+        """Return whether the access is only tested: `is none`, `== ''`, or as a condition."""
         before, after = self.before(access), self.after(access)
         if after.is_one("is", "==", "!="):
             return True
@@ -78,29 +78,29 @@ class Sites:
         return asks and (after.kind in _ENDS or after.is_one("and", "or", "else", ")"))
 
     def stands_alone(self, first: int, last: int) -> bool:
-        """Whether an expression needs no brackets around it there: all of a print or assignment, or an argument."""
+        """Return whether an expression needs no parentheses: it is all of a print or assignment, or an argument."""
         before = self.words[first - 1] if first else _NOTHING
         after = self.words[last] if last < len(self.words) else _NOTHING
         opened = before.kind in _BEGINS or before.is_one("(", ",", "=")
         return opened and (after.kind in _ENDS or after.is_one(")", ","))
 
     def filtered(self, access: Access, name: str) -> int:
-        """The number of the word behind `| name(…)`, where this filter comes right behind; else 0."""
+        """Return the index of the word after `| name(…)` if this filter directly follows, else 0."""
         if not self.is_filter(access.last, name):
             return 0
         end = access.last + 2
         return self.closed(end) if end < len(self.words) and self.words[end].is_one("(") else end
 
     def is_filter(self, at: int, name: str) -> bool:
-        """Whether `| name` begins with this word."""
+        """Return whether `| name` starts at this word."""
         return [word.text for word in self.words[at : at + 2]] == ["|", name]
 
     def text(self, first: int, last: int) -> str:
-        """The source from one word up to another."""
+        """Return the source from one word to another (exclusive)."""
         return self.source[self.words[first].start : self.words[last - 1].end]
 
     def closed(self, opener: int) -> int:
-        """The number of the word behind the bracket that closes this one."""
+        """Return the index of the word after the closing bracket."""
         depth = 0
         for at in range(opener, len(self.words)):
             depth += self.words[at].is_one(*_OPENERS) - self.words[at].is_one(*_CLOSERS)
@@ -123,8 +123,9 @@ class Sites:
         return Access(first, last, word.start, self.words[last - 1].end, key, self.text(first, last), plain)
 
     def _step(self, at: int) -> tuple[int, str] | None:
-        """Where the look-up that begins with this word ends, and its key; None where none begins. A method is none, but
-        for `get('key')`.
+        """Return the end and the key of the lookup that starts at this word, or None.
+
+        A method call is not a lookup, except `get('key')`.
         """
         rest = self.words[at : at + 5]
         if len(rest) > 2 and rest[0].is_one(".") and rest[1].kind in ("name", "integer"):

@@ -1,7 +1,7 @@
-"""A template's source by the places of its words, and edits of it that leave every other character where it is.
+"""A template's source as words with offsets, and edits of it that keep every other character.
 
-`words` cuts what stands between a template's brackets as jinja2 does, `edited` puts edits in. Line ends are newlines in
-here: `as_newlines` and `with_line_ends_of` go there and back.
+`words` splits the code between a template's delimiters as jinja2 does; `edited` applies edits. Line ends are newlines
+here: `as_newlines` and `with_line_ends_of` convert.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolfmt.templates import lexed
 
 @dataclass(frozen=True, order=True)
 class Edit:
-    """The text that takes the place of the characters from `start` up to `end`."""
+    """The text that replaces the characters from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of an expression or statement: its kind and text as jinja2's lexer has them, and where it stands."""
+    """A word of an expression or statement: its kind and text as in jinja2's lexer, and its offsets."""
 
     kind: str
     text: str
@@ -31,25 +31,24 @@ class Word:
     end: int
 
     def is_one(self, *texts: str) -> bool:
-        """Whether it is one of these names, operators or brackets; never a string."""
+        """Return whether it is one of these names, operators or brackets; false for strings."""
         return self.text in texts and self.kind != "string"
 
     @property
     def string(self) -> str | None:
-        """What a string says, as far as that is told without an escape; None for anything else."""
+        """The value of a string literal without escapes; None for anything else."""
         return self.text[1:-1] if self.kind == "string" and "\\" not in self.text else None
 
 
 def words(source: str) -> list[Word]:
-    """The words between brackets, the brackets among them, without blanks and comments; the texts outside are words
-    of the kind `data`.
+    """Return the words of the code, including the delimiters, without whitespace and comments.
 
-    Empty where the places of the words cannot be told.
+    Text outside the code is a word of the kind `data`. Empty if the offsets of the words cannot be determined.
     """
     found, at = [], 0
     for kind, text in lexed(source):
         start = source.find(text, at)
-        # What the lexer leaves out are blanks beside a bracket with a dash.
+        # The lexer only leaves out whitespace next to a delimiter with a dash.
         if start < 0 or source[at:start].strip():
             return []
         at = start + len(text)
@@ -59,23 +58,23 @@ def words(source: str) -> list[Word]:
 
 
 def edited(source: str, edits: Iterable[Edit]) -> str:
-    """The source with these edits, none of which overlap."""
+    """Return the source with these edits, which must not overlap."""
     for edit in sorted(edits, reverse=True):
         source = source[: edit.start] + edit.text + source[edit.end :]
     return source
 
 
 def line_at(source: str, offset: int) -> int:
-    """The line of a character, from 1."""
+    """Return the line of a character, counted from 1."""
     return source.count("\n", 0, offset) + 1
 
 
 def as_newlines(source: str) -> str | None:
-    """The source with a newline at the end of every line; None where its lines end in several ways."""
+    """Return the source with a newline at the end of every line; None if its line ends are mixed."""
     alike = source.replace("\r\n", "\n")
     return None if "\r" in alike or (alike != source and source.count("\r\n") != source.count("\n")) else alike
 
 
 def with_line_ends_of(source: str, changed: str) -> str:
-    """The changed text with the line ends of the source that it was made of."""
+    """Return the changed text with the line ends of the original source."""
     return changed.replace("\n", "\r\n") if "\r\n" in source else changed

@@ -22,11 +22,11 @@ Variant: TypeAlias = Literal[
     "developer",
     "parts",
 ]
-"""A way in which a client may write a conversation."""
+"""A form in which a client may send a conversation."""
 
 
 def only(*variants: Variant) -> Callable[[Report], tuple[Variant, ...]]:
-    """The same variants for every report."""
+    """Return a function that returns the same variants for every report."""
     return lambda report: variants
 
 
@@ -42,8 +42,8 @@ def _possible(report: Report) -> str:
 class TemplateFix:
     """Edits of the template, or a clause before it, that may fix the findings of a check.
 
-    `variants` returns the ways of writing that the template should accept after it. A `typed` fix changes how values
-    of calls that are not strings are written. `impossible` returns why a report rules the fix out, or an empty string.
+    `variants` returns the forms that the template should accept after it. A `typed` fix changes how values of calls
+    that are not strings are written. `impossible` returns why a report rules the fix out, or an empty string.
     """
 
     variants: Callable[[Report], tuple[Variant, ...]] = _no_variants
