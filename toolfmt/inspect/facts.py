@@ -113,9 +113,7 @@ class Facts:
 
     @property
     def question_form(self) -> Literal["text", "parts", "nothing"]:
-        """The form in which the text of a question reaches the prompt; `text` if the template rejects every
-        question.
-        """
+        """The form in which a question's text reaches the prompt; `text` if the template rejects every question."""
         renders = self.renders
         if renders is None:
             return "text"

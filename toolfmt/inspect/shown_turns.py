@@ -98,9 +98,7 @@ def _text(renders: Renders, shape: TurnShape, turn: AskedTurn) -> str | None:
 
 
 def _begin(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region) -> int | None:
-    """Return the offset in the prompt where the turn starts: its reasoning, its text, or its calls. None if not
-    found.
-    """
+    """Return the offset in the prompt where the turn starts (reasoning, text, or calls), or None if not found."""
     begin = len(region.before)
     if turn.content or shape.content in ("text", "parts"):
         begin -= len(REPLY)

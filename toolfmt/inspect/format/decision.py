@@ -246,9 +246,7 @@ def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
 
 
 def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
-    """Return the formats of a parser name: for the runtime that reads it, as a format name or alias, for any
-    runtime.
-    """
+    """Return the formats that a parser name means: to its runtime, as a format name or alias, or to any runtime."""
     meant = tuple(format for format in formats() if format.runtime_parser(runtime) == RuntimeParser(value))
     if meant:
         return meant

@@ -127,9 +127,7 @@ def _slightly(own: str, rendered: str) -> bool:
 
 
 def _first_difference(own: str, rendered: str) -> tuple[str, int]:
-    """Return the first difference, if possible not only in whitespace: a clause, and the offset in the second
-    string.
-    """
+    """Return the first difference, if possible not only in whitespace: a clause and the offset in `rendered`."""
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
     differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]

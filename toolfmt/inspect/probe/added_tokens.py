@@ -90,9 +90,7 @@ def markers_in_config(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def ids_in_config(config: Mapping[str, Any]) -> dict[str, int]:
-    """Return the markers listed in a tokenizer_config.json with their ids. Entries of an unexpected type are
-    skipped.
-    """
+    """Return the markers of a tokenizer_config.json with their ids. Entries of an unexpected type are skipped."""
     decoder = config.get("added_tokens_decoder")
     found = {}
     for number, token in decoder.items() if isinstance(decoder, Mapping) else ():

@@ -1,5 +1,4 @@
-"""Detect capabilities with sentinels: put a string that no template contains into a request and search the prompt for
-it.
+"""Detect capabilities with sentinels: render strings that no template contains and search the prompt for them.
 
 `probe` collects every capability in the report. Each `Answer` is `yes`, `no` or `error` (the template raised), with
 the evidence for it. Nothing here raises or knows formats. The template's source is only searched for the line to
@@ -338,9 +337,7 @@ def content_beside_call(
 
 
 def _leaves_nothing(renders: Renders, shape: TurnShape) -> bool:
-    """Return whether the turn with the call is missing from the prompt, but appears if its content is an empty
-    string.
-    """
+    """Return whether the turn with the call is missing from the prompt, but not if its content is an empty string."""
     tools = TOOLS if shape.tools else None
     with_it, empty = (
         renders.text(conversation(one, SINGLE), tools) for one in (shape, replace(shape, content="empty"))

@@ -57,9 +57,7 @@ class GenerationEffect:
 
 
 def generation_effects(renders: Renders) -> Iterator[GenerationEffect]:
-    """Yield the changes that `add_generation_prompt` causes before the end of the prompt, one conversation at a
-    time.
-    """
+    """Yield the changes that `add_generation_prompt` causes before the end of the prompt, by conversation."""
     renders = renders.as_requested()
     for messages, tools in (
         (user(), None),

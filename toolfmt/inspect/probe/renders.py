@@ -191,9 +191,7 @@ class Renders:
         return None
 
     def _set_of(self, line: int) -> int:
-        """Return the line of the `set` of the variable that this line prints, if no branch is in between; else
-        `line`.
-        """
+        """Return the line of the `set` of the variable that `line` prints if no branch is in between, else `line`."""
         lines = self.template.source.split("\n")
         printed = _ONLY_A_VARIABLE.fullmatch(lines[line - 1])
         if printed is None:
@@ -203,8 +201,9 @@ class Renders:
         return next((number for number in before if sets.search(lines[number - 1])), line)
 
     def deciding_line(self, usual: Render, other: Render, has_effect: Callable[[str], bool]) -> int | None:
-        """Find the condition that makes two renders differ: force each condition of `other` to an outcome it has in
-        `usual`. Return the line of the first for which `has_effect(prompt)` is true, or None.
+        """Return the line of the condition that makes two renders differ, or None.
+
+        Forces each condition of `other` to an outcome that it has in `usual`, until `has_effect(prompt)` is true.
         """
         for condition, way in self._differing(usual, other):
             prompt = render_with_outcome(self.template, condition, way, other)
@@ -304,7 +303,7 @@ class Renders:
 def render_with_outcome(
     template: ChatTemplate, condition: Condition, holds: bool, render: Render
 ) -> str | TemplateError:
-    """Return what `render` returns if the condition of the template comes out this way; none of it is recorded."""
+    """Return the result of `render` with this outcome of the condition forced. Nothing is recorded."""
     own_texts, template.own_texts = template.own_texts, OwnTexts()
     template.watch.forced[2 * condition.number] = holds
     try:

@@ -18,8 +18,9 @@ _NAMED = (
     (re.compile(r"(?:TemplateRuntimeError: )?No filter named '([^']{1,80})'(?: found)?\.?"), "a filter named '{}'"),
     (re.compile(r"(?:TemplateRuntimeError: )?No test named '([^']{1,80})'(?: found)?\.?"), "a test named '{}'"),
 )
-"""The engine's errors for something undefined, and what is undefined. Names that could end the quotation do not
-match.
+"""The engine's errors for something undefined, and its description.
+
+Names that could end the quotation do not match.
 """
 _SAID = (
     ("TypeError: Object of type Undefined is not JSON serializable", "a key is undefined"),

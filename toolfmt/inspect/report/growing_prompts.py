@@ -122,7 +122,5 @@ class ResponseStart:
 
 
 def starts_vary(starts: Sequence[ResponseStart]) -> bool:
-    """Return whether the start of a response depends on the turn, with the default values of the template's
-    variables.
-    """
+    """Return whether the start of a response depends on the turn, with default values of all variables."""
     return len({start.prefix for start in starts if not start.variables}) > 1

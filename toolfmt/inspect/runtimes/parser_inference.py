@@ -184,9 +184,7 @@ def _of_model(model_type: str, config: Mapping[str, Any]) -> str | None:
 
 
 def _first(markers: Markers, held: str | Collection[str], *, vocabulary: bool = False) -> Inferred | None:
-    """Return the first parser with a complete group of markers in the template or among the tokens of the
-    vocabulary.
-    """
+    """Return the first parser with a complete group of markers in the template or the vocabulary."""
     for parser, groups in markers:
         for group in groups:
             if all(marker in held for marker in group):

@@ -97,9 +97,7 @@ def _mlx_lm(files: ModelFiles) -> TemplateChoice:
 
 
 def _named(files: ModelFiles) -> bool:
-    """Return whether the tokenizer of transformers has templates by name. It does not for a single one named
-    default.
-    """
+    """Return whether the transformers tokenizer has templates by name, not just a single one named default."""
     best = files.templates[0].origin if files.templates else ""
     if best == _TOKENIZER:
         return not isinstance(files.tokenizer_config.get("chat_template"), str)

@@ -87,8 +87,10 @@ def _lines_of(conditions: Sequence[Condition]) -> str:
 
 
 def _printed_without_tools(renders: Renders) -> dict[str, int]:
-    """The template's own sentences in prompts without tools, those of conversations that were tested with tools
-    included; each with its line."""
+    """Return the template's own sentences in prompts without tools, each with its line.
+
+    Conversations that were tested with tools are rendered without tools, too.
+    """
     own = renders.template.own_texts
     given: dict[str, Any] = {**renders.tokens}
     for messages in [*own.conversations_with_tools]:

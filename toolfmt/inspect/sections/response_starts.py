@@ -30,7 +30,7 @@ _MOST_SWITCHES = 3
 
 
 def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
-    """Return the text that each prompt begins the response with: by turn and by the values of the template's switches.
+    """Return the start of the response in each prompt, by turn and by the values of the template's switches.
 
     Turns that the template rejects are left out, and so are values of switches with which it rejects more turns.
     """
@@ -44,7 +44,7 @@ def response_starts(facts: Facts) -> tuple[ResponseStart, ...]:
 def _starts(
     facts: Facts, renders: Renders, turns: Mapping[Turn, tuple[list[Message], str]], variables: Mapping[str, bool]
 ) -> Iterator[ResponseStart]:
-    """The start of the response at each turn that the template takes if its variables have these values."""
+    """Yield the start of the response at each turn that the template accepts with these values of its variables."""
     for turn, (messages, last) in turns.items():
         prompt = renders.given(variables).render(messages, _tools(facts, turn), generation=True)
         if not isinstance(prompt, TemplateError) and last in prompt:

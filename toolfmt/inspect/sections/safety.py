@@ -125,9 +125,7 @@ def _passing(
     tools: list[Message] | None,
     forged_tools: list[Message] | None,
 ) -> Answer:
-    """Return whether the markers are neutralized. They are not if the prompt has more of them than with harmless
-    text.
-    """
+    """Return whether the markers are neutralized: the prompt has no more of them than with harmless text."""
     without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
     if isinstance(prompt, TemplateError):
         return threw(prompt, "text with the template's markers is rejected")

@@ -111,9 +111,7 @@ class _Conversation:
 
 
 def sample(facts: Facts) -> tuple[SampleSpan, ...]:
-    """Return the spans, which join to exactly the prompt; empty if the template renders no conversation. Never
-    raises.
-    """
+    """Return the spans, which join to exactly the prompt; empty if no conversation renders. Never raises."""
     renders, probed = facts.renders, facts.probed
     if renders is None or probed is None:
         return ()
@@ -253,9 +251,7 @@ def _shown_with(
 
 
 def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[PromptSegment]) -> bool:
-    """Return whether a span is input to the model: it contains no call, and names a tool or comes before other
-    input.
-    """
+    """Return whether a span is input to the model: without a call, and about a tool or before other input."""
     begin, end = span
     first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
     if any(text.kind == "call" for text in texts[first:behind]):
@@ -327,9 +323,7 @@ def _again(prompt: str, text: str) -> tuple[int, int]:
 
 
 def _second_call(renders: Renders, talk: _Conversation) -> str:
-    """Return how the second call starts, up to its name: what a turn with both calls adds to one with only the
-    first.
-    """
+    """Return the start of the second call, up to its name: what a turn with both calls adds to one with the first."""
     messages = replace(talk, results=False, ending=False).messages()
     fewer = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]
     both, first = renders.render(messages, talk.given), renders.render(fewer, talk.given)

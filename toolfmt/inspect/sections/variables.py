@@ -66,9 +66,7 @@ class _Value:
 
 
 def variables(facts: Facts) -> tuple[Variable, ...]:
-    """Return the template's variables beyond the usual ones, and locations in messages that accept the tools it
-    drops.
-    """
+    """Return the template's custom variables, and the keys and roles of messages that accept the tools it drops."""
     renders = facts.renders
     if renders is None:
         return ()

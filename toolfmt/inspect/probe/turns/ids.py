@@ -15,9 +15,7 @@ from toolfmt.inspect.report.wording import around, quote
 Form: TypeAlias = Callable[[str, int], str | None]
 
 ORDINARY = "call_q7Zk2Wx9BvT4mN8sRd3Ly6H"
-"""An id in the form of OpenAI's clients and servers: `call_` and 24 letters and digits. The last one varies per
-call.
-"""
+"""An id in the form of OpenAI's clients and servers: `call_` and 24 letters and digits, the last one counted."""
 
 
 def ordinary(name: str, position: int) -> str:

@@ -109,9 +109,7 @@ def results_reordered(asking: TurnProbe) -> Answer:
 
 
 def _names_by_id(asking: TurnProbe) -> bool:
-    """Return whether the template looks up a result's tool name by id: with two tools, swapped ids change the
-    prompt.
-    """
+    """Return whether the tool name of a result is looked up by id: with two tools, swapped ids change the prompt."""
     shape = asking.answered or asking.shape
     messages = asking.told(conversation(shape, _OF_TWO_TOOLS, results=True), [RESULT, SECOND_RESULT])
     nameless = [_left_out(message, "name") for message in messages]
@@ -303,9 +301,7 @@ def _without(asking: TurnProbe, key: str) -> Answer:
 
 
 def _also_of_two_tools(asking: TurnProbe, key: str) -> bool:
-    """Return whether the results of two tools, in the order of their calls, render the same with and without the
-    key.
-    """
+    """Return whether the results of two tools, in the order of their calls, render the same without the key."""
     shape = asking.answered or asking.shape
     messages = asking.told(conversation(shape, _OF_TWO_TOOLS, results=True), [RESULT, SECOND_RESULT])
     given = asking.ask(messages)

@@ -83,9 +83,7 @@ def developer(asking: TurnProbe) -> Answer:
 
 
 def _developer_dropped(asking: TurnProbe, messages: Sequence[Message]) -> Answer:
-    """Return where a developer message is dropped: always, only with tools, or only at the start of the
-    conversation.
-    """
+    """Return where a developer message is dropped: always, only with tools, or only at the conversation's start."""
     known = asking.line(r"""['"]developer['"]""")
     line = asking.dropped_at([messages[0] | {"role": "system"}, *user()], messages, _DEVELOPER) or known
     later = [*user(), _answer(asking), messages[0], _AGAIN]

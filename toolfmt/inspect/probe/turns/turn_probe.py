@@ -74,8 +74,9 @@ class TurnProbe:
         return (None if line is None else self.last_line(pattern, line)) or self.line(pattern)
 
     def dropped_at(self, usual: Sequence[Message], other: Sequence[Message], text: str) -> int | None:
-        """Return the line of the condition that drops `text`: the prompt of `usual` contains it, that of `other` does
-        not. None if no single condition decides.
+        """Return the line of the condition that drops `text`, or None if no single condition decides.
+
+        The prompt of `usual` contains it, that of `other` does not.
         """
         first, second = (partial(self.renders.fresh, messages, self._tools_of_history) for messages in (usual, other))
         return self.renders.deciding_line(first, second, lambda prompt: text in prompt)
@@ -114,7 +115,7 @@ class TurnProbe:
 
     @cached_property
     def _tools(self) -> Sequence[Message] | None:
-        """The tools if the shape has them and the template takes a question with them."""
+        """The tools, if the shape has them and the template accepts a question with them."""
         return TOOLS if self.shape.tools and isinstance(self.renders.render(user(), TOOLS), str) else None
 
     @cached_property

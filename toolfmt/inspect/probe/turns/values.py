@@ -27,9 +27,7 @@ TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
 
 
 def arguments_missing(asking: TurnProbe) -> Answer:
-    """Return whether a call without parameters may have `arguments` null or an empty string, as some clients send
-    it.
-    """
+    """Return whether a call without parameters may have `arguments` null or "", as some clients send it."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     # A separate cache: errors for an argument in another form have their own finding.
@@ -62,9 +60,7 @@ def _with_arguments(message: Message, value: str | None) -> Message:
 
 
 def values_as_json(asking: TurnProbe) -> Answer:
-    """Return whether true, null and nested values of a call are written as JSON, not as `True`, `None` and `{'k':
-    …}`.
-    """
+    """Return whether true, null and nested values of a call are written as JSON, not as Python's repr."""
     if not asking.renders_calls:
         return no("not tested: no call is rendered")
     shape, renders = asking.shape, asking.renders

@@ -32,9 +32,7 @@ _FILLING, _SEEN = "zu ", 24
 
 
 def by_numbers(taking: Taking) -> Iterator[Branch]:
-    """Yield a branch for each number that a length or a position is compared with or cut at, if it changes the
-    prompt.
-    """
+    """Yield a branch for each number that lengths or positions are compared with or cut at, if it has an effect."""
     cuts = taking.renders.template.cuts
     counted = _counted(taking.watch.conditions)
     numbers = sorted({*(number for one in counted for number in _of(one)), *cuts})

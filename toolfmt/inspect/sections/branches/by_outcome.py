@@ -19,7 +19,7 @@ from toolfmt.inspect.sections.branches.text_conditions import KINDS, on_message_
 from toolfmt.templates.analysis.conditions import Condition
 
 PLACE = "the text of messages"
-"""The place of a branch that is found without the text that leads to it."""
+"""The location of a branch that is found without the text that triggers it."""
 
 
 def by_outcome(taking: Taking, stated: str) -> Iterator[Branch]:

@@ -53,7 +53,7 @@ def _operands(condition: Condition, coverage: BranchCoverage, *, of_messages: bo
 
 
 def untested(coverage: BranchCoverage) -> tuple[list[Condition], int]:
-    """Return the conditions on message text that came out only one way, and how many such conditions there are."""
+    """Return the conditions on message text with only one outcome, and the number of all such conditions."""
     found = [one for one in coverage.conditions if on_message_text(one, coverage)]
     unmet = [one for one in found if len(coverage.met(one)) < 2]
     of_kinds = [one for one in unmet if one.about == "text" and set(sought_texts(one, coverage)) <= KINDS]

@@ -69,9 +69,7 @@ def several(template: DefinitionProbe, plain: str) -> Answer:
 
 
 def without_wrapper(template: DefinitionProbe, plain: str) -> Answer:
-    """Name, description and parameters without `function` around them, without `type` and as OpenAI's Responses API
-    has them.
-    """
+    """A definition without the `function` wrapper: without `type`, and as in OpenAI's Responses API."""
     function = described_tool({KEY: text_parameter()})["function"]
     for tool, how in ((function, ""), ({"type": "function", **function}, ", but with `type`,")):
         prompt = template.show([tool])

@@ -145,9 +145,7 @@ def _worded_within(part: str, within: _Within) -> Callable[[DefinitionProbe, str
 
 
 def _worded(part: str) -> Callable[[DefinitionProbe, str], Answer]:
-    """Return a probe for a part by its sentinels. It uses one definition with all parts, if the template accepts
-    that.
-    """
+    """Return a probe for a part by its sentinels, in one definition with all parts if the template accepts that."""
 
     def ask(template: DefinitionProbe, plain: str) -> Answer:
         schema, words = _WORDED[part]
