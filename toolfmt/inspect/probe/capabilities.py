@@ -114,10 +114,7 @@ def takes_questions(renders: Renders) -> bool:
 
 
 def needs_parts(renders: Renders) -> bool:
-    """Return whether the text of a question appears only if content is a list of parts.
-
-    Tested with and without tools and a system message.
-    """
+    """Return whether the text of a question appears only if content is a list of parts."""
     talks = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
     if any(USER in renders.text(messages, tools) for messages, tools in talks):
         return False

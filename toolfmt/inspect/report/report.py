@@ -63,8 +63,7 @@ FixedBy: TypeAlias = Literal["", "render", "prompt", "setting", "request", "temp
 """What fixes a finding. Empty if nothing does, or if there is nothing to fix.
 
 `render`: `toolfmt render`, automatically. `prompt`: the strategy `prompt`, if requested. `setting`: a setting of the
-model's files or of the runtime. `request`: what the caller sends. `template`: an edit of the template that the finding
-describes.
+model's files or of the runtime. `request`: what the caller sends. `template`: the edit of the template in the finding.
 """
 FindingKey: TypeAlias = tuple[str, str]
 """The code and the outcome of a finding, used for selections, comparisons and fixes."""
@@ -90,8 +89,7 @@ CAPABILITIES = (
 class TemplateFailure(JsonRecord):
     """The error of a template.
 
-    `own_words` is the engine's error text, or the template's message if it raised one. `in_words` is a plain
-    explanation, or empty.
+    `own_words` is the engine's error text or the template's own message, `in_words` a plain explanation or empty.
     """
 
     kind: FailureKind
@@ -321,8 +319,7 @@ EffectKind: TypeAlias = Literal[
 """The first effect of setting a variable.
 
 Its text is printed; text is added, left out or replaced; only whitespace changes. The reasoning block that the
-response starts with, the tools, or the calls change. The template fails without it, or with it. Or it accepts the
-tools.
+response starts with, the tools, or the calls change. The template fails without it, or with it. It accepts tools.
 """
 
 
@@ -356,7 +353,6 @@ class Variable:
 
     `default` is the value it has if it is not set: from the source, else the boolean that changes nothing while the
     other one does, else None. `effects` is what setting another value changes.
-
     `takes_tools` is the form in which it accepts the tools ("" if it does not). `formats` is the format of calls for
     each value that changes it, the default's first. `beside` are the variables that have to be true.
     """
@@ -395,10 +391,7 @@ MarkerKind: TypeAlias = Literal["call", "reasoning", "stop"]
 
 @dataclass(frozen=True)
 class MarkerTokens(JsonRecord):
-    """A marker as the tokenizer splits it.
-
-    `kind` is what it marks. `special` is whether it contains a token that `skip_special_tokens` drops.
-    """
+    """A marker as the tokenizer splits it; `special` if it contains a token that `skip_special_tokens` drops."""
 
     marker: str
     tokens: tuple[str, ...]
@@ -466,9 +459,7 @@ class RuntimeSupport:
     """What one runtime uses.
 
     `template` is the location of the template it renders ("" for none). `parser` is the parser that it infers, by its
-    own name (None if it does not select one). `right` is whether that reads the calls of the template (None if
-    unknown).
-
+    own name (None if it does not select one). `right` is whether that reads the template's calls, or None.
     `why_template` and `why_parser` are the reasons, a clause each; empty if there is nothing to add.
     """
 

@@ -143,10 +143,7 @@ def _passing(
 
 
 def forges_a_turn(renders: Renders) -> tuple[str, str] | None:
-    """Return a question that renders to the same prompt as a question, a response and a second question, or None.
-
-    The second value is the condition under which it does, which may be empty.
-    """
+    """Return a question that renders like a question, a response and a question, and the condition for it; or None."""
     tools = asked_with(renders)
     honest = renders.text([*reply(), question(FURTHER)], tools)
     gaps = between(honest, USER, REPLY, FURTHER)
@@ -262,8 +259,7 @@ def _of_answer(change: _Change) -> _Change | None:
 def _with_limits(renders: Renders, change: _Change, tested: Sequence[TestedText]) -> _Change:
     """Return the change of an assistant text with its limits.
 
-    If the text is cut after a marker, add the marker that ends the cut. If it is kept next to `reasoning_content`, add
-    that condition.
+    Add the marker that ends the cut, and the condition that the text is kept next to `reasoning_content`.
     """
     if change.answer.error is not None or not change.lost:
         return change
