@@ -8,6 +8,8 @@ from toolfmt.formats import formats
 RUNTIMES = ("vLLM", "SGLang", "llama.cpp", "mlx-lm", "mlx-swift-lm", "transformers", "Ollama")
 _INTRODUCTION = """\
 ---
+search:
+  boost: 4
 hide:
   - toc
 ---

@@ -312,9 +312,9 @@ def test_where_nothing_derives_the_nearest_format_stands_there_and_why(clone: Pa
     assert told.partition("filled in: ")[2] in comments
     sibling = re.search(r"nearest known format: (\w+)", result.stderr)
     assert sibling is not None
-    assert f"Those of {sibling[1]} stand here, whose calls look most alike" in comments
+    assert f"These are those of {sibling[1]}, whose calls are most similar" in comments
     assert "TO FILL: the engine and its markers." in comments
-    home = re.search(r"What each parameter is stands in (\S+\.py);", comments)
+    home = re.search(r"(\S+\.py) documents the parameters;", comments)
     assert home is not None
     assert (ROOT / home[1]).is_file()
     format = module(clone / KNOWN / "undelimited.py").FORMAT
@@ -407,7 +407,7 @@ def test_a_name_that_no_format_can_have_is_refused(clone: Path, name: str, told:
     before = files(clone)
     line = refused("dev", "new-format", name, "--from", OWN, at=clone)
     assert line.startswith(told)
-    assert "choose" in line or "perhaps" in line or "a letter first" in line
+    assert "choose" in line or "perhaps" in line or "start with a letter" in line
     assert len(line) < 300
     assert files(clone) == before
 
@@ -585,8 +585,10 @@ def test_a_finding_gets_the_next_code_its_module_and_its_templates(clone: Path) 
     check = module(clone / CHECKS / "tf095_tools_printed_twice.py")
     facts = toolfmt.load(OWN, trusted=True)
     assert check.SEVERITY == "note"
-    assert "What to do: " in check.__doc__
-    assert "Example: " in check.__doc__
+    assert all(
+        f"\n\n{lead}:" in check.__doc__
+        for lead in ("What it checks", "Why it matters", "Affected runtimes", "Example", "Fix")
+    )
     assert facts
 
 
@@ -604,8 +606,8 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
     ("name", "told"),
     [
         ("calls-dropped", "'calls-dropped' is a finding already; `toolfmt explain calls-dropped` is its page"),
-        ("Tools_Dropped", "'Tools_Dropped' is not a valid finding name: small letters, digits and single hyphens, a "
-                          "letter first, 40 characters at most; perhaps tools-dropped"),
+        ("Tools_Dropped", "'Tools_Dropped' is not a valid finding name: use lower-case letters, digits and single "
+                          "hyphens, start with a letter, use at most 40 characters; perhaps tools-dropped"),
         ("a--b", "'a--b' is not a valid finding name"),
         ("-a", "'-a'"),
         ("TF013", "'TF013' is not a valid finding name"),

@@ -22,6 +22,8 @@ from toolfmt.inspect.report.report import Finding, FindingKey
 from toolfmt.templates import load_files
 
 HERE = Path(__file__).parent
+LEADS = ("What it checks", "Why it matters", "Affected runtimes", "Example", "Fix")
+"""The paragraphs of every page."""
 FOLDERS = {
     (code, outcome): HERE / code / outcome if len(checks.outcomes(check)) > 1 else HERE / code
     for check in checks.CHECKS
@@ -67,8 +69,7 @@ def test_a_finding_is_complete(code: str) -> None:
     page = checks.explain(code)
     assert page == checks.explain(checks.name(check).upper())
     assert page.startswith(f"# {code} {checks.name(check)}\n")
-    assert "What to do: " in page
-    assert "Example: " in page
+    assert [lead for lead in LEADS if f"\n\n{lead}:" not in page] == []
     assert [one for one in checks.outcomes(check) if not only and f"- `{one}`: " not in page] == []
 
 

@@ -46,7 +46,7 @@ _ATTRIBUTE = r'(?: [\w.-]{1,40}="[^"<>\n]{0,80}")'
 _MARKER = rf"<[^<>\s]{{1,60}}{_ATTRIBUTE}{{0,4}}>|\[/?[A-Z][A-Z_]{{1,40}}\]"
 _PRINTED = re.compile(r"[^\n\t\x20-\x7e]")
 _CODE = re.compile(r"(?<!`)`(?!`)(.+?)(?<!`)`(?!`)")
-_LEAD = re.compile(r"(What to do|Example): ")
+_LEAD = re.compile(r"(What it checks|Why it matters|Affected runtimes|Example|Fix|References):(?: |$)")
 
 
 @dataclass(frozen=True)

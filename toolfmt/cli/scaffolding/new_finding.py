@@ -15,13 +15,19 @@ _LIST = f"{CHECKS}/__init__.py"
 _MODULE = re.compile(r"tf([0-9]{3})_([a-z0-9_]+)")
 _LAST = 999
 
-_CHECK = '''"""TO FILL: in one line, what goes wrong, in the words of somebody who has met it.
+_CHECK = '''"""TO FILL: in one sentence, what goes wrong.
 
-TO FILL: why it matters: who goes wrong then, and how it shows.
+What it checks: TO FILL: which conversations or files are tried, and what is compared.
 
-What to do: TO FILL: what helps, in a sentence.
+Why it matters: TO FILL: what the user sees.
 
-Example: TO FILL: the shortest piece of a template that has it.
+Affected runtimes: TO FILL: which runtimes or clients.
+
+Example:
+
+    TO FILL: the shortest template that has it
+
+Fix: TO FILL: what to do, as an imperative.
 """
 
 from __future__ import annotations
