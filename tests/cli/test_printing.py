@@ -91,13 +91,13 @@ def said(made: Report, chapter: str) -> str:
 
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "61 % of the prompt is reused from turn to turn; it first changes when a result follows (line 30)",
+        "prefix": "a prefix cache keeps 61 % in the example conversation; the prompt first changes when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",
     }
     assert said(FULL, "definitions").endswith(
-        "not rendered from schemas: enum; some forms rejected: default; not supported: tools without parameters"
+        "schema keywords not in the prompt: enum; some forms rejected: default; not supported: tools without parameters"
     )
     assert said(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
     assert said(FULL, "reasoning").endswith("dropped from earlier turns")
@@ -144,7 +144,7 @@ TIME = "the prompt contains the time and changes every second"
     ("share", "told"),
     [
         (1.0, f"{TIME}; otherwise each prompt of the example starts with the previous one"),
-        (0.5, f"50 % of the prompt is reused from turn to turn; {TIME}"),
+        (0.5, f"a prefix cache keeps 50 % in the example conversation; {TIME}"),
     ],
 )
 def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
@@ -402,7 +402,7 @@ def test_of_what_changes_the_prompt_the_first_and_every_line_are_told() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
     told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert told.endswith("it first changes when a result follows (line 30 and 7)")
+    assert told.endswith("the prompt first changes when a result follows (line 30 and 7)")
 
 
 def test_variables_are_told_whole_and_the_many_counted() -> None:

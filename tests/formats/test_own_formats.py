@@ -196,7 +196,7 @@ class OwnEngine(JsonObject):
 
 
 class OwnFormat(toolfmt.ToolCallFormat):
-    """A format with behaviour of its own."""
+    """A format with behavior of its own."""
 
 
 def test_what_another_process_could_not_be_handed_is_not_registered(brackets: toolfmt.ToolCallFormat) -> None:

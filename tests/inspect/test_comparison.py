@@ -61,7 +61,7 @@ def places(directory: Path, a: str, b: str) -> tuple[str, str]:
 
 
 def all_changes(comparison: Comparison) -> tuple[ReportChange, ...]:
-    return (*comparison.behaviour.changes, *comparison.settings.changes)
+    return (*comparison.behavior.changes, *comparison.settings.changes)
 
 
 def run(*arguments: str) -> Result:
@@ -75,7 +75,7 @@ def test_a_model_does_not_differ_from_itself() -> None:
     a = inspect_template(TEMPLATE)
     comparison = compare(a, a)
     assert (comparison.differs, comparison.same_text, comparison.prompts) == (False, True, ())
-    assert comparison.behaviour == comparison.settings == Differences()
+    assert comparison.behavior == comparison.settings == Differences()
     assert list(comparison.same_prompts) == list(a.prompts)
 
 
@@ -195,28 +195,28 @@ def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
 def test_what_an_answer_needs_is_compared() -> None:
     a = report("a")
     b = replace(a, strategy="prompt", profile=TemplateProfile(stop=("<end>",), prefill="<think>"))
-    assert compare(a, b).behaviour.changes == (
+    assert compare(a, b).behavior.changes == (
         ReportChange("strategy", "template", "prompt"),
         ReportChange("prefill", "", "<think>"),
     )
     assert compare(a, b).settings.changes == (ReportChange("stop", [], ["<end>"]),)
-    changes = compare(a, replace(a, template=None)).behaviour.changes
+    changes = compare(a, replace(a, template=None)).behavior.changes
     assert [change.what for change in changes] == ["template", "variables"]
 
 
 def test_findings_come_and_go_by_code_and_number() -> None:
     one, other, note = finding("TF013", "error", 7), finding("TF014"), finding("TF038", "note")
     comparison = compare(report("a", one, note), report("b", other))
-    assert comparison.behaviour == Differences((), (one, note), (other,))
+    assert comparison.behavior == Differences((), (one, note), (other,))
     moved = replace(one, line=9, message="What line 9 says.")
     assert compare(report("a", one), report("b", moved)).differs is False
     rejected = replace(other, outcome="object-rejected")
-    assert compare(report("a", other), report("b", rejected)).behaviour == Differences((), (other,), (rejected,))
+    assert compare(report("a", other), report("b", rejected)).behavior == Differences((), (other,), (rejected,))
     second = replace(other, message="Another one.")
-    assert compare(report("a", other), report("b", other, second)).behaviour.came == (second,)
+    assert compare(report("a", other), report("b", other, second)).behavior.came == (second,)
 
 
-# --- settings are no behaviour
+# --- settings are no behavior
 
 
 @pytest.mark.sample(0)
@@ -240,19 +240,19 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     result = run("--json", str(original), str(package))
     told = json.loads(result.stdout)
     assert (result.exit_code, told["differs"], told["same_text"]) == (0, False, True)
-    assert told["behaviour"]["changes"] == [] != told["behaviour"]["prompts"]["same"]
+    assert told["behavior"]["changes"] == [] != told["behavior"]["prompts"]["same"]
     settings = {change["what"]: (change["a"], change["b"]) for change in told["settings"]["changes"]}
     assert (told["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
     assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
     lines = run(str(original), str(package)).stdout.splitlines()
     assert "settings (not behavior; they do not count as differences)" in lines
     assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
-    # What a wrong setting makes of an answer is behaviour: this build runs on behind the end of an answer.
+    # What a wrong setting makes of an answer is behavior: this build runs on behind the end of an answer.
     gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
     (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))
     assert json.loads(run("--json", str(original), str(package)).stdout)["differs"] is False
     (original / "generation_config.json").write_text('{"eos_token_id": [3]}')
-    came = json.loads(run("--json", str(package), str(original)).stdout)["behaviour"]["findings"]["came"]
+    came = json.loads(run("--json", str(package), str(original)).stdout)["behavior"]["findings"]["came"]
     assert [one["code"] for one in came] == ["TF069"]
 
 
@@ -286,7 +286,7 @@ def test_what_is_a_setting(change: ReportChange, same_text: bool | None, setting
 def test_findings_about_files_are_settings() -> None:
     files, template = finding("TF068", "note"), finding("TF046")
     comparison = compare(report("a", files), report("b", template))
-    assert (comparison.settings, comparison.behaviour) == (
+    assert (comparison.settings, comparison.behavior) == (
         Differences((), (files,), ()),
         Differences((), (), (template,)),
     )
@@ -342,13 +342,13 @@ ALL = {"capabilities.system", "capabilities.reasoning", "stop", "TF013", "TF068"
         (("findings",), (), {"TF013", "TF068", "TF014"}),
         (("calls-dropped", "tf06"), (), {"TF013", "TF068"}),
         (("settings",), (), {"stop", "TF068"}),
-        (("behaviour",), (), ALL - {"stop", "TF068"}),
+        (("behavior",), (), ALL - {"stop", "TF068"}),
         ((), ("capabilities.system",), ALL - {"capabilities.system"}),
         ((), ("prompts", "TF01"), ALL - {"prompts", "TF013", "TF014"}),
-        ((), ("behaviour",), {"stop", "TF068"}),
+        ((), ("behavior",), {"stop", "TF068"}),
         ((), ("findings,settings",), {"capabilities.system", "capabilities.reasoning", "prompts"}),
         (("capabilities,TF013",), ("capabilities.reasoning",), {"capabilities.system", "TF013"}),
-        (("prompts",), ("behaviour",), set()),
+        (("prompts",), ("behavior",), set()),
         (("cap", "stop"), (), None),
         ((), ("propmts",), None),
     ],
@@ -358,12 +358,12 @@ def test_differences_are_selected(
 ) -> None:
     if left is None:
         with pytest.raises(
-            UnknownCode, match=r"no part or finding is called .*; the parts that are not findings are behaviour, "
+            UnknownCode, match=r"no part or finding is called .*; the parts that are not findings are behavior, "
         ):
             DifferenceSelection.of(select, ignore)
         return
     kept = DifferenceSelection.of(select, ignore).apply(different)
-    groups = (kept.behaviour, kept.settings)
+    groups = (kept.behavior, kept.settings)
     told = {change.what for change in all_changes(kept)}
     told |= {one.code for group in groups for one in (*group.went, *group.came)} | (
         {"prompts"} if kept.prompts else set()
@@ -387,7 +387,7 @@ def test_differences_are_selected(
         ("variables.foo", "; of these two variables has no parts"),
         ("strategy.foo", "; of these two strategy has no parts"),
         ("prompts.foo", "; of these two prompts has no parts"),
-        ("behaviour.foo", "; of these two behaviour has no parts"),
+        ("behavior.foo", "; of these two behavior has no parts"),
     ],
 )
 @pytest.mark.parametrize("option", ["select", "ignore"])
@@ -414,11 +414,11 @@ def test_a_variable_that_one_of_the_two_has_is_a_part(tmp_path: Path) -> None:
 @pytest.mark.sample(0)
 def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, different: Comparison) -> None:
     a, b = places(tmp_path, TEMPLATE, TEMPLATE.replace("<{{ message.role }}>", "[{{ message.role }}]"))
-    prompts = len(json.loads(run(a, b, "--json").stdout)["behaviour"]["prompts"]["differ"])
+    prompts = len(json.loads(run(a, b, "--json").stdout)["behavior"]["prompts"]["differ"])
     assert run(a, b, "--ignore", "prompts").stdout.splitlines()[-1] == (
         f"No differences in the selected findings. {prompts} excluded by --select or --ignore."
     )
-    ignored = run(a, b, "--ignore", "behaviour")
+    ignored = run(a, b, "--ignore", "behavior")
     assert (ignored.exit_code, run(a, b, "--select", "prompts").exit_code) == (0, 1)
     assert json.loads(run(a, b, "--ignore", "prompts", "--json").stdout)["left_out"] == prompts > 0
     wrong = run(a, b, "--select", "nothing-like-it")
@@ -454,9 +454,9 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     assert "    + throws: the template raises: no results" in lines
     assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
     told = json.loads(run(a, b, "--json").stdout)
-    first = told["behaviour"]["prompts"]["differ"][0]
+    first = told["behavior"]["prompts"]["differ"][0]
     assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")
-    assert [one["what"] for one in told["behaviour"]["changes"] if one["what"].startswith("cap")] == [
+    assert [one["what"] for one in told["behavior"]["changes"] if one["what"].startswith("cap")] == [
         "capabilities.tool_results"
     ]
 
@@ -552,7 +552,7 @@ def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
         for b in names:
             there, back = compare(reports[a], reports[b]), compare(reports[b], reports[a])
             assert there.differs == (a != b)
-            for one, other in ((there.behaviour, back.behaviour), (there.settings, back.settings)):
+            for one, other in ((there.behavior, back.behavior), (there.settings, back.settings)):
                 assert {(change.what, str(change.a), str(change.b)) for change in one.changes} == {
                     (change.what, str(change.b), str(change.a)) for change in other.changes
                 }

@@ -646,7 +646,7 @@ def test_content_null_that_comes_out_as_a_word(written: str, word: str) -> None:
     told = report(template).capabilities["content_null"]
     assert (told.answer, told.words) == ("no", f"the word {word} is printed")
     assert finding(template, "content-null-printed").message.startswith(
-        "A turn with a call and null content prints the word: "
+        "A turn with a call and null content is not rendered as empty: "
     )
     assert f"the word {word} is printed" in finding(template, "content-null-printed").message
 

@@ -110,7 +110,7 @@ def test_without_a_call_the_one_that_the_format_writes_decides() -> None:
 
 def test_why_there_is_none() -> None:
     assert choose(get("nemotron"), VLLM).why_not == "nemotron_json is only in a plug-in that comes with the models"
-    assert choose(get("falcon3"), VLLM).why_not == "no parser for it"
+    assert choose(get("falcon3"), VLLM).why_not == "it has no parser for this format"
     assert choose(get("step3"), SGLANG, "<｜tool_call_begin>｜>").why_not == "step3 reads none of these calls"
     with_id = '[TOOL_CALLS]look[CALL_ID]abcdef001[ARGS]{"at": 1}'  # vLLM 0.33.0 calls look[CALL_ID]abcdef001
     assert choose(get("mistral"), VLLM, with_id).why_not == (
@@ -125,7 +125,7 @@ def test_why_there_is_none() -> None:
 def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: str) -> None:
     # vLLM 0.33.0 makes its reader of these calls where the type of the configuration itself is gpt_oss, else its stub
     # raises; SGLang 0.5.23 reads none of the calls as templates render them, those of gpt-oss included.
-    alone = "for models of type gpt_oss alone"
+    alone = "only if the model type is gpt_oss"
     assert choose(get("gpt_oss"), runtime, "", ("gpt_oss",)) == ParserChoice(name)
     assert choose(get("gpt_oss"), runtime) == ParserChoice(name, remark=alone)
     for types in (("llama",), ("internvl_chat", "gpt_oss")):
@@ -220,14 +220,14 @@ def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
 
 def test_a_parser_that_executes_drafts_is_told_so() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
-    assert remarks[SGLANG] == "in a stream, it executes a <tool_call> that the reasoning only mentions"
+    assert remarks[SGLANG] == "in a stream, it returns a <tool_call> inside the reasoning as a call"
     assert remarks[VLLM] == (
-        "do not set qwen3 or glm45: they execute a <tool_call> that the reasoning only mentions; "
+        "do not set qwen3 or glm45: they return a <tool_call> inside the reasoning as a call; "
         "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
         "streamed"
     )
     glm = {one.runtime: one.remark for one in inspect_template(templates()["GLM-4.7-Flash"]).sections.advice}
-    assert glm[VLLM] == "it executes a <tool_call> that the reasoning only mentions"
+    assert glm[VLLM] == "it returns a <tool_call> inside the reasoning as a call"
 
 
 def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None:

@@ -242,15 +242,15 @@ def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
 
 def test_a_comparison_reads_no_sentences() -> None:
     one, other = (inspect_template(refusing("m.role == 'developer'", said)) for said in ("a; b: c", "d"))
-    assert [change.what for change in compare(one, other).behaviour.changes] == []
+    assert [change.what for change in compare(one, other).behavior.changes] == []
     x, z = (
         inspect_template(
             TEMPLATE.replace("<|{{ m", "{% if m.role == 'developer' %}{{ m." + key + ".y }}{% endif %}<|{{ m")
         )
         for key in ("x", "z")
     )
-    assert [change.what for change in compare(one, x).behaviour.changes] == ["details.developer"]
-    assert [change.what for change in compare(x, z).behaviour.changes] == ["details.developer"]
+    assert [change.what for change in compare(one, x).behavior.changes] == ["details.developer"]
+    assert [change.what for change in compare(x, z).behavior.changes] == ["details.developer"]
 
 
 THINKING = """\

@@ -343,7 +343,10 @@ def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template
         "no-parser-anywhere": f"No runtime is known to have a parser for {report.format.name}, "
         "the format of this template's calls."
     }
-    assert advised(report)["vLLM"] == f"none: no parser for it; {PARSER.format(report.format.name)} parses the output"
+    assert (
+        advised(report)["vLLM"]
+        == f"none: it has no parser for this format; {PARSER.format(report.format.name)} parses the output"
+    )
 
 
 def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
@@ -368,7 +371,10 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
     report = inspect_template("{% if tools %}{{ '<function=function_name>\\n<parameter=name>' }}{% endif %}" + bare)
     assert parser_name(get(report.format.name or ""), "mlx-lm") == "qwen3_coder"
     assert "parser-not-inferred" not in found(report)
-    assert advised(report)["mlx-lm"] == f"none: no parser for it; {PARSER.format(report.format.name)} parses the output"
+    assert (
+        advised(report)["mlx-lm"]
+        == f"none: it has no parser for this format; {PARSER.format(report.format.name)} parses the output"
+    )
 
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
@@ -392,7 +398,7 @@ def test_what_to_declare_is_what_the_lines_for_each_runtime_say(tmp_path: Path, 
     """mlx-lm has a parser of the name of these calls' format, which misreads them."""
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": declared})
     fixes = {label(one): one.fix for one in report.findings}
-    assert advised(report)["mlx-lm"].startswith("none: no parser for it; ")
+    assert advised(report)["mlx-lm"].startswith("none: it has no parser for this format; ")
     assert fixes["TF022"].endswith(": it has no parser that reads these calls.")
     assert fixes["model-not-loaded"] == "Remove tool_parser_type."
     other = model(tmp_path / "other", jinja=JSON, tokenizer_config={"tool_parser_type": declared})

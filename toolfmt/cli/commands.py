@@ -147,7 +147,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     Differences that come only from other files (the file that has the template, a declared parser, runtime settings)
     are listed as settings and do not count.
 
-    WORDS are parts (behaviour, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes ...)
+    WORDS are parts (behavior, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes ...)
     and codes or names of findings, separated by commas.
 
     Exit status: 0 the same behavior, 1 different behavior, 2 a model cannot be read.

@@ -15,7 +15,7 @@ from toolfmt.inspect.checks import UnknownCode, keys_of, unknown
 from toolfmt.inspect.comparison import PARTS, Comparison, Differences, is_below
 from toolfmt.inspect.report.report import Finding, FindingKey
 
-GROUPS = ("behaviour", "settings")
+GROUPS = ("behavior", "settings")
 _KINDS = ("findings", "prompts")
 _MOST_NAMED = 30
 
@@ -52,7 +52,7 @@ class DifferenceSelection:
     def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> DifferenceSelection:
         """The selection of what is typed, several words with commas between them.
 
-        A word is a part (`capabilities`, `capabilities.system`, `runtimes`, `findings`, `prompts`, `behaviour`,
+        A word is a part (`capabilities`, `capabilities.system`, `runtimes`, `findings`, `prompts`, `behavior`,
         `settings`), or the code, the name or the beginning of codes of findings. What is both selected and ignored is
         ignored. Raises `UnknownCode` for any other word; what stands below a part only `apply` can tell.
         """
@@ -67,7 +67,7 @@ class DifferenceSelection:
             _check_part(word, comparison.names)
         kept = replace(
             comparison,
-            behaviour=self._kept("behaviour", comparison.behaviour),
+            behavior=self._kept("behavior", comparison.behavior),
             settings=self._kept("settings", comparison.settings),
             prompts=comparison.prompts if self._tells_prompts else (),
         )
@@ -75,8 +75,8 @@ class DifferenceSelection:
 
     @property
     def _tells_prompts(self) -> bool:
-        selected = not self.select or self.select.names("behaviour", "prompts")
-        return selected and not self.ignore.names("behaviour", "prompts")
+        selected = not self.select or self.select.names("behavior", "prompts")
+        return selected and not self.ignore.names("behavior", "prompts")
 
     def _kept(self, group: str, told: Differences) -> Differences:
         def findings(those: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -96,7 +96,7 @@ class DifferenceSelection:
 
 
 def _number(comparison: Comparison) -> int:
-    groups = (comparison.behaviour, comparison.settings)
+    groups = (comparison.behavior, comparison.settings)
     return len(comparison.prompts) + sum(len(one.changes) + len(one.went) + len(one.came) for one in groups)
 
 

@@ -50,7 +50,7 @@ class Inner(NamedTuple):
 
 
 class Engine(Protocol):
-    """A way of writing calls; its markers are parameters, its behaviour is not."""
+    """A way of writing calls; its markers are parameters, its behavior is not."""
 
     @property
     def openers(self) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ class Comparison:
     a: str
     b: str
     same_text: bool | None
-    behaviour: Differences
+    behavior: Differences
     settings: Differences
     same_prompts: tuple[str, ...]
     prompts: tuple[PromptChange, ...]
@@ -136,7 +136,7 @@ class Comparison:
     @property
     def differs(self) -> bool:
         """Whether the behavior differs; settings do not count."""
-        return bool(self.behaviour or self.prompts)
+        return bool(self.behavior or self.prompts)
 
     def to_dict(self) -> dict[str, Any]:
         prompts = {"same": list(self.same_prompts), "differ": [change.to_dict() for change in self.prompts]}
@@ -146,7 +146,7 @@ class Comparison:
             "b": self.b,
             "differs": self.differs,
             "same_text": self.same_text,
-            "behaviour": {**self.behaviour.to_dict(), "prompts": prompts},
+            "behavior": {**self.behavior.to_dict(), "prompts": prompts},
             "settings": {"differ": bool(self.settings), **self.settings.to_dict()},
             "left_out": self.left_out,
         }
@@ -156,7 +156,7 @@ def compare(a: Report, b: Report) -> Comparison:
     """Return how `b` behaves differently from `a`, and which settings differ."""
     same_text = None if a.template is None or b.template is None else a.template.sha256 == b.template.sha256
     changes, (went, came) = tuple(_changes(a, b)), _findings(a, b)
-    behaviour, settings = (
+    behavior, settings = (
         Differences(
             tuple(change for change in changes if _is_setting(change, same_text) == files),
             *(tuple(one for one in those if ALL_OUTCOMES[one.key].about_files == files) for those in (went, came)),
@@ -168,7 +168,7 @@ def compare(a: Report, b: Report) -> Comparison:
         a=a.path,
         b=b.path,
         same_text=same_text,
-        behaviour=behaviour,
+        behavior=behavior,
         settings=settings,
         same_prompts=tuple(name for name, (one, other) in pairs.items() if one == other),
         prompts=tuple(_prompt_change(name, *pair) for name, pair in pairs.items() if pair[0] != pair[1]),

@@ -30,8 +30,8 @@ _LONGEST_NAMES = 3
 
 def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
     """What differs: what is told of the two, findings that went or came, and the first difference of their prompts; the
-    settings behind the behaviour."""
-    parts: list[Text | Table | Group] = [_title(comparison), *_group(comparison.behaviour)]
+    settings behind the behavior."""
+    parts: list[Text | Table | Group] = [_title(comparison), *_group(comparison.behavior)]
     if comparison.prompts:
         parts.append(_prompts(comparison))
     if comparison.settings:
@@ -69,7 +69,7 @@ def _summary(comparison: Comparison) -> str:
     same = len(comparison.same_prompts)
     prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
-    told = [_counted(comparison.behaviour), prompts, *filter(None, [settings])]
+    told = [_counted(comparison.behavior), prompts, *filter(None, [settings])]
     return f"{text}{'; '.join(told)}.{left_out}"
 
 

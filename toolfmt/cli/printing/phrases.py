@@ -78,6 +78,13 @@ _FORMS = {
     "several_tools": "several at once",
 }
 _FAILING = {"additional_properties": "objects without `properties`"}
+_KEYWORDS = {
+    "any_of": "anyOf",
+    "one_of": "oneOf",
+    "references": "$ref",
+    "limits": "minimum/maximum",
+    "additional_properties": "additionalProperties",
+}
 _SPELLING = ("quoting", "non_ascii", "without_wrapper")
 _SEVERAL = "results_several"
 
@@ -124,17 +131,23 @@ def _ids(details: Mapping[str, Answer]) -> list[str]:
 def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     parts = {name: answer for name, answer in definitions.items() if name not in _FORMS and name not in _SPELLING}
     lost = [name for name, answer in parts.items() if answer.answer == "no"]
-    failing = [_FAILING.get(name, name.replace("_", " ")) for name, answer in parts.items() if answer.answer == "error"]
+    failing = [_FAILING.get(name, _keyword(name)) for name, answer in parts.items() if answer.answer == "error"]
     refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:
-        names = [name.replace("_", " ") + " in part" * (definitions[name].outcome == "in-part") for name in lost]
-        lines.append(f"not rendered from schemas: {listed_first(names, _MOST)}")
+        partly = " (partly)"
+        names = [_keyword(name) + partly * (definitions[name].outcome == "in-part") for name in lost]
+        lines.append(f"schema keywords not in the prompt: {listed_first(names, _MOST)}")
     if failing:
         lines.append(f"some forms rejected: {listed_first(failing, _MOST)}")
     if refused:
         lines.append(f"not supported: tools {', '.join(refused)}")
     return lines
+
+
+def _keyword(name: str) -> str:
+    """The JSON Schema keyword of a part of a definition, or the words of its name."""
+    return _KEYWORDS.get(name, name.replace("_", " "))
 
 
 def _is_not(answers: Mapping[str, Answer], name: str) -> bool:

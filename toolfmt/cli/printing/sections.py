@@ -65,8 +65,8 @@ def _prefix(report: Report) -> list[str]:
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
     where = f" (line {lines})" if lines else ""
-    when = f"; it first changes when {broken[0].name}{where}" if broken else ""
-    stays = f"{int(stability.share * 100)} % of the prompt is reused from turn to turn{when}"
+    when = f"; the prompt first changes when {broken[0].name}{where}" if broken else ""
+    stays = f"a prefix cache keeps {int(stability.share * 100)} % in the example conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 
 
@@ -115,7 +115,7 @@ def _variable(variable: Variable) -> str:
 
 _SCOPE = (
     "Each row states what the template does in the tested conversations, with its default variables unless the row "
-    "names others."
+    "names others. Words such as Vq8first are test data."
 )
 
 

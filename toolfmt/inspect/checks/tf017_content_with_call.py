@@ -83,7 +83,7 @@ def _null_printed(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.capabilities["content_null"]
     if facts.renders_calls and answer.outcome == "none-printed":
         yield Diagnostic(
-            f"A turn with a call and null content prints the word: {answer.words}.",
+            f"A turn with a call and null content is not rendered as empty: {answer.words}.",
             "Send an empty string instead of null; `toolfmt render` does this. In the template, write "
             "`message.content or ''`.",
             answer.line,

@@ -67,7 +67,7 @@ def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
         refused = outcome == "refused"
         if refused and detail in by_definition:
             continue  # the tool itself is rejected, which TF041 reports
-        what = "are rejected" if refused else f"do not survive a round trip as {best.format.name}"
+        what = "are rejected" if refused else f"are not parsed back exactly as {best.format.name}"
         healed = "; `toolfmt render` writes them into the content" if refused else ""
         yield Diagnostic(
             f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",

@@ -206,8 +206,8 @@ def fixed_by(before: Report, after: Report, keys: tuple[FindingKey, ...]) -> tup
     comparison = compare(before, after)
     left = {finding.key for finding in everything(after)}
     # A declaration that contradicts the template decides the format until it is removed.
-    behaves = [change for change in comparison.behaviour.changes if not is_below(change.what, ["format"])]
-    came = (*comparison.behaviour.came, *comparison.settings.came)
+    behaves = [change for change in comparison.behavior.changes if not is_below(change.what, ["format"])]
+    came = (*comparison.behavior.came, *comparison.settings.came)
     about_the_parser = keys_with("parser")
     fatal = about_the_parser if set(keys) <= about_the_parser else frozenset()
     unfixed = any(one.key not in keys_with() or (one.severity == "error" and one.key in fatal) for one in came)

@@ -22,13 +22,13 @@ def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], m
     often = [Counter(finding.key for finding in everything(report)) for report in (before, after)]
     if not any(often[1][key] < often[0][key] for key in keys):
         return "the finding is still there"
-    came = (*comparison.behaviour.came, *comparison.settings.came)
+    came = (*comparison.behavior.came, *comparison.settings.came)
     if came:
         return f"another finding appears: {came[0].code}"
     if unread := _unread(before, after):
         return f"calls are read back worse: {unread}"
     # The settings of runtimes depend on everything else.
-    changes = [*comparison.behaviour.changes, *comparison.settings.changes]
+    changes = [*comparison.behavior.changes, *comparison.settings.changes]
     changes = [change for change in changes if not is_below(change.what, ["runtimes"])]
     worse = next((change for change in changes if not _is_better(change)), None)
     if worse is not None:

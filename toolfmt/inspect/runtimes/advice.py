@@ -268,8 +268,8 @@ def _mlx_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choic
         instead = f"; otherwise it uses {found}" if found else ""
         return Advice(MLX_LM, setting(name), remark=f"in tokenizer_config.json{instead}")
     if found is not None:
-        return _without(facts, MLX_LM, format, f"it uses {found}, which misparses these calls")
-    return _without(facts, MLX_LM, format, "no parser for it")
+        return _without(facts, MLX_LM, format, f"it selects its parser {found}, which misparses these calls")
+    return _without(facts, MLX_LM, format, "it has no parser for this format")
 
 
 def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:
@@ -281,8 +281,8 @@ def _mlx_swift_lm(facts: Facts, format: ToolCallFormat, support: RuntimeSupport,
         doubt = _doubt(facts)
         return Advice(MLX_SWIFT_LM, text, remark="in its ModelConfiguration" + (f"; {doubt}" if doubt else ""))
     misparses = ", which misparses these calls" if support.right is False else ""
-    taking = "" if found is None else f"; it uses {found}{misparses}"
-    return Advice(MLX_SWIFT_LM, f"{NONE}no parser for it{taking}", False)
+    taking = "" if found is None else f"; it selects {found}{misparses}"
+    return Advice(MLX_SWIFT_LM, f"{NONE}it has no parser for this format{taking}", False)
 
 
 def _llama_cpp(facts: Facts, format: ToolCallFormat, support: RuntimeSupport, choice: TemplateChoice) -> Advice:

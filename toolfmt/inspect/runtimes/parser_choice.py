@@ -96,7 +96,7 @@ def choose(format: ToolCallFormat, runtime: str, call: str = "", model_types: Se
     """
     known = format.runtime_parser(runtime)
     if known is None:
-        return ParserChoice(why_not="no parser for it")
+        return ParserChoice(why_not="it has no parser for this format")
     if known.only_in:
         return ParserChoice(why_not=f"{known.name} is only in {known.only_in}")
     if (runtime, known.name) in SERVES:
@@ -132,7 +132,7 @@ def reads(runtime: str, parser: str, call: str) -> bool:
 
 def _serves(served: str, name: str, model_types: Sequence[str]) -> ParserChoice:
     """Return the choice for a parser that only serves one model type: that of the main configuration."""
-    alone = f"for models of type {served} alone"
+    alone = f"only if the model type is {served}"
     if not model_types:
         return ParserChoice(name, remark=alone)
     return ParserChoice(name) if model_types[0] == served else ParserChoice(why_not=f"{name} is {alone}")

@@ -27,9 +27,9 @@ from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 
 _DRAFTED = "<tool_call>"
 _REMARKS: Mapping[tuple[str, str], str] = {
-    (VLLM, "deepseek_r1"): f"do not set qwen3 or glm45: they execute a {_DRAFTED} that the reasoning only mentions",
-    (VLLM, "glm45"): f"it executes a {_DRAFTED} that the reasoning only mentions",
-    (SGLANG, "qwen3"): f"in a stream, it executes a {_DRAFTED} that the reasoning only mentions",
+    (VLLM, "deepseek_r1"): f"do not set qwen3 or glm45: they return a {_DRAFTED} inside the reasoning as a call",
+    (VLLM, "glm45"): f"it returns a {_DRAFTED} inside the reasoning as a call",
+    (SGLANG, "qwen3"): f"in a stream, it returns a {_DRAFTED} inside the reasoning as a call",
 }
 """Remarks if calls, and so tool calls inside reasoning, have this start marker.
 
