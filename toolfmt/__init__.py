@@ -1,8 +1,7 @@
 """toolfmt: the chat-template and tool-format toolkit for local language models.
 
-Inspect a model, render tools through its template or as prose, find its tool-call format, stream its output.
-Names are handed out when they are first used, so that `import toolfmt` costs nothing and `toolfmt.formats` stands
-alone.
+Inspect a model, render tools through its template or into the system prompt, find its tool-call format, and stream its
+output. Names are imported on first use, so `import toolfmt` is cheap and `toolfmt.formats` does not depend on the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The errors a caller of toolfmt can make it raise, and the two warnings.
+"""Exceptions and warnings of toolfmt.
 
-Everything raised for bad input is a `ToolfmtError`: its text is one clear line that names the file or value and the
-way out, so that the command line can print it as it is. Model output never raises; it becomes events.
+Invalid input always raises a `ToolfmtError`. Its message is one line that names the file or value and how to fix it, so
+the command line prints it unchanged. Model output never raises; it becomes events.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ __all__ = [
 ]
 
 FailureKind: TypeAlias = Literal["refused", "not-parsed", "not-rendered", "other"]
-"""How a template failed: it refused (`raise_exception`), the engine could not read or not render it, or something else
-was wrong."""
+"""How a template failed: it called `raise_exception`, the engine could not parse or not render it, or another error."""
 HAPPENED: dict[FailureKind, str] = {
     "refused": "the template raises",
     "not-parsed": "does not parse",
     "not-rendered": "does not render",
 }
-"""The kinds that come with words of the template or the engine, as a message tells them before these words."""
+"""The kinds whose message quotes the template or the engine, with the text that precedes the quote."""
 
 
 class ToolfmtError(Exception):
-    """Bad input: the message is one line that names what is wrong and what to do."""
+    """Base class of all errors for invalid input. The message is one line: what is wrong and how to fix it."""
 
 
 class UnknownFormat(ToolfmtError, LookupError):
@@ -49,67 +48,71 @@ class UnknownFormat(ToolfmtError, LookupError):
 
 
 class BadFormat(ToolfmtError, ValueError):
-    """A format that is given as data and is none; or one that cannot be said as data. The message names the file, the
-    member and what is expected there."""
+    """Raised if data does not define a valid format, or if a format cannot be written as data.
+
+    The message names the file, the member, and what is expected there.
+    """
 
 
 class BadTools(ToolfmtError, ValueError):
-    """The tool definitions are not what a tool definition can be."""
+    """Raised if the tool definitions are not valid."""
 
 
 class RepeatedTool(UserWarning):
-    """Two tools of one name were given to a parser: the first counts."""
+    """A parser got two tools of the same name; it uses the first one."""
 
 
 class BrokenPlugIn(UserWarning):
-    """A package says that it brings formats, and what it brings is none, or cannot be loaded: it is left out."""
+    """A format plug-in cannot be loaded or does not provide a valid format; it is skipped."""
 
 
 class CannotWrite(ToolfmtError, ValueError):
-    """A call that the format has no way to carry; the message names the call, the argument and the format."""
+    """Raised if the format cannot represent a call. The message names the call, the argument and the format."""
 
 
 class CannotConstrain(ToolfmtError, ValueError):
-    """No grammar for these calls: the message names the format, the tool and the key that no grammar can be held to."""
+    """Raised if a grammar cannot constrain these calls. The message names the format, the tool and the schema key."""
 
 
 class NoResponseTemplate(ToolfmtError, ValueError):
-    """A format that a `response_template` of transformers cannot describe, or a template that describes none."""
+    """Raised if a `response_template` of transformers cannot describe the format, or does not describe a format."""
 
 
 class BadMessages(ToolfmtError, ValueError):
-    """The messages are not a list of chat messages."""
+    """Raised if the messages are not a list of valid chat messages."""
 
 
 class NotDelivered(ToolfmtError):
-    """Something of a request that its template loses, however the conversation is adapted; the message names it."""
+    """Raised if the template loses part of a request with every adaptation. The message names the part."""
 
 
 class ToolsRenderedTwice(ToolfmtError):
-    """A finished prompt in which the tools do not stand by exactly one way."""
+    """Raised if a finished prompt does not contain the tools in exactly one way."""
 
 
 class NotHeld(ToolfmtError):
-    """The process for templates is asked about a model that it was not given, or holds no more. Whoever asks gives it
-    then (`toolfmt.model.jobs`), so that no caller meets this."""
+    """Internal: the worker does not have the requested model, or no longer has it.
+
+    The caller then sends the model (`toolfmt.model.jobs`), so this error never leaves toolfmt.
+    """
 
 
 class BadModelDirectory(ToolfmtError):
-    """A model's place that cannot be read: a directory or a file in it, a GGUF file, a template, a repository."""
+    """Raised if a model cannot be read: a directory, a file in it, a GGUF file, a template, or a repository."""
 
 
 class BadProfile(ToolfmtError):
-    """A saved profile that is none, or that was made of other files or by another version of toolfmt; or a profile that
-    there is no use in saving.
+    """Raised if a saved profile is not valid, belongs to other files or another toolfmt version, or must not be
+    saved.
     """
 
 
 class TemplateError(ToolfmtError):
-    """A chat template that does not compile or does not render.
+    """Raised if a chat template does not compile or does not render.
 
-    `line` is the line of the template (1-based) where it happened, or None where that is not known; `kind` says how it
-    failed, and `own_words` what the engine said (the exception's name first, but for syntax errors), or the template
-    where it refused.
+    `line` is the line in the template (1-based), or None if unknown. `kind` is how it failed. `own_words` is the
+    original message of the engine, or of the template if it called `raise_exception`. It starts with the exception's
+    name, except for syntax errors.
     """
 
     def __init__(
@@ -122,8 +125,10 @@ class TemplateError(ToolfmtError):
 
 
 class LimitHit(TemplateError):
-    """A chat template that takes more than it is given; `limit` names what of: `source size`, `syntax tree`,
-    `CPU time`, `memory`, `output` or, if the worker crashed or returned nothing that can be read, `crash`.
+    """Raised if a chat template exceeds a limit.
+
+    `limit` is one of `source size`, `syntax tree`, `CPU time`, `memory` and `output`. It is `crash` if the worker
+    crashed or returned nothing readable.
     """
 
     def __init__(self, message: str, limit: str, line: int | None = None, own_words: str | None = None) -> None:
@@ -132,15 +137,18 @@ class LimitHit(TemplateError):
 
 
 class WorkerUnavailable(ToolfmtError):
-    """The worker process cannot run a template now: it cannot start, the system or another process ended it, or it
-    reached the time limit. This depends on the machine, not on the template, so it never becomes a finding or a
-    verdict.
+    """Raised if the worker process cannot run a template now.
+
+    It could not start, the system or another process ended it, or it reached the time limit. This depends on the
+    machine and not on the template, so it never becomes a finding or a verdict.
     """
 
 
 class FailedInProcess(ToolfmtError):
-    """Toolfmt itself failed in the process for templates: `kind` is the built-in exception that was raised there, or
-    empty, `places` are lines of toolfmt's code, the outermost call first. Both are what that process says.
+    """Raised if toolfmt itself failed in the worker process.
+
+    `kind` is the built-in exception that was raised there, or empty. `places` are lines of toolfmt's code, the
+    outermost call first. The worker process reports both.
     """
 
     def __init__(self, kind: str = "", places: tuple[str, ...] = ()) -> None:
@@ -154,11 +162,11 @@ class FailedInProcess(ToolfmtError):
 
 
 OF_THE_PROCESS = frozenset({"CPU time", "crash"})
-"""Limits that only a template in a process of its own can hit."""
+"""Limits that apply only to a template in a worker process."""
 
 
 def json_fault(error: Exception) -> str:
-    """Why JSON cannot be read or written, in words that do not speak of Python."""
+    """Return why JSON cannot be read or written, without Python's own terms."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     if "set_int_max_str_digits" in str(error):

@@ -1,1 +1,1 @@
-"""How a conversation with tools becomes a prompt: through the template or as prose, never both."""
+"""Render a conversation with tools as a prompt: tools go through the template or into the system prompt, never both."""

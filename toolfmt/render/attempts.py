@@ -1,10 +1,9 @@
-"""A request rendered so that nothing of it is lost: as it is, else with the adaptations with which all is delivered.
+"""Render a request so that nothing of it is lost, with adaptations if necessary.
 
-`toolfmt.render.prompt` calls it, once for each way the tools may go in. What is tried first is what the profile of the
-template asks for; where the template refuses that, or the check on the finished prompt
-(`toolfmt.render.verify.delivery`) finds that something is lost, the remedies are tried, the cheapest first. The same
-request gives the same bytes. Only the results for its tools are cached (`toolfmt.render.adapt.tool_adaptations`), and
-they do not depend on the request's messages.
+`toolfmt.render.prompt` calls it once for each way to pass the tools. The adaptations of the template's profile are
+tried first. If the template rejects the result, or the check on the finished prompt (`toolfmt.render.verify.delivery`)
+finds a loss, remedies are tried, the cheapest first. The same request gives the same bytes. Only results per tool are
+cached (`toolfmt.render.adapt.tool_adaptations`), and they do not depend on the messages.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ from toolfmt.render.verify.sentinel_request import SentinelRequest, sentinel_req
 from toolfmt.templates import ChatTemplate, ModelFiles
 
 TOOL_USE_TEMPLATE = "tool-use-template-without-tools"
-"""No tools are given and only a template for requests with tools is there; that one was rendered without them."""
+"""There are no tools, but the model has only a template for requests with tools; it was rendered without tools."""
 DEFAULT_SYSTEM_PROMPT_REPLACED = "default-system-prompt-replaced"
 """Tools described in the system message replace the template's default system prompt."""
 
 PLACEHOLDER = "Xq5placeholder"
-"""A word that no template holds, in the place of the prose."""
+"""A placeholder for the tool descriptions. Templates do not contain it."""
 _MOST_PLANS = 160
-"""Sets of remedies that are tried for a short conversation; of a long one so many that a refusal takes no minutes."""
+"""Maximum number of plans for a short conversation. A long one gets fewer, so that a failure does not take minutes."""
 _LEAST_PLANS = 24
 _MESSAGES_TRIED = 8_000
 _LONGEST_BEGINNING = 40
@@ -67,12 +66,12 @@ _SHORT_CONVERSATIONS: Sequence[list[Message]] = (
 """Conversations in which the tools are checked. The second one is for templates that require a system message."""
 _MAX_ROUNDS = 3
 """Maximum number of searches: a new plan for the messages may need other adaptations of the tools, and vice versa."""
-"""The keys of an image or another medium that hold neither its data nor its address."""
+"""Keys of an image or another medium that hold neither its data nor its address."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A rendered conversation: the text, what it was rendered from, and what it holds of the request."""
+    """A rendered conversation: the text, what it was rendered from, and what it contains of the request."""
 
     text: str
     template: ChatTemplate
@@ -82,16 +81,16 @@ class Attempt:
     adaptations: tuple[str, ...]
     delivery: Delivery
     plan: frozenset[str] = frozenset()
-    """The remedies, beside what the profile asks for."""
+    """The remedies applied in addition to what the profile requires."""
     dropped: Sequence[str] = ()
-    """The tools that the template was given and did not put into the prompt as they are."""
+    """Tools that were passed to the template but are not in the prompt unchanged."""
     tools_lost: tuple[str, ...] = ()
-    """The parts of tool definitions that the prompt lacks."""
+    """Parts of tool definitions that the prompt lacks."""
 
 
 @dataclass(frozen=True)
 class _Way:
-    """How the tools go in: with this template, given these tools, and this text added to the system message."""
+    """One way to pass the tools: the template, the tools passed to it, and the text added to the system message."""
 
     template: ChatTemplate
     profile: TemplateProfile
@@ -109,7 +108,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be rendered; checked and canonical. With `lossy`, what cannot be delivered is left out and told."""
+    """A checked and canonical request. With `lossy`, parts that cannot be delivered are left out and reported."""
 
     files: ModelFiles
     profile: TemplateProfile
@@ -120,10 +119,10 @@ class Request:
     _twins: dict[str, SentinelRequest] = field(default_factory=dict, init=False, repr=False)
 
     def through_template(self) -> Attempt:
-        """The template is given the tools; no prose is added."""
+        """Render with the tools passed to the template and no tool descriptions in the system message."""
         template, profile, named = self._template(with_tools=bool(self.tools))
         calls_in_words = not writes_calls(profile)
-        # A template that shows the model no tools has not taught it a form of results either.
+        # If a template does not show tools, its model does not know its form of results either.
         results_in_words = calls_in_words and not profile.takes_tools
         way = _Way(template, profile, named, self.tools or None, "", calls_in_words, results_in_words)
         made = self._search_with_tools(way)
@@ -136,7 +135,7 @@ class Request:
         return replace(made, dropped=tuple(dict.fromkeys((*made.dropped, *made.delivery.tools_changed))))
 
     def as_prose(self, *why: str) -> Attempt:
-        """The tools stand in the system message, in words; the template is given none."""
+        """Render with the tools described in the system message. The template gets no tools."""
         template, profile, named = self._template(with_tools=False)
         told = prose(self.format, self.tools)
         way = _Way(template, profile, (*why, *named), None, told, calls_in_words=True, results_in_words=True)
@@ -188,10 +187,10 @@ class Request:
         return replace(made, dropped=tuple(tool["function"]["name"] for tool in self.tools))
 
     def _shown_in_prompt(self, made: Attempt, shown: Sequence[ShownTool]) -> list[ShownTool]:
-        """How the template shows each tool in this prompt.
+        """Return how the template shows each tool in this prompt.
 
-        A tool is checked again, among the other tools and in this conversation, if the prompt does not hold the text
-        that the short conversation has for it: a template may write another text for the second tool or a later turn.
+        A tool is checked again, among the other tools and in this conversation, if the prompt lacks the text that the
+        short conversation has for it. A template may write another text for the second tool or a later turn.
         """
 
         def render(at: int, tool: Message) -> str:
@@ -219,7 +218,7 @@ class Request:
     # --- the search
 
     def _found(self, way: _Way) -> Attempt:
-        """The first attempt that delivers everything; with `lossy` else the one that loses least."""
+        """Return the first attempt that delivers everything; with `lossy`, else the attempt that loses least."""
         refused: TemplateError | None = None
         best: Attempt | None = None
         repeated: Attempt | None = None
@@ -228,7 +227,7 @@ class Request:
             try:
                 made = self._attempt(way, plan)
             except LimitHit:
-                raise  # whatever the conversation is changed to, it is not tried again
+                raise  # no change to the conversation can fix this
             except (TemplateError, CannotWrite) as error:
                 if not plan and isinstance(error, CannotWrite):
                     raise
@@ -302,9 +301,10 @@ class Request:
             yield plan
 
     def _attempt(self, way: _Way, plan: frozenset[str]) -> Attempt | None:
-        """The prompt with these remedies; None where one of them does nothing, or the twin shows that they do not help.
+        """Render with these remedies. Return None if a remedy changes nothing, or the sentinel prompt shows no
+        improvement.
 
-        Raises `TemplateError` where the template refuses, and what `adapt` raises.
+        Raises `TemplateError` if the template rejects the conversation, and everything that `adapt` raises.
         """
         messages, done = self._adapted(way, self.messages, plan)
         if plan - tried_in_adapt() - set(done):
@@ -344,7 +344,7 @@ class Request:
         return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
 
     def _prints_parts(self, way: _Way, plan: frozenset[str], messages: list[Message]) -> bool:
-        """Whether the template, given contents as parts, shows the parts themselves and not their texts."""
+        """Return whether the template prints content parts themselves instead of their texts."""
         if CONTENT_AS_PARTS not in plan:
             return False
         return PART_PRINTED in self._render(way.template, with_marked_parts(messages), way.tools)
@@ -383,27 +383,27 @@ class Request:
         return replace(made, adaptations=(*made.adaptations, ASSISTANT_MARKERS_NEUTRALIZED))
 
     def _without_media(self) -> Request | None:
-        """The request without images and other media; None where it has none."""
+        """Return the request without images and other media, or None if it has none."""
         if not media_of(self.messages):
             return None
         messages = [without_media(message) for message in self.messages]
         return Request(self.files, self.profile, messages, self.tools, self.variables, self.lossy)
 
     def _check_media(self, way: _Way) -> None:
-        """Raises `NotDelivered` where the template refuses a conversation for its images or other media alone."""
+        """Raise `NotDelivered` if the template rejects a conversation only because of images or other media."""
         without = self._without_media()
         if without is None:
             return
         try:
             without._found(way)
         except (NotDelivered, TemplateError):
-            return  # it is not the media alone
+            return  # media are not the only cause
         raise _media_lost(media_of(self.messages)[0][1], way)
 
     def _media_missing(self, way: _Way, plan: frozenset[str], text: str, twin_prompt: str | None) -> tuple[str, ...]:
-        """The media that the template writes out as data, or that leave nothing in the prompt.
+        """Return the media that the template writes as data or that leave nothing in the prompt.
 
-        The twin holds the data of media, and no text that may quote the same address.
+        This checks the sentinel prompt, which contains the data of media but no text that may quote the same address.
         """
         media = media_of(self.messages)
         if not media:
@@ -419,7 +419,7 @@ class Request:
         return tuple(told for _, told in media) if same else ()
 
     def _rejected_part(self, way: _Way, rejection: TemplateError) -> TemplateError:
-        """The error, which names the tool or the message that the template rejects, and a missing variable."""
+        """Return the error extended by the tool or message that the template rejects, or by the missing variable."""
 
         def rejects(messages: Sequence[Message], tools: list[Message] | None) -> bool:
             try:
@@ -439,7 +439,7 @@ class Request:
         return spoken_format(self.profile)
 
     def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
-        """The template in force, its profile, and the adaptation's name where only the one for tools is there."""
+        """Return the template in force and its profile, and a name if only the template for tools exists."""
         for_tools = self.files.template(True)
         source = self.files.template(with_tools) or for_tools
         if source is None:
@@ -458,14 +458,14 @@ class Request:
         return template.render(messages, tools=tools, **{**self.variables, **changed})
 
     def without_generation_prompt(self, made: Attempt, messages: list[Message]) -> str:
-        """These messages without a generation prompt, for a comparison; empty where the template refuses them."""
+        """Return the prompt without a generation prompt, for comparison. Empty if the template rejects that."""
         try:
             return self._render(made.template, messages, made.tools, add_generation_prompt=False)
         except TemplateError:
             return ""
 
     def _without_tools(self, template: ChatTemplate, messages: list[Message]) -> str:
-        """The prompt that holds no tools, for a comparison; empty where the template refuses that."""
+        """Return the prompt without tools, for comparison. Empty if the template rejects that."""
         try:
             return self._render(template, messages)
         except LimitHit:
@@ -484,7 +484,7 @@ def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str
 
 
 def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]:
-    """Where the descriptions of the tools stand in the prose of a prompt."""
+    """Return where the tool descriptions are in a prompt that describes tools in the system message."""
     begin = text.find(told)
     for description in sorted(set(_descriptions(list(tools))), key=len, reverse=True):
         for spelled in dict.fromkeys((description, json.dumps(description, ensure_ascii=False)[1:-1])):
@@ -495,7 +495,7 @@ def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]
 
 
 def _descriptions(definition: Any) -> Iterator[str]:
-    """Every text in a definition, but names."""
+    """Yield every text in a definition except names."""
     if isinstance(definition, Mapping):
         for key, value in definition.items():
             if isinstance(value, str) and key not in ("name", "type") and value:

@@ -1,4 +1,4 @@
-"""Run a template on a checked request: the interface of a render backend, and the one that runs in this process.
+"""Run a template on a checked request: the render backend interface, and the backend for this process.
 
 `toolfmt.render.prompt` checks a request, passes it to a `RenderBackend`, and returns the result. `InProcessBackend`
 runs the template in this process, `toolfmt.model.jobs.WorkerBackend` in a worker with limits. Both call `make`, which
@@ -32,35 +32,37 @@ _Given = ParamSpec("_Given")
 _Returned = TypeVar("_Returned")
 
 CALLER_LISTS_TOOLS = "caller-lists-tools"
-"""The caller's system message describes the tools already: with this prompt they stand there twice."""
+"""The caller's system message already describes the tools, so this prompt contains them twice."""
 DEFAULT_FORMAT = "default-format"
-"""Nothing tells the model's format; calls are taught and written in the most widely spoken one."""
+"""The model's format is unknown; calls use the most common format."""
 TEMPLATE_DROPPED_TOOLS = "template-dropped-tools"
-"""The template takes tools, but did not put them into this conversation's prompt; they went in as prose."""
+"""The template supports tools but did not show them in this prompt; the system prompt describes them instead."""
 TEMPLATE_LOSES_WITH_TOOLS = "template-loses-with-tools"
-"""Given the tools, the template refuses this conversation or loses something of it; they went in as prose."""
+"""With tools, the template rejects this conversation or loses part of it; the system prompt describes them instead."""
 REASONING_LEFT_OUT = "reasoning-left-out"
-"""Reasoning of the conversation is not in the prompt: the template leaves it out."""
+"""The template leaves out reasoning of the conversation."""
 SWITCH_TAKEN_OUT = "switch-taken-out"
-"""The template takes a switch such as `/no_think` out of a text, and goes by it."""
+"""The template removes a switch such as `/no_think` from a text, and obeys it."""
 SYSTEM_MOVED = "system-message-moved"
-"""The template writes the system message further behind, before the last question, as its model was trained."""
+"""The template writes the system message later, before the last user message, as its model was trained."""
 ARGUMENTS_NO_OBJECT = "arguments-no-object"
-"""The arguments of a call are not a JSON object; the template writes their text as it is."""
+"""The arguments of a call are not a JSON object; the template writes them unchanged."""
 RESULT_OF_NO_CALL = "result-of-no-call"
-"""A result names a call by an id that no call before it has: which tool it is from the prompt cannot tell."""
+"""A result has an id that no earlier call has, so the prompt does not show which tool it belongs to."""
 TEXT_REPEATED = "text-repeated"
-"""The template writes a text of the conversation, or the definition of a tool, more than once."""
+"""The template writes a text of the conversation or a tool definition more than once."""
 
 WRITTEN_OTHERWISE = "written-otherwise"
-"""For what a text says the template writes other words around the texts than around any other text."""
+"""The template writes different text around the request's texts because of what they contain."""
 
 
 @dataclass(frozen=True)
 class RenderRequest:
-    """A request: `messages` that were checked, `tools` in canonical form, all that the template is given (`variables`,
-    with the time it is shown and whether the prompt opens an answer), and how it is to be rendered. `continued` leaves
-    the answer that stands last open."""
+    """A render request as plain data.
+
+    `messages` are checked and `tools` are canonical. `variables` is everything else that the template gets, with the
+    current time and whether to add a generation prompt. With `continued`, the last assistant message stays open.
+    """
 
     messages: list[Message]
     tools: list[Message]
@@ -73,8 +75,11 @@ class RenderRequest:
 
 @dataclass(frozen=True)
 class RenderResult:
-    """A prompt: its text, the way the tools went in (`in_words`: told in prose), what of the answer it begins, what
-    ends an answer, what was changed, what is lost, and what the template was given."""
+    """A rendered prompt as plain data.
+
+    It has the text, how the tools were passed (`in_words`: described in the system prompt), the prefill, the stop
+    strings, the adaptations, what is lost, and what the template got.
+    """
 
     text: str
     strategy: Strategy
@@ -90,24 +95,26 @@ class RenderResult:
 
 
 class RenderBackend(Protocol):
-    """Where the template of a model is run."""
+    """Where a model's template runs."""
 
     def roles(self) -> Sequence[str]:
-        """The roles that the templates in force test messages for; none where one of them could not be probed."""
+        """Return the roles that the templates in force compare messages with. Empty if one of them could not be
+        probed.
+        """
 
     def markers(self) -> Sequence[str]:
-        """The markers of the model (`toolfmt.render.adapt.control_tokens.markers_of`)."""
+        """Return the markers of the model (`toolfmt.render.adapt.control_tokens.markers_of`)."""
 
     def counter(self, tokenizer: Any) -> Callable[[str], int]:
-        """How many tokens a text has (`toolfmt.render.budget.counter`)."""
+        """Return a function that counts tokens (`toolfmt.render.budget.counter`)."""
 
     def make(self, asked: RenderRequest) -> RenderResult:
-        """The prompt; raises what `make` raises."""
+        """Return the prompt. Raises what the function `make` raises."""
 
 
 @dataclass(frozen=True)
 class InProcessBackend:
-    """A model whose template is run in this process."""
+    """Runs a model's template in this process."""
 
     files: ModelFiles
     profile: TemplateProfile
@@ -126,7 +133,7 @@ class InProcessBackend:
 
 
 def roles_of(files: ModelFiles, profile: TemplateProfile) -> tuple[str, ...]:
-    """The roles that the templates in force test messages for, sorted; none where one of them could not be probed."""
+    """Return the sorted roles that the templates in force compare messages with. Empty if one could not be probed."""
     if profile.failure is not None or (profile.without_tools or profile).failure is not None:
         return ()
     sources = {source.text: source for source in (files.template(True), files.template(False)) if source is not None}
@@ -134,7 +141,7 @@ def roles_of(files: ModelFiles, profile: TemplateProfile) -> tuple[str, ...]:
 
 
 def shallow(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
-    """A request that is nested deeper than Python goes is bad input, wherever that is noticed."""
+    """Report a request that exceeds Python's recursion limit as invalid input, wherever that is noticed."""
 
     @functools.wraps(function)
     def called(*args: _Given.args, **options: _Given.kwargs) -> _Returned:
@@ -148,7 +155,7 @@ def shallow(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned
 
 @shallow
 def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> RenderResult:
-    """The prompt of a request; raises `ToolfmtError`, as `toolfmt.render.prompt.render` says."""
+    """Return the prompt of a request. Raises the same `ToolfmtError`s as `toolfmt.render.prompt.render`."""
     variables = {"add_generation_prompt": True, "now": asked.now} | asked.variables
     request = Request(files, profile, asked.messages, asked.tools, variables, asked.lossy)
     way, made = _made(request, asked.strategy)
@@ -172,7 +179,7 @@ def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> R
 
 
 def _made(request: Request, strategy: StrategyChoice) -> tuple[Strategy, Attempt]:
-    """The prompt, and the way the tools went in: what the profile says, unless something is lost by it."""
+    """Return the prompt and how the tools were passed: as the profile requires, unless that loses something."""
     way: Strategy = request.profile.strategy if strategy == "auto" else strategy
     if way == "prompt":
         return way, request.as_prose()
@@ -213,7 +220,7 @@ def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) 
 
 
 def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[str]:
-    """The names of what is to be known about a prompt beside what was changed for it."""
+    """Return the names of notes about a prompt that are not adaptations."""
     if guessed and not request.profile.format_shown:
         yield DEFAULT_FORMAT
     if lists_tools(request.messages, request.tools):

@@ -1,7 +1,7 @@
-"""What of the context a prompt takes, and where it is too long which tools and turns would help. Nothing is cut.
+"""Count how much of the context a prompt uses, and which tools or turns to remove if it is too long. Nothing is cut.
 
-`budget` is given the finished text, a way to count tokens (`counter` makes one) and a way to render the request without
-some of it: what a part costs is what the prompt has fewer without it. Nothing is rendered where the prompt fits.
+`budget` takes the finished text, a function that counts tokens (`counter` makes one), and a function that renders the
+request without some parts. The cost of a part is the difference in tokens. If the prompt fits, nothing is rendered.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from toolfmt.templates import ModelFiles
 
 
 class RenderWithout(Protocol):
-    """The prompt of the request without the tools of these names and the messages of these positions; None where the
-    template refuses that."""
+    """Renders the request without these tools and message positions. Returns None if the template rejects that."""
 
     def __call__(self, *, tools: Sequence[str], messages: Sequence[int]) -> str | None: ...
 
 
 @dataclass(frozen=True)
 class ToolTokens:
-    """What a tool's definition takes of the prompt."""
+    """How many tokens a tool's definition uses in the prompt."""
 
     name: str
     tokens: int
@@ -38,7 +37,9 @@ class ToolTokens:
 
 @dataclass(frozen=True)
 class TurnTokens:
-    """What a turn takes: the user's message at `begin` of the messages, and those behind it before `end`."""
+    """How many tokens a turn uses: the user message at index `begin`, and the messages after it up to `end`
+    (exclusive).
+    """
 
     begin: int
     end: int
@@ -47,11 +48,11 @@ class TurnTokens:
 
 @dataclass(frozen=True)
 class Budget:
-    """The tokens of a prompt beside the `context`: those `used`, and those `left` or `over`.
+    """The tokens of a prompt compared to the `context`: `used`, and either `left` or `over`.
 
-    Where it is over, `tools` are the dearest, so many that without them the prompt fits, and `turns` the oldest, so
-    many that without them it does; all there are where they do not suffice: the last turn stays. What it is over still
-    without the tools, without the turns and without both stands in `over_without_…`.
+    If the prompt is too long, `tools` are the most expensive tools and `turns` the oldest turns: as many as must be
+    removed to make it fit. If that is not enough, all are listed; the last turn always stays. `over_without_…` is the
+    number of tokens still over without the tools, without the turns, and without both.
     """
 
     context: int
@@ -66,7 +67,7 @@ class Budget:
 
     @property
     def sentence(self) -> str:
-        """All of it for a person, in a sentence."""
+        """Everything in one sentence, for display."""
         used = f"the prompt has {self.used:,} tokens of {self.context:,}"
         if not self.over:
             return f"{used}: {self.left:,} left"
@@ -96,10 +97,12 @@ class Budget:
 
 
 def counter(files: ModelFiles, tokenizer: Any = None) -> Callable[[str], int]:
-    """How many tokens a text has: by the tokenizer where one is given (of transformers, of `tokenizers`, or with
-    `encode(text, add_special_tokens=False)`), else by the model's tokenizer.json, which is read with the first text.
+    """Return a function that counts the tokens of a text.
 
-    Raises `ToolfmtError` where there is neither, and for what is no tokenizer; the function that it returns, where the
+    It uses `tokenizer` if given: one of transformers or `tokenizers`, or an object with `encode(text,
+    add_special_tokens=False)`. Else it uses the model's tokenizer.json, which is read on the first call.
+
+    Raises `ToolfmtError` if neither exists or `tokenizer` is not a tokenizer. The returned function raises it if the
     file cannot be read.
     """
     if tokenizer is not None:
@@ -121,10 +124,10 @@ def budget(
     messages: Sequence[Message],
     render_without: RenderWithout,
 ) -> Budget:
-    """The budget of a finished prompt.
+    """Return the budget of a finished prompt.
 
-    Takes its text, the tokens that the context holds, the names of its tools and its canonical messages, and how to
-    render it without some of them. Raises `ToolfmtError` where the context is not a number above zero.
+    Takes its text, the context size in tokens, the names of its tools, its canonical messages, and a function that
+    renders it without some of them. Raises `ToolfmtError` if the context is not a number above zero.
     """
     if isinstance(context, bool) or not isinstance(context, int) or context < 1:
         given = f"{context:,}" if isinstance(context, int) and not isinstance(context, bool) else kind_of(context)
@@ -148,17 +151,17 @@ def budget(
 
 
 class _Saved(Protocol):
-    """How many tokens fewer the prompt has without these; None where the template refuses that."""
+    """Return how many tokens the prompt saves without these parts, or None if the template rejects that."""
 
     def __call__(self, *, tools: Sequence[str] = (), messages: Sequence[int] = ()) -> int | None: ...
 
 
 def _dearest(tools: Sequence[str], over: int, saved: _Saved) -> tuple[tuple[ToolTokens, ...], int]:
-    """The dearest tools without which the prompt fits, and how much it is over still without them."""
+    """Return the most expensive tools to remove so that the prompt fits, and how much it is still over."""
     each = [(name, saved(tools=[name])) for name in tools]
     costs = [ToolTokens(name, tokens) for name, tokens in each if tokens is not None and tokens > 0]
     costs.sort(key=lambda cost: -cost.tokens)
-    # What several take together is only nearly the sum of what each takes.
+    # The cost of several tools is only approximately the sum of their costs.
     size = len(enough(costs, over))
     while True:
         without = saved(tools=[cost.name for cost in costs[:size]]) if size else 0
@@ -169,9 +172,9 @@ def _dearest(tools: Sequence[str], over: int, saved: _Saved) -> tuple[tuple[Tool
 
 
 def _oldest(turns: Iterator[range], over: int, saved: _Saved) -> tuple[tuple[TurnTokens, ...], int]:
-    """The oldest turns without which the prompt fits, and how much it is over still without them.
+    """Return the oldest turns to remove so that the prompt fits, and how much it is still over.
 
-    A turn without which the template refuses what is left is told with the next one.
+    If the template rejects the rest without a turn, that turn is merged with the next one.
     """
     found: list[TurnTokens] = []
     before, begin = 0, None
@@ -188,7 +191,7 @@ def _oldest(turns: Iterator[range], over: int, saved: _Saved) -> tuple[tuple[Tur
 
 
 def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
-    """The turns but for the last: each from a user's message up to the next one."""
+    """Return the turns except the last. Each begins at a user message and ends at the next one."""
     begins = [at for at, message in enumerate(messages) if message["role"] == "user"]
     return (range(begin, end) for begin, end in pairwise(begins))
 

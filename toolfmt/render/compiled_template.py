@@ -1,4 +1,4 @@
-"""The compiled template of a model, and the format that its calls are written in."""
+"""Compile a model's template, and find the format of its calls."""
 
 from __future__ import annotations
 

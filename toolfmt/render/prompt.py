@@ -1,8 +1,8 @@
-"""A request rendered: through the model's own template or with the tools in prose, never both.
+"""Render a request through the model's template or with the tools in the system prompt, never both.
 
-`Model.render` calls `render`. What decides is evidence: the profile chooses the strategy and the adaptations,
-and a check on the finished prompt proves that the tools stand in it by one way. The same request gives the same bytes.
-Bad input raises a `ToolfmtError` of one line; no file is read and no clock is asked here.
+`Model.render` calls `render`. The profile chooses the strategy and the adaptations, and a check on the finished prompt
+verifies that it contains the tools in exactly one way. The same request gives the same bytes. Invalid input raises a
+`ToolfmtError` with a one-line message. This module reads no files and no clock.
 """
 
 from __future__ import annotations
@@ -32,25 +32,29 @@ from toolfmt.render.verify.delivery import Span
 from toolfmt.templates import ModelFiles
 
 Narrow: TypeAlias = Callable[[list[dict[str, Any]], list[Message]], object]
-"""Chooses, of the tools and for the messages, the tools that a prompt shows."""
+"""Takes the tools and the messages. Returns the tools that the prompt shows."""
 
 DEFINITIONS_REORDERED = "definitions-reordered"
-"""The prompt shows tools, or the keys of a definition, in another order than they were given in."""
+"""The prompt shows the tools, or the keys of a definition, in a different order than given."""
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A finished prompt.
 
-    `strategy` is how the tools went in, `format` what calls are written and read in (None where no format is
-    known), `prefill` what of the answer stands in the prompt already, `stop` the strings that end an answer,
-    `adaptations` the names of what was changed so that the template takes the conversation
-    (`toolfmt.render.adapt.adaptations` lists them) or is to be known about it (`toolfmt.render.backend` does), `tools`
-    all the tools that were offered and `shown_tools` those that it contains (all except those that `narrow` left out).
-    `messages`,
-    `template_tools` and `variables` are what the template was given, `lost` what of the request is not in the prompt
-    (empty unless `lossy` was asked for), `budget` what it takes of a context, `spans` where the texts of the request
-    stand.
+    - `text`: the rendered prompt.
+    - `strategy`: how the tools were passed.
+    - `format`: the format in which calls are written and parsed, None if unknown.
+    - `prefill`: the part of the response that the prompt already contains.
+    - `stop`: the strings that end a response.
+    - `adaptations`: names of the changes to the conversation (`toolfmt.render.adapt.adaptations`) and of notes about
+      the prompt (`toolfmt.render.backend`).
+    - `tools`: all offered tools. `shown_tools`: those that the prompt contains (all except those that `narrow`
+      removed).
+    - `messages`, `template_tools`, `variables`: what the template got.
+    - `lost`: parts of the request that are not in the prompt, empty unless rendered with `lossy`.
+    - `budget`: how much of the context the prompt uses.
+    - `spans`: where the request's texts are in the prompt.
     """
 
     text: str
@@ -68,30 +72,33 @@ class Prompt:
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
     markers: tuple[str, ...] = field(default=(), repr=False)
-    """The markers that were neutralized where that was asked for."""
+    """The neutralized markers, if the prompt was rendered with `neutralize`."""
     built_on_text: bool = False
-    """Whether the prompt is built on what the model wrote, as no template renders it (`toolfmt.model.conversation`)."""
+    """Whether the prompt contains the model's raw output instead of a re-rendered message
+    (`toolfmt.model.conversation`).
+    """
     render_again: Any = field(default=None, repr=False, compare=False)
-    """Renders the same request with other options; None for a prompt that `Model` did not make."""
+    """Renders the same request with other options. None for a prompt that `Model` did not make."""
     derived: str = field(default="", repr=False)
-    """The format as text, where it is none of the registry but was derived from the template."""
+    """The format as text, if it is not registered but derived from the template."""
 
     @property
     def tool_call_format(self) -> ToolCallFormat | None:
-        """The format that calls are written and read in; None where it is not known."""
+        """The format in which calls are written and parsed, or None if unknown."""
         if self.derived:
             return stored(self.derived)
         return None if self.format is None else resolved(self.format)
 
     def request(self, *, arguments_as_text: bool = False) -> dict[str, Any]:
-        """What to send to a chat endpoint, so that its template renders exactly this prompt.
+        """Return the request to send to a chat endpoint so that its template renders exactly this prompt.
 
-        `messages` are as the template was given them, `tools` stand there only where the template describes them, and
-        `chat_template_kwargs` are its variables. `add_generation_prompt` and `continue_final_message` stand there where
-        they are not as every endpoint has them by itself. Arguments of calls are in the form that the template needs,
-        as `apply_chat_template` takes them; endpoints that take the text of JSON only, and read it before they render,
-        are sent them with `arguments_as_text`. Raises `ToolfmtError` for a prompt that is built on the model's own
-        text.
+        `messages` are those passed to the template. `tools` is present only if the template describes them.
+        `chat_template_kwargs` are the template's variables. `add_generation_prompt` and `continue_final_message` are
+        present if they differ from the defaults of endpoints. Call arguments are in the form that the template needs,
+        as `apply_chat_template` takes them. With `arguments_as_text`, they are JSON strings, for endpoints that accept
+        only strings and parse them before rendering.
+
+        Raises `ToolfmtError` for a prompt that contains the model's raw output.
         """
         if self.built_on_text:
             raise ToolfmtError("this prompt is built on the model's own text; send `text` to a completion endpoint")
@@ -109,11 +116,13 @@ class Prompt:
         reasoning: Literal["events", "text"] = "events",
         stop: Sequence[str] = (),
     ) -> Parser:
-        """A parser for the answer to this prompt: it knows the format, the tools, and what the prompt began.
+        """Return a parser for the response to this prompt, with its format, tools and prefill.
 
-        The answer ends at a stop string of the prompt, but for those that calls of the format are written with.
-        `format` is for a model whose format is not known; `strict` and `reasoning` are `Parser`'s; `stop` are further
-        texts at which it ends, a client's say. Raises `ToolfmtError` where no format is known or given.
+        The response ends at a stop string of the prompt, except at stop strings that are part of a call's syntax.
+        `format` is for a model whose format is unknown. `strict` and `reasoning` are those of `Parser`. `stop` are
+        additional stop strings, for example a client's.
+
+        Raises `ToolfmtError` if no format is known or given.
         """
         chosen = format or self.tool_call_format
         if chosen is None:
@@ -123,27 +132,31 @@ class Prompt:
         return Parser(known, tools=self.tools, prefix=self.prefill, strict=strict, stop=ends, reasoning=reasoning)
 
     def ending_answers(self, format: str | ToolCallFormat | None = None) -> list[str]:
-        """The strings at which the parser ends an answer: the stop strings but for those that calls are written with,
-        and what begins an invented result.
+        """Return the strings at which the parser ends a response.
+
+        These are the stop strings that are not part of a call's syntax, and the strings that begin an invented tool
+        result.
         """
         chosen = format or self.tool_call_format
         known = None if chosen is None else resolved(chosen)
         stop = [mark for mark in self.stop if mark != RESULT_HEADING and not (known and known.in_calls(mark))]
         if RESULT_HEADING in self.stop:
-            # A text can be asked for more than a runtime is told to stop at: which tool's result is invented.
+            # A request may have more stop strings than the runtime gets: which tool's result is invented is not known.
             stop += [result_heading(tool["function"]["name"]) for tool in self.tools or ()]
         return stop
 
     def restored(self, text: str) -> str:
-        """A text of the answer, an argument say, as it is without the dots that `neutralize` put into markers."""
+        """Return a text of the response, such as an argument, without the dots that `neutralize` put into markers."""
         return restored(text, self.markers)
 
     def token_ids(self, tokenizer: Any) -> list[int]:
-        """The prompt as token ids in which user texts, results and definitions hold no control token.
+        """Return the prompt as token ids. User texts, results and definitions contain no control tokens.
 
-        Takes a tokenizer of transformers or of tokenizers. Where no such text holds a marker the ids are the plain
-        ones. The request is rendered a second time with the markers neutralized: what differs is where others wrote
-        them. Raises `ToolfmtError` where a control token cannot be kept out, and what rendering raises.
+        Takes a tokenizer of transformers or of tokenizers. If none of these texts contains a marker, the ids are the
+        usual ones. Else the request is rendered again with neutralized markers, and the differences show where
+        untrusted text contains them.
+
+        Raises `ToolfmtError` if a control token cannot be prevented, and everything that rendering raises.
         """
         if self.built_on_text:
             others = [(span.begin, span.end) for span in self.spans if span.role not in _OWN_ROLES]
@@ -205,28 +218,29 @@ def render(
     making: RenderBackend | None = None,
     **variables: Any,
 ) -> Prompt:
-    """The prompt for these messages: every text, call, argument, result and tool in it once, and in their order.
+    """Return the prompt for these messages. It contains every text, call, argument, result and tool once, in order.
 
-    Takes the model's files and the profile of their templates. `tools` are definitions in any shape; an empty list is
-    rendered like none. What else may be given:
+    Takes the model's files and the profile of their templates. `tools` are definitions in any supported form; an empty
+    list is the same as None. Other arguments:
 
-    - `now`: the time that the template's clock shows.
-    - `continue_final_message`: the answer that the conversation ends with is left open, and the parser begins in it.
-    - `lossy`: what the template loses, however the conversation is adapted, is told on the prompt (`lost`).
-    - `neutralize`: markers in user texts, results and definitions are kept from becoming control tokens, by a dot
-      behind the first character of each; `markers` are these texts, else they are read from the model's files.
-    - `sort_tools`, `sort_properties`: for definitions from a source without an order.
-    - `narrow`: is called with the tools and the messages and returns the tools that this prompt shows; its parser knows
-      all of them.
-    - `context`: a number of tokens; the prompt's `budget` tells what of them it takes, counted by the `tokenizer` or by
-      the model's own.
-    - `making`: where the template runs; in this process without one.
-    - other keywords are variables that the template reads.
+    - `now`: the current time for the template.
+    - `continue_final_message`: keep the last assistant message open; the parser starts in it.
+    - `lossy`: instead of raising, list in `lost` what the template loses with every adaptation.
+    - `neutralize`: insert a dot after the first character of each marker in user texts, results and definitions, so
+      that it does not become a control token. `markers` are these strings; the default is to read them from the model's
+      files.
+    - `sort_tools`, `sort_properties`: for definitions from a source without a stable order.
+    - `narrow`: a function that takes the tools and the messages and returns the tools that this prompt shows. The
+      parser still knows all tools.
+    - `context`: a number of tokens. The prompt's `budget` then shows how many are used, counted by `tokenizer` or by
+      the model's own tokenizer.
+    - `making`: the backend that runs the template; the default is this process.
+    - Other keywords are variables that the template reads.
 
-    Raises `BadMessages`, `BadTools`, `BadModelDirectory` without a template, `TemplateError` where the template refuses
-    or fails, `NotDelivered` where it loses something, and `ToolfmtError` for a variable that the template does not
-    read, for a context without a tokenizer, and where the strategy `template` is forced on a template that drops the
-    tools.
+    Raises `BadMessages`, `BadTools`, and `BadModelDirectory` if the model has no template. Raises `TemplateError` if
+    the template raises or fails, and `NotDelivered` if it loses something. Raises `ToolfmtError` for a variable that
+    the template does not read, for a context without a tokenizer, and if the strategy `template` is forced on a
+    template that drops the tools.
     """
     if strategy not in get_args(StrategyChoice):
         raise ToolfmtError(f"no strategy is called {strategy!r}; strategies: {', '.join(get_args(StrategyChoice))}")
@@ -271,10 +285,10 @@ def render(
 
 
 def _copied(value: Any) -> Any:
-    """A copy of what JSON holds: what a caller changes later, of its objects or of a prompt's, changes no prompt."""
+    """Return a copy of JSON data, so that later changes by the caller do not change the prompt."""
     if isinstance(value, str):
         return value
-    if isinstance(value, (dict, Mapping)):  # a dictionary is known at once, an abstract class asks around
+    if isinstance(value, (dict, Mapping)):  # the check for dict is fast, the one for an abstract class is slow
         return {key: _copied(inner) for key, inner in value.items()}
     return [_copied(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
@@ -282,7 +296,7 @@ def _copied(value: Any) -> Any:
 def _budget(
     making: RenderBackend, asked: RenderRequest, text: str, context: int, count: Callable[[str], int]
 ) -> Budget:
-    """What of the context the prompt takes, and what would help where that is too much."""
+    """Return the prompt's budget, and what to remove if the prompt is too long."""
 
     def render_without(*, tools: Sequence[str], messages: Sequence[int]) -> str | None:
         kept = [message for at, message in enumerate(asked.messages) if at not in messages]
@@ -299,7 +313,7 @@ def _budget(
 
 
 def _check_continued(messages: Sequence[Message]) -> None:
-    """What is continued is an answer in words."""
+    """Raise if the message to continue is not an assistant message with text."""
     last = messages[-1]
     where = f"messages[{len(messages) - 1}]"
     if last["role"] != "assistant" or calls_of(last) or not last.get("content"):
@@ -308,7 +322,7 @@ def _check_continued(messages: Sequence[Message]) -> None:
 
 
 def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfile]) -> None:
-    """A variable that nothing reads is a mistake of the caller's: the prompt is the same without it."""
+    """Raise `ToolfmtError` for a variable that the template does not read; it would not change the prompt."""
     read = {name for profile in profiles for name in profile.variables}
     unread = [name for name in given if name not in read]
     if unread and all(profile.sha256 and profile.failure is None for profile in profiles):
@@ -326,7 +340,7 @@ def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfil
 
 
 def broken(files: ModelFiles, profile: TemplateProfile) -> TemplateError | None:
-    """The error that rendering the template in force ends with, where the profile says that it does not compile."""
+    """Return the error that rendering raises if the profile shows that the template does not compile."""
     source, failure = files.template(True) or files.template(False), profile.failure
     if source is None or failure is None or failure.limit:
         return None

@@ -1,4 +1,4 @@
-"""What of the response a rendered prompt already contains: the prefill, or the message that is to be continued."""
+"""Find the part of the response that a rendered prompt already contains: the prefill, or the message to continue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def prefill(request: Request, made: Attempt) -> str:
     """Return the part of the response that the generation prompt already contains: usually nothing, or `<think>`."""
     closed = request.without_generation_prompt(made, made.messages)
     if closed == made.text and request.variables["add_generation_prompt"]:
-        # A template that always begins the response: the probes have seen with what.
+        # A template that always begins the response: the probes show with what.
         always = made.profile.prefill
         return always if made.text.endswith(always) else ""
     if not closed or not made.text.startswith(closed):

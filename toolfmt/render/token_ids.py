@@ -1,9 +1,9 @@
-"""A finished prompt as token ids in which the texts of others hold no control token.
+"""Encode a finished prompt as token ids without control tokens in untrusted text.
 
-`Prompt.token_ids` calls `token_ids`. A text with markers in it is cut behind the first character of each, so that the
-tokenizer never meets one whole, and the pieces are tokenised one by one. A piece behind a cut is tokenised with a
-character before it, whose tokens are taken away again: so it gets no blank or prefix of its own, whatever the
-tokenizer puts before a text. No package of tokenizers is imported here.
+`Prompt.token_ids` calls `token_ids`. A text with markers is cut after the first character of each marker, so that the
+tokenizer never sees a whole marker. The pieces are tokenized separately. A piece after a cut is tokenized with a
+character before it, and that character's tokens are removed again. So the piece gets no leading space or prefix from
+the tokenizer. This module imports no tokenizer package.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from toolfmt.render.adapt.control_tokens import beginnings, sign_for
 
 Offsets = list[tuple[int, int]]
 
-# Characters that join no token with what follows: the first is tried first.
+# Characters that do not merge with what follows; the first is tried first.
 _LEADS = ("\n", "\ue000", ".", "a", "0")
 
 _UNKNOWN = "\U0010fffd"
-"""A character that no vocabulary holds."""
+"""A character that is not in any vocabulary."""
 
 
 def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, markers: Sequence[str] = ()) -> list[int]:
-    """The ids of a prompt's tokens, without any control token made of a character in the `spans`.
+    """Return the token ids of a prompt, without control tokens that contain a character of the `spans`.
 
-    `spans` are the stretches (begin, end) that others wrote. `tokenizer` is one of transformers, fast or slow, a
-    `tokenizers.Tokenizer`, or has `encode(text, add_special_tokens=False)`; `markers` are the texts of control tokens
-    where it cannot tell them itself. Outside the spans, and where none holds a marker, the ids are those that the
-    tokenizer gives the text; nothing is added to either end. Raises `ToolfmtError` where a control token cannot be
-    kept out.
+    `spans` are the (begin, end) ranges of untrusted text. `tokenizer` is one of transformers, fast or slow, a
+    `tokenizers.Tokenizer`, or an object with `encode(text, add_special_tokens=False)`. `markers` are the control
+    tokens, for a tokenizer that does not list them. Outside the spans, and if no span contains a marker, the ids are
+    those of the tokenizer. Nothing is added at either end.
+
+    Raises `ToolfmtError` if a control token cannot be prevented.
     """
     reader = _Reader(tokenizer, markers)
     others = _Stretches(spans)
@@ -56,18 +57,20 @@ def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, ma
 
 
 def markers_in(tokenizer: Any) -> tuple[str, ...]:
-    """The texts of the tokenizer's control tokens; empty where it does not tell its added tokens. Raises `ToolfmtError`
-    for what is no tokenizer.
+    """Return the texts of the tokenizer's control tokens, empty if it does not list its added tokens.
+
+    Raises `ToolfmtError` if it is not a tokenizer.
     """
     check_tokenizer(tokenizer)
     return tuple(dict.fromkeys(_added(tokenizer).values()))
 
 
 def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tuple[int, int]] | None:
-    """The spans of a prompt in which others wrote markers, told by the prompt of the same request `neutralized`.
+    """Return the spans in a prompt where untrusted text contains markers, by comparing it with the `neutralized`
+    prompt.
 
-    They are the characters on both sides of each dot that only the changed prompt has, plain or as JSON spells it: so
-    markers are found wherever they went, in definitions too. None where the prompts differ in anything else.
+    The spans are the characters on both sides of each dot that only the neutralized prompt has, plain or JSON-escaped.
+    This finds markers everywhere, also in definitions. Return None if the prompts differ in anything else.
     """
     sign = sign_for(markers)
     spellings = (sign, json.dumps(sign)[1:-1])
@@ -86,8 +89,8 @@ def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tupl
 
 
 def check_tokenizer(tokenizer: Any) -> None:
-    """Raises `ToolfmtError` for what is no tokenizer."""
-    # A string can be encoded as well, and a class has the methods of its objects.
+    """Raise `ToolfmtError` if this is not a tokenizer."""
+    # A string has `encode` too, and a class has the methods of its instances.
     if isinstance(tokenizer, (str, type)) or not callable(getattr(tokenizer, "encode", None)):
         given = "a class" if isinstance(tokenizer, type) else kind_of(tokenizer)
         raise _no_tokenizer(given)
@@ -101,9 +104,9 @@ def _no_tokenizer(given: str) -> ToolfmtError:
 
 
 def encoded(tokenizer: Any, text: str) -> tuple[list[int], Offsets | None]:
-    """The ids of the text's tokens with nothing added, and where each token stands, if the tokenizer tells that.
+    """Return the token ids of the text without additions, and the offsets of the tokens if the tokenizer has them.
 
-    Raises `ToolfmtError` for what is no tokenizer.
+    Raises `ToolfmtError` if it is not a tokenizer.
     """
     check_tokenizer(tokenizer)
     if getattr(tokenizer, "is_fast", False):
@@ -119,17 +122,19 @@ def encoded(tokenizer: Any, text: str) -> tuple[list[int], Offsets | None]:
 
 
 class _Reader:
-    """A tokenizer, whatever its kind. `texts` are the texts of its control tokens."""
+    """A tokenizer of any kind. `texts` are the texts of its control tokens."""
 
     def __init__(self, tokenizer: Any, markers: Sequence[str]) -> None:
         self._tokenizer = tokenizer
         added = _added(tokenizer)
-        # What stands for characters that the vocabulary lacks may be a special token: it is no marker's alone.
+        # The unknown token may be a special token, but it does not belong to one marker.
         self._controls = frozenset(added).difference(encoded(tokenizer, _UNKNOWN)[0])
         self.texts = tuple(dict.fromkeys([*added.values(), *(text.strip() for text in markers)]))
 
     def read(self, text: str, cuts: Sequence[int]) -> tuple[list[int], Offsets | None]:
-        """The ids of the pieces between the cuts, and where the control tokens stand, if the tokenizer tells that."""
+        """Return the ids of the pieces between the cuts, and the positions of control tokens if the tokenizer has
+        offsets.
+        """
         ids: list[int] = []
         controls: Offsets | None = []
         for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
@@ -144,7 +149,7 @@ class _Reader:
         return ids, controls
 
     def check(self, ids: Sequence[int], without: str) -> None:
-        """Raises where there are more control tokens than in the prompt without the texts of others."""
+        """Raise if there are more control tokens than in the prompt without untrusted text."""
         own = Counter(encoded(self._tokenizer, without)[0])
         found = Counter(id for id in ids if id in self._controls)
         if any(number > own[id] for id, number in found.items()):
@@ -164,13 +169,13 @@ class _Reader:
 
     @cached_property
     def _leads(self) -> dict[str, list[int]]:
-        """The characters that can be put before a piece, with their ids; one that the tokenizer drops is none."""
+        """Return the characters that can precede a piece, with their ids. Skips those that the tokenizer drops."""
         read = {lead: encoded(self._tokenizer, lead)[0] for lead in _LEADS}
         return {lead: ids for lead, ids in read.items() if ids}
 
 
 class _Stretches:
-    """Stretches of a text, in any order; they may overlap."""
+    """Ranges in a text, in any order; they may overlap."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._merged: list[tuple[int, int]] = []
@@ -182,7 +187,7 @@ class _Stretches:
         self._begins = [begin for begin, _ in self._merged]
 
     def touch(self, begin: int, end: int) -> bool:
-        """Whether a character between the two stands in one of them."""
+        """Return whether a character between the two offsets is in a range."""
         last = bisect_right(self._begins, end - 1) - 1
         return begin < end and last >= 0 and self._merged[last][1] > begin
 
@@ -192,26 +197,26 @@ class _Stretches:
 
 
 def _added(tokenizer: Any) -> dict[int, str]:
-    """The texts of the tokens that mark something, by id, as far as the tokenizer tells its added tokens."""
+    """Return the texts of added tokens by id, if the tokenizer lists them."""
     tell = getattr(tokenizer, "get_added_tokens_decoder", None)
     told = tell() if callable(tell) else getattr(tokenizer, "added_tokens_decoder", None)
     found = {}
     for number, token in told.items() if isinstance(told, Mapping) else ():
         text, special = str(getattr(token, "content", token)).strip(), bool(getattr(token, "special", True))
-        # A special token that is a word is no marker that a text shows, but is kept out all the same.
+        # A special token that is a plain word is not visible as a marker, but is prevented as well.
         if len(text) > 1 and (special or is_marker(text, special=False)):
             found[int(number)] = text
     return found
 
 
 def _cut(text: str, begin: int, end: int) -> int | None:
-    """Where a control token is cut; None where it is made of one character."""
+    """Return the offset at which to cut a control token, or None if it has only one character."""
     begin, end = _without_blanks(text, begin, end)
     return begin + 1 if end - begin > 1 else None
 
 
 def _without_blanks(text: str, begin: int, end: int) -> tuple[int, int]:
-    """The place of a control token without the blanks beside it, which some take along."""
+    """Return the range of a control token without surrounding whitespace, which some tokens include."""
     held = text[begin:end]
     return begin + len(held) - len(held.lstrip()), end - len(held) + len(held.rstrip())
 

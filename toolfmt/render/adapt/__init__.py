@@ -1,1 +1,1 @@
-"""Changes to a request that a template needs, each with a name."""
+"""Named changes to a request that a template needs."""

@@ -1,46 +1,46 @@
-"""A conversation rewritten where the profile of the template shows it to be needed, or a prompt has shown it.
+"""Adapt a conversation to a template, as the template's profile or an earlier prompt requires.
 
-`toolfmt.render.attempts` calls `adapt`; what was done is told in stable names, which the prompt carries:
+`toolfmt.render.attempts` calls `adapt`. The prompt lists the adaptations by these stable names:
 
     calls-as-content               calls written into the content by the format's own writer
-    results-as-user-messages       tool results told in user messages, neighbours joined into one
-    parallel-calls-split           a turn with several calls told as several turns, each followed by its result
-    arguments-parsed               arguments given as a string, handed to the template as an object
-    arguments-dumped               arguments given as an object, handed to the template as a string
-    arguments-wrapped              arguments that are not a JSON object, passed as `{"raw_arguments": "THE TEXT"}`
-    arguments-added                empty arguments handed to the template for a call that has none, or ""
-    calls-unwrapped                name and arguments handed to the template without the `function` around them
-    content-null-to-empty          `content: null` or none, handed to the template as ""
-    content-empty-to-null          `content: ""` beside a call, handed to the template as null
+    results-as-user-messages       tool results written into user messages; adjacent ones are joined
+    parallel-calls-split           a turn with several calls split into several turns, each followed by its result
+    arguments-parsed               arguments passed as an object instead of a JSON string
+    arguments-dumped               arguments passed as a JSON string instead of an object
+    arguments-wrapped              arguments that are not a JSON object passed as `{"raw_arguments": "THE TEXT"}`
+    arguments-added                empty arguments passed for a call that has none, or ""
+    calls-unwrapped                name and arguments passed without the `function` object around them
+    content-null-to-empty          `content` null or missing passed as ""
+    content-empty-to-null          `content: ""` next to a call passed as null
     default-system-prompt-replaced tools described in the system message replace the template's default system prompt
     system-in-first-user-message   the system message at the beginning of the first user message
-    results-named                  the name of the tool put on its result, for a template that needs it there
-    results-in-order               results put in the order of their calls, where their place is all that tells them
-    results-as-parts               a result's text handed to the template as a list of parts
-    reasoning-renamed              reasoning under the only name that the template reads it from
-    reasoning-as-part              reasoning handed to the template as a part of the content, of the type thinking
-    documents-as-text              documents in a result handed to the template as parts of text
-    content-parts-joined           a list of parts handed to the template as their text
-    empty-calls-left-out           `tool_calls` null or `[]`, for a template that takes them for calls or refuses them
-    content-filled                 a full stop as content, for a template that wants text next to a call and drops it
+    results-named                  the tool's name added to its result, for a template that reads it there
+    results-in-order               results sorted like their calls, for a template that matches them by order
+    results-as-parts               a result's text passed as a list of parts
+    reasoning-renamed              reasoning under the only key that the template reads it from
+    reasoning-as-part              reasoning passed as a content part of the type thinking
+    documents-as-text              documents in a result passed as text parts
+    content-parts-joined           a list of parts passed as their text
+    empty-calls-left-out           `tool_calls` null or `[]` removed, for a template that rejects or misreads them
+    content-filled                 a full stop as content, for a template that requires text next to a call and drops it
     ids-as-functions               call ids `functions.NAME:N`, for a template that takes the tool's name from the id
-    ids-shortened                  call ids of nine letters and digits, for a template that refuses any other
+    ids-shortened                  call ids of nine letters and digits, for a template that rejects any other
 
 Tried only if the template rejects the conversation or loses part of it (`toolfmt.render.adapt.remedies`), together with
 some of those above:
 
-    developer-as-system            messages of the role developer given the role system
-    system-messages-joined         system messages that follow each other joined into one
-    later-system-in-user-message   a later system message at the beginning of the next user message, or as one
-    content-as-parts               contents handed to the template as lists of one part
-    roles-joined                   user messages, or answers, that follow each other joined into one
-    text-as-reasoning              the text next to a call handed to the template as reasoning
-    text-before-call               the text next to a call as an answer of its own before it
+    developer-as-system            messages of the role developer get the role system
+    system-messages-joined         adjacent system messages joined into one
+    later-system-in-user-message   a later system message at the beginning of the next user message, or as a new one
+    content-as-parts               contents passed as lists of one part
+    roles-joined                   adjacent user messages, or adjacent assistant messages, joined into one
+    text-as-reasoning              the text next to a call passed as reasoning
+    text-before-call               the text next to a call as an assistant message of its own, before the call
     reasoning-in-content           reasoning at the beginning of the content, between <think> and </think>
-    empty-reasoning-added          empty reasoning on answers without any, for a template that refuses them
-    empty-question-added           an empty user message before an answer that the conversation begins with
+    empty-reasoning-added          empty reasoning added to assistant messages, for a template that requires it
+    empty-question-added           an empty user message before an assistant message that begins the conversation
     empty-user-message-between         an empty user message after a tool result, between two assistant texts
-    empty-answer-added             an empty answer between a result and the user who speaks right behind it
+    empty-answer-added             an empty assistant message between a result and the user message right after it
     assistant-markers-neutralized  a dot in markers in an assistant text (`<·/think>`), for a template that cuts there;
                                    tried last
 
@@ -108,12 +108,14 @@ def adapt(
     tools: Sequence[Message] | None = None,
     plan: frozenset[str] = frozenset(),
 ) -> tuple[list[Message], list[str]]:
-    """The messages as the template is to be given them, and the names of what was done.
+    """Return the messages to pass to the template, and the names of the adaptations.
 
-    Takes checked messages, the profile of the template that renders them, the format that calls are written in where
-    the template is to see none (`calls_in_words`; with the tools, whose schemas type the values), whether it is to see
-    no results either (`results_in_words`), a text to add to the system message, and the names of the remedies to carry
-    out in addition to what the profile asks for. Raises `CannotWrite` for a call that the format cannot carry.
+    `messages` are checked. `profile` is the profile of the template that renders them. With `calls_in_words`, calls are
+    written into the content in `format`; the schemas of `tools` then give the types of values. With `results_in_words`,
+    results become user messages. `system_text` is added to the system message. `plan` names remedies to apply in
+    addition to what the profile requires.
+
+    Raises `CannotWrite` if the format cannot represent a call.
     """
     done: dict[str, None] = {}
     adapted, told_before = applied(list(messages), plan, "before")
@@ -127,7 +129,7 @@ def adapt(
     if calls_in_words or results_in_words or profile.results_in_order:
         adapted = _results_in_order(adapted, done)
     answered = {id(message): name for message, name in zip(adapted, tools_answered(adapted), strict=True)}
-    if calls_in_words and not results_in_words:  # a name or an id is that of the call, which is no longer told then
+    if calls_in_words and not results_in_words:  # the message loses its call here, and with it the call's name and id
         adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
     if calls_in_words or CALLS_BESIDE_TEXT_AS_CONTENT in plan:
         adapted = _calls_as_content(adapted, format, tools, done, only_beside_text=not calls_in_words)
@@ -154,22 +156,22 @@ def adapt(
 
 
 def _without_nulls(message: Message) -> Message:
-    """The message as transformers hands it to a template: without keys that hold null."""
+    """Return the message as transformers passes it to a template: without keys whose value is null."""
     return {key: value for key, value in message.items() if value is not None} if None in message.values() else message
 
 
 def writes_calls(profile: TemplateProfile) -> bool:
-    """Whether the template renders calls in some form that a turn can be brought into."""
+    """Return whether the template renders calls in some form, with adaptations if necessary."""
     shape = profile.shape
     return shape is not None and (shape.content not in ("text", "parts") or not profile.text_beside_call)
 
 
 def renders_results(profile: TemplateProfile) -> bool:
-    """Whether the template renders results in some form that they can be brought into."""
+    """Return whether the template renders results in some form, with adaptations if necessary."""
     return profile.takes_results or profile.results == "parts"
 
 
-# --- calls and results told in words
+# --- calls and results as text
 
 
 def _calls_as_content(
@@ -198,7 +200,7 @@ def _written(
     pairs = [(function_of(call)["name"], _as_object(call, done)) for call in calls]
     declared = None
     if tools is not None:
-        # A tool that was called earlier and is no longer offered is still a call of the history.
+        # A call in the history may use a tool that is not offered any more.
         known = {tool["function"]["name"] for tool in tools}
         gone = dict.fromkeys(name for name, _ in pairs if name not in known)
         declared = [*tools, *({"type": "function", "function": {"name": name}} for name in gone)]
@@ -211,7 +213,10 @@ def _written(
 def _results_as_user(
     messages: list[Message], answered: Mapping[int, str | None], done: dict[str, None]
 ) -> list[Message]:
-    """`answered` are the names of the tools by the identities of the results, which are still those messages."""
+    """Return the messages with results as user messages.
+
+    `answered` maps the identity of each result to the name of its tool. The results must still be the same objects.
+    """
     adapted: list[Message] = []
     after_result = False
     for message in messages:
@@ -233,7 +238,9 @@ def _results_as_user(
 
 
 def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Message]:
-    """The results of each turn in the order of its calls, where every one of them names a call of that turn."""
+    """Return the messages with each turn's results in the order of its calls, if every result names a call of that
+    turn.
+    """
     ordered = list(messages)
     for at, turn in enumerate(messages):
         places = {str(call.get("id")): place for place, call in enumerate(calls_of(turn))}
@@ -250,7 +257,7 @@ def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Me
 
 
 def _results_fitted(messages: list[Message], profile: TemplateProfile, done: dict[str, None]) -> list[Message]:
-    """Results with the tool's name and in the form of content that comes out, where the template needs that."""
+    """Return the messages with the tool names and the content form in results that the template needs."""
     if profile.results_named:
         named = results_named(messages)
         if named != messages:
@@ -275,7 +282,7 @@ def _result_fitted(message: Message, profile: TemplateProfile, done: dict[str, N
 
 
 def _parts_joined(message: Message, done: dict[str, None]) -> Message:
-    """The message with its parts as one text; as it is where one of them is no text."""
+    """Return the message with its parts joined into one text, or the message itself if a part is not text."""
     content = message.get("content")
     told = flattened(content)
     if content == told or not isinstance(told, str):
@@ -292,7 +299,7 @@ _NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
 def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str, None]) -> list[Message]:
-    """The messages with ids in the form that the template needs, where any is not in it."""
+    """Return the messages with ids in the form that the template needs, if an id is in another form."""
     calls = [call for turn in messages for call in calls_of(turn)]
     given = [str(call.get("id")) for call in calls]
     if profile.ids == "function":
@@ -308,7 +315,7 @@ def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str,
 
 
 def _reasoning_as_part(message: Message, done: dict[str, None]) -> Message:
-    """The message with its reasoning as the first part of its content."""
+    """Return the message with its reasoning as the first part of its content."""
     thought = reasoning_of(message)
     if message["role"] != "assistant" or not isinstance(thought, str) or not thought.strip():
         return message
@@ -319,7 +326,7 @@ def _reasoning_as_part(message: Message, done: dict[str, None]) -> Message:
 
 
 def _reasoning_renamed(message: Message, name: str, done: dict[str, None]) -> Message:
-    """The message with its reasoning under this name alone."""
+    """Return the message with its reasoning under this key only."""
     thought = reasoning_of(message)
     if message["role"] != "assistant" or thought is None or message.get(name):
         return message
@@ -338,7 +345,7 @@ def _without_empty_calls(message: Message, done: dict[str, None]) -> Message:
 
 
 def _split(messages: list[Message], done: dict[str, None]) -> Iterator[Message]:
-    """Turns with several calls as turns with one; text and reasoning stay with the first."""
+    """Split turns with several calls into turns with one. Text and reasoning stay with the first call."""
     at = 0
     while at < len(messages):
         message = messages[at]

@@ -1,8 +1,8 @@
-"""Markers in what others wrote, kept from becoming control tokens by a visible change that can be undone.
+"""Neutralize markers in untrusted text with a visible, reversible change, so that they do not become control tokens.
 
 Rendering calls `neutralized_request` with the model's `markers_of`. A middle dot is inserted after the first character
-of each marker (`<·|im_end|>`). Whether a marker begins at a place is asked of the text without its dots, so that a text
-that has dots there gets one more: `restored` gives every text back exactly, and no marker is left in any.
+of each marker (`<·|im_end|>`). Markers are searched in the text without its dots, so a marker that already has dots
+gets one more. Therefore `restored` returns every original text exactly, and no marker remains.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ from toolfmt.render.verify.sentinel_request import marks_reasoning, split_text
 from toolfmt.templates import ModelFiles
 
 MARKERS_NEUTRALIZED = "markers-neutralized"
-"""Markers in the text of others were changed, so that they do not become control tokens."""
+"""Markers in untrusted text were changed, so that they do not become control tokens."""
 
 ASSISTANT_MARKERS_NEUTRALIZED = "assistant-markers-neutralized"
-"""Markers in an assistant text were changed, because the template cuts the text there."""
+"""Markers in an assistant text were changed, because the template cuts the text at them."""
 
 _OWN_ROLES = ("system", "developer", "assistant")
-"""Whose text the caller or the model wrote."""
+"""Roles whose text the caller or the model wrote."""
 _NAMES_OF_A_RESULT = ("name", "tool_call_id")
-"""They have to stay those of the call."""
+"""These must stay equal to those of the call."""
 _SIGNS = "·‧∙⋅"
 
 
 def markers_of(files: ModelFiles, profile: TemplateProfile) -> tuple[str, ...]:
-    """The markers of a model, the longest first: special and added tokens of its tokenizer, as tokenizer.json and
-    tokenizer_config.json have them, and the marks that its templates write around turns.
+    """Return the markers of a model, the longest first.
 
-    Reads tokenizer.json, which takes a second where it is large: ask once a model. Raises `ToolfmtError` where it
-    cannot be read and nothing else tells the tokens.
+    These are the special and added tokens in tokenizer.json and tokenizer_config.json, and the turn markers of its
+    templates. Reading a large tokenizer.json takes a second, so call this once per model.
+
+    Raises `ToolfmtError` if the file cannot be read and no other source has the tokens.
     """
     return markers_read(files, profile, find_tokenizer(files.home))
 
 
 def markers_read(files: ModelFiles, profile: TemplateProfile, tokenizer: TokenizerFile | None) -> tuple[str, ...]:
-    """The same with this tokenizer; nothing is opened if that was read before."""
+    """Return the markers of a model like `markers_of`, with an already read tokenizer. Opens no file."""
     configured = list(markers_in_config(files.tokenizer_config))
     found = [text for text in files.special_tokens.values() if is_marker(text, special=True)]
     if tokenizer is not None and not (configured and tokenizer.problem):
@@ -58,20 +59,23 @@ def markers_read(files: ModelFiles, profile: TemplateProfile, tokenizer: Tokeniz
 
 
 def neutralized(text: str, markers: Sequence[str]) -> str:
-    """The text with a dot behind the first character of each marker. A marker has two characters or more."""
+    """Return the text with a dot after the first character of each marker. Markers must have at least two
+    characters.
+    """
     return neutralized_parts([text], markers)[0]
 
 
 def restored(text: str, markers: Sequence[str]) -> str:
-    """The text that was `neutralized` with these markers; any other text loses the dots that would have been put."""
+    """Undo `neutralized` with the same markers. A text that was not neutralized loses matching dots."""
     seeker = _seeker(tuple(markers))
     dotted = [offset for offset in seeker.places(text) if text[offset : offset + 1] == seeker.sign]
     return "".join(text[begin:end] for begin, end in zip([0, *(at + 1 for at in dotted)], [*dotted, None], strict=True))
 
 
 def neutralized_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]:
-    """Texts that may be adjacent in a prompt, each neutralized: a marker may begin in one and end in
-    the next. Joined, they are the joined text neutralized.
+    """Neutralize texts that may be adjacent in a prompt: a marker may begin in one and end in the next.
+
+    The joined result is equal to the joined text, neutralized.
     """
     seeker = _seeker(tuple(markers))
     places = iter([*seeker.places("".join(texts)), -1])
@@ -89,11 +93,13 @@ def neutralized_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]
 def neutralized_request(
     messages: Sequence[Message], tools: Sequence[Message] | None, markers: Sequence[str]
 ) -> tuple[list[Message], list[Message] | None, list[str]]:
-    """Checked messages and canonical tools with the texts of others neutralized, and the name of that where any was.
+    """Neutralize untrusted texts in checked messages and canonical tools.
 
-    Others are all but system, developer and assistant; of tools, every text in a definition. Raises `BadTools` for a
-    name of a tool, or a key of its schema, that holds a marker, and `BadMessages` for a result with such a name or id:
-    a name that is changed is another.
+    Return the messages, the tools, and the adaptation's name if anything changed. Untrusted are all roles except
+    system, developer and assistant, and every text in a tool definition.
+
+    Raises `BadTools` if a tool name or a schema key contains a marker. Raises `BadMessages` if a result's name or id
+    does. Names cannot be changed, because they must match.
     """
     changed = [_message(message, f"messages[{at}]", markers) for at, message in enumerate(messages)]
     defined = None if tools is None else [_tool(tool, f"tools[{at}]", markers) for at, tool in enumerate(tools)]
@@ -122,19 +128,20 @@ def neutralized_assistant(message: Message, tested: Collection[str], prefill: st
 
 
 def beginnings(text: str, markers: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Behind the first character of each marker in the text, and where it ends: overlapping ones and ones in others
-    too, of several that begin together each.
+    """Return (offset after the first character, end) of each marker in the text.
+
+    Overlapping and nested markers are included, and each of several that begin at the same offset.
     """
     return _seeker(tuple(markers)).whole(text)
 
 
 def sign_for(markers: Sequence[str]) -> str:
-    """The dot that is put into these markers."""
+    """Return the dot to insert into these markers."""
     return _seeker(tuple(markers)).sign
 
 
 class _Seeker:
-    """Finds where markers begin; `sign` is the dot, or one like it where a marker holds the dot itself."""
+    """Finds where markers begin. `sign` is the dot, or a similar character if a marker contains the dot itself."""
 
     def __init__(self, markers: tuple[str, ...]) -> None:
         self.sign = next(sign for sign in _candidates() if not any(sign in marker for marker in markers))
@@ -145,7 +152,7 @@ class _Seeker:
         self._firsts = re.compile(f"[{re.escape(''.join(self._lengths))}]" if self._lengths else r"(?!)")
 
     def places(self, text: str) -> list[int]:
-        """The offset behind the first character of each marker that the text without its dots holds."""
+        """Return the offset after the first character of each marker in the text without its dots."""
         bare = text.replace(self.sign, "")
         firsts = (match.start() for match in self._firsts.finditer(bare))
         found = [at for at in firsts if self._begins(bare, at)]
@@ -191,7 +198,7 @@ def _message(message: Message, where: str, markers: Sequence[str]) -> Message:
 
 
 def _parts(parts: list[Any], markers: Sequence[str]) -> list[Any]:
-    """The parts of a content: their texts as the one text that they make, whatever else they hold each by itself."""
+    """Neutralize the parts of a content: adjacent texts as one text, everything else separately."""
     texts = [_text_of(part) for part in parts]
     changed = iter(neutralized_parts([text for text in texts if text is not None], markers))
     made = []
@@ -224,7 +231,7 @@ def _tool(tool: Message, where: str, markers: Sequence[str]) -> Message:
 
 
 def _deep(value: Any, markers: Sequence[str], named: Callable[[str], str]) -> Any:
-    """The value with every text in it neutralized, and every key as `named` has it."""
+    """Return the value with every text in it neutralized and every key passed through `named`."""
     if isinstance(value, str):
         return neutralized(value, markers)
     if isinstance(value, Mapping):
@@ -235,7 +242,7 @@ def _deep(value: Any, markers: Sequence[str], named: Callable[[str], str]) -> An
 
 
 def _held(name: str, markers: Sequence[str]) -> str | None:
-    """The first of the markers that a name holds, as a message shows it."""
+    """Return the first marker that a name contains, as error messages show it."""
     if neutralized(name, markers) == name:
         return None
     held = next((marker for marker in markers if len(marker) > 1 and marker in name), None)

@@ -1,8 +1,8 @@
-"""Adaptations that are tried where a template refuses a conversation, or loses something of it, as it is.
+"""Adaptations that are tried if a template rejects a conversation or loses part of it.
 
-`toolfmt.render.attempts` tries them alone and together, the cheapest first, and takes the first with which everything
-is delivered. Each has a stable name, which the prompt carries, and a cost: how far the conversation is then from what
-the caller wrote. What they are called is listed in `toolfmt.render.adapt.adaptations`.
+`toolfmt.render.attempts` tries them alone and combined, the cheapest first, and uses the first plan that delivers
+everything. Each has a stable name, which the prompt lists, and a cost: how far it changes the conversation.
+`toolfmt.render.adapt.adaptations` lists the names.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from toolfmt.render.request.messages import (
 
 CALLS_AS_CONTENT = "calls-as-content"
 CALLS_BESIDE_TEXT_AS_CONTENT = "calls-beside-text-as-content"
-"""Of turns that hold text too only; on the prompt it is `calls-as-content` as well."""
+"""Applies only to turns that also have text. The prompt lists it as `calls-as-content`."""
 CONTENT_AS_PARTS = "content-as-parts"
 PARALLEL_SPLIT = "parallel-calls-split"
 RESULTS_AS_USER = "results-as-user-messages"
 SYSTEM_IN_USER = "system-in-first-user-message"
 
 PART_PRINTED = "Xq5part"
-"""What stands in a prompt where a template prints a part instead of its text; no template holds it."""
+"""Shows up in the prompt if a template prints a part instead of its text. Templates do not contain it."""
 
 _ONE_OF = (
     frozenset(["text-as-reasoning", "text-before-call", CALLS_BESIDE_TEXT_AS_CONTENT]),
     frozenset([CALLS_BESIDE_TEXT_AS_CONTENT, CALLS_AS_CONTENT]),
 )
-"""Remedies that exclude each other: the first one applied leaves nothing for the others."""
+"""Remedies that exclude each other: after the first one, the others have nothing to do."""
 _MOST_TOGETHER = 5
 _RESULTS_BESIDE_CALLS = 12
-"""What it costs to tell results in words where the calls that they answer are content too."""
+"""Cost of results as user messages if their calls are content too."""
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """`apply` gives the messages as they are with it, the same ones where it has nothing to do. Those of the stage
-    `adapt` are executed by `toolfmt.render.adapt.adaptations.adapt`; `apply` only shows whether they have anything
-    to do.
+    """A remedy. `apply` returns the changed messages, or the same objects if there is nothing to do.
+
+    If `stage` is `adapt`, `toolfmt.render.adapt.adaptations.adapt` makes the change, and `apply` only shows whether
+    there is something to do.
     """
 
     name: str
@@ -63,8 +64,9 @@ class Remedy:
 def plans(
     messages: list[Message], most: int, without: Collection[str] = (), *, calls_in_words: bool = False
 ) -> Iterator[frozenset[str]]:
-    """The sets of remedies to try, the cheapest first, at most so many, and none with a remedy in `without`. With
-    `calls_in_words` calls are written into the content whatever the plan is.
+    """Return at most `most` sets of remedies, the cheapest first, without the remedies in `without`.
+
+    With `calls_in_words`, calls are written into the content with every plan.
     """
     useful = [
         remedy
@@ -92,7 +94,7 @@ def _cost(together: Sequence[Remedy], calls_in_words: bool) -> int:
 def applied(
     messages: list[Message], plan: frozenset[str], stage: Literal["before", "after"]
 ) -> tuple[list[Message], list[str]]:
-    """The messages with those of the plan that belong to this stage, and the names of those that changed anything."""
+    """Return the messages after the plan's remedies of this stage, and the names of those that changed something."""
     names = []
     for remedy in REMEDIES:
         if remedy.stage == stage and remedy.name in plan:
@@ -103,7 +105,7 @@ def applied(
     return messages, names
 
 
-# --- what is to be told to the model
+# --- system messages
 
 
 def _developer_as_system(messages: list[Message]) -> list[Message]:
@@ -111,7 +113,7 @@ def _developer_as_system(messages: list[Message]) -> list[Message]:
 
 
 def _systems_joined(messages: list[Message]) -> list[Message]:
-    """Neighbouring messages that instruct, of the roles system and developer, as one of the role system."""
+    """Join adjacent messages of the roles system and developer into one system message."""
 
     def together(one: Message, other: Message) -> bool:
         return one["role"] in INSTRUCTING and other["role"] in INSTRUCTING
@@ -122,7 +124,7 @@ def _systems_joined(messages: list[Message]) -> list[Message]:
 
 
 def _later_system_in_user(messages: list[Message]) -> list[Message]:
-    """System messages behind the first turn at the beginning of the next user message, or as one of their own."""
+    """Move system messages after the first turn to the beginning of the next user message, or make them a new one."""
     begin = first_turn(messages)
     told, waiting = messages[:begin], None
     for message in messages[begin:]:
@@ -143,7 +145,7 @@ def _later_system_in_user(messages: list[Message]) -> list[Message]:
 
 
 def _roles_joined(messages: list[Message]) -> list[Message]:
-    """Neighbouring questions, or answers, as one."""
+    """Join adjacent user messages, and adjacent assistant messages."""
 
     def together(one: Message, other: Message) -> bool:
         return one["role"] == other["role"] and one["role"] in ("user", "assistant") and not calls_of(one)
@@ -171,7 +173,7 @@ def _joined(one: Message, other: Message) -> Message:
 
 
 def _answer_added(messages: list[Message]) -> list[Message]:
-    """An empty answer between a result and the user who speaks right behind it."""
+    """Insert an empty assistant message between a result and a user message right after it."""
     made: list[Message] = []
     for message in messages:
         if made and made[-1]["role"] == "tool" and message["role"] == "user":
@@ -181,7 +183,9 @@ def _answer_added(messages: list[Message]) -> list[Message]:
 
 
 def _question_added(messages: list[Message]) -> list[Message]:
-    """An empty question before an answer that a conversation begins with, or behind a system message that is all."""
+    """Insert an empty user message before an assistant message that begins the conversation, or after a lone system
+    message.
+    """
     begin = first_turn(messages)
     if begin < len(messages) and messages[begin]["role"] == "user":
         return messages
@@ -209,7 +213,7 @@ def _user_message_between(messages: list[Message]) -> list[Message]:
 
 
 def _text_as_reasoning(messages: list[Message]) -> list[Message]:
-    """The text next to a call as reasoning, behind what there is of it."""
+    """Append the text next to a call to the reasoning."""
     made = []
     for message in messages:
         text = text_beside(message)
@@ -221,7 +225,7 @@ def _text_as_reasoning(messages: list[Message]) -> list[Message]:
 
 
 def _text_before_call(messages: list[Message]) -> list[Message]:
-    """The text next to a call as a turn of its own before it."""
+    """Move the text next to a call to a turn of its own before it."""
     made: list[Message] = []
     for message in messages:
         text = text_beside(message)
@@ -233,13 +237,13 @@ def _text_before_call(messages: list[Message]) -> list[Message]:
 
 
 def text_beside(message: Message) -> str:
-    """The text of a turn with calls."""
+    """Return the text of a turn with calls."""
     told = flattened(message.get("content")) if calls_of(message) else ""
     return told if isinstance(told, str) and told.strip() else ""
 
 
 def _reasoning_in_content(messages: list[Message]) -> list[Message]:
-    """Reasoning at the beginning of the content, between the marks that most templates look for there."""
+    """Put reasoning at the beginning of the content, between the markers that most templates recognize there."""
     made = []
     for message in messages:
         thought = reasoning_of(message)
@@ -252,7 +256,7 @@ def _reasoning_in_content(messages: list[Message]) -> list[Message]:
 
 
 def _reasoning_empty(messages: list[Message]) -> list[Message]:
-    """Empty reasoning on answers that have none."""
+    """Add empty reasoning to assistant messages without reasoning."""
     return [
         message | {"reasoning_content": ""}
         if message["role"] == "assistant" and not any(name in message for name in REASONING_NAMES)
@@ -262,7 +266,7 @@ def _reasoning_empty(messages: list[Message]) -> list[Message]:
 
 
 def _parts_joined(messages: list[Message]) -> list[Message]:
-    """Contents of text parts alone as one text."""
+    """Join contents that consist only of text parts."""
     made = []
     for message in messages:
         told = flattened(message.get("content"))
@@ -271,7 +275,7 @@ def _parts_joined(messages: list[Message]) -> list[Message]:
 
 
 def _as_parts(messages: list[Message]) -> list[Message]:
-    """Contents that are texts as lists of one part."""
+    """Turn string contents into lists of one part."""
     return [
         message | {"content": [{"type": "text", "text": message["content"]}]}
         if isinstance(message.get("content"), str)
@@ -281,8 +285,10 @@ def _as_parts(messages: list[Message]) -> list[Message]:
 
 
 def with_marked_parts(messages: Sequence[Message]) -> list[Message]:
-    """The messages with another key in each part that `content-as-parts` makes: a template that takes parts shows none
-    of it; where it prints the list, in Python or JSON, `PART_PRINTED` stands in the prompt.
+    """Add a key to each part that `content-as-parts` makes.
+
+    A template that supports parts does not show the key. If a template prints the list as Python or JSON, the prompt
+    contains `PART_PRINTED`.
     """
     marked = []
     for message in messages:
@@ -294,7 +300,7 @@ def with_marked_parts(messages: Sequence[Message]) -> list[Message]:
 
 
 def _content_empty(messages: list[Message]) -> list[Message]:
-    """An empty text as the content of turns that have none."""
+    """Set the content of turns without content to an empty string."""
     return [message if message.get("content") is not None else message | {"content": ""} for message in messages]
 
 
@@ -302,8 +308,9 @@ def _content_empty(messages: list[Message]) -> list[Message]:
 
 
 def results_named(messages: list[Message]) -> list[Message]:
-    """The name of the tool on each result that has none: that of the last call with its id; of the next call that no
-    result has answered where it has no id.
+    """Add the tool's name to each result without one.
+
+    It is the name of the last call with its id, or without an id, that of the next call without a result.
     """
     names = tools_answered(messages)
     return [
@@ -313,10 +320,10 @@ def results_named(messages: list[Message]) -> list[Message]:
 
 
 def tools_answered(messages: Sequence[Message]) -> list[str | None]:
-    """The name of the tool for each message that is a result, None for any other and where it cannot be told.
+    """Return the tool's name for each result, and None for other messages or if the name is unknown.
 
-    It is the result's own, else that of the call with its id (of those that nothing has answered yet in the turn before
-    it, else the last one), else, without an id, that of the next call that nothing has answered.
+    The name comes from the result itself or from the call with its id: a call in the previous turn that has no result
+    yet, else the last such call. Without an id, it comes from the next call without a result.
     """
     called: dict[str, str] = {}
     unanswered: list[tuple[str, str]] = []
@@ -337,14 +344,16 @@ def tools_answered(messages: Sequence[Message]) -> list[str | None]:
 
 
 def ids_shortened(messages: list[Message]) -> list[Message]:
-    """The ids counted through; Mistral's templates want nine letters and digits."""
+    """Replace ids with numbered ones of nine characters, as Mistral's templates require."""
     calls = [call for turn in messages for call in calls_of(turn)]
     return counted(messages, [f"call{number:05}" for number in range(len(calls))])
 
 
 def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
-    """The messages with these ids on the calls, in their order; a result follows the last call of its old id, or takes
-    the place of one without an id."""
+    """Set these ids on the calls, in order.
+
+    A result gets the id of the last call with its old id, or of the next call if it has no id.
+    """
     ids = iter(wanted)
     current: dict[str, str] = {}
     unanswered: list[tuple[str, str]] = []
@@ -369,11 +378,11 @@ def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]
     return made
 
 
-# --- what `adapt` carries out
+# --- executed by `adapt`
 
 
 def _has(what: Callable[[Message], Any]) -> Callable[[list[Message]], list[Message]]:
-    """Whether any message is such a one: then there is something to do."""
+    """Return a function that changes the messages if any of them matches, to show that there is something to do."""
     return lambda messages: [] if any(map(what, messages)) else messages
 
 
@@ -405,5 +414,5 @@ REMEDIES: tuple[Remedy, ...] = (
 
 @lru_cache(maxsize=1)
 def tried_in_adapt() -> frozenset[str]:
-    """The names of those that `adapt` carries out."""
+    """Names of the remedies that `adapt` executes."""
     return frozenset(remedy.name for remedy in REMEDIES if remedy.stage == "adapt")

@@ -43,7 +43,7 @@ class ShownTool:
     adaptations: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     text: str = field(default="", compare=False, repr=False)
-    """What the template writes for this tool and not for another one; empty if that is not known."""
+    """What the template writes for this tool but not for another one. Empty if unknown."""
 
 
 _shown: WeakKeyDictionary[ChatTemplate, dict[str, ShownTool]] = WeakKeyDictionary()

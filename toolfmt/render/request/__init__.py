@@ -1,1 +1,1 @@
-"""The request: messages, tools and options, read and checked."""
+"""Read and check a request: messages, tools and options."""

@@ -1,21 +1,22 @@
-"""Messages as clients hold them, read into the shape of OpenAI's Chat Completions, which is the one templates know.
+"""Convert messages from client formats to OpenAI's Chat Completions format, which templates expect.
 
 `toolfmt.render.request.messages.checked_messages` calls `read_messages`. Each message is a mapping or an object that
-tells itself (`client_parts.as_mapping`); keys that are not known here stay, those that are None go, but for `content`.
-What can be no message raises `BadMessages`, one line that names the position. Sources of the shapes, as of August 2026:
+can be converted to one (`client_parts.as_mapping`). Unknown keys are kept. Keys whose value is None are removed, except
+`content`. An invalid message raises `BadMessages` with a one-line message that names its position. Sources of the
+formats, as of August 2026:
 
 - OpenAI, Chat Completions: `ChatCompletionMessageParam` of the package openai 3.54, with its older `function_call`
   (https://platform.openai.com/docs/api-reference/chat/create).
-- OpenAI, Responses: `ResponseInputItemParam` of the same package. What a model wrote there with no input between it (a
-  reasoning, a message, calls) is one turn (https://platform.openai.com/docs/api-reference/responses/create).
-- Anthropic, Messages: `MessageParam` of the repository anthropics/anthropic-sdk-python. The results that a user message
-  holds stand before its text there, and become messages of their own
+- OpenAI, Responses: `ResponseInputItemParam` of the same package. Consecutive items from the model (reasoning, a
+  message, calls) are one turn (https://platform.openai.com/docs/api-reference/responses/create).
+- Anthropic, Messages: `MessageParam` of the repository anthropics/anthropic-sdk-python. Results in a user message
+  come before its text, and become messages of their own
   (https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls).
-- Ollama, `/api/chat`: `Message` of the package ollama 0.6.3: `tool_name` of a result, which has no id (its calls have
-  none either: results answer them in order), and `images` beside the text.
+- Ollama, `/api/chat`: `Message` of the package ollama 0.6.3. A result has `tool_name` and no id. Calls have no ids
+  either, so results match them in order. `images` is next to the text.
 
-Reasoning that only its server can read (`redacted_thinking`, `encrypted_content`) is no text and is left out, and so
-are the `rejected` calls of a `toolfmt.Message`.
+Reasoning that only its server can read (`redacted_thinking`, `encrypted_content`) is left out, and so are the
+`rejected` calls of a `toolfmt.Message`.
 """
 
 from __future__ import annotations
@@ -42,18 +43,18 @@ from toolfmt.render.request.client_parts import (
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 _FUNCTION = "function"
-"""The role of results in the older shape of Chat Completions."""
+"""The role of results in the older Chat Completions format."""
 _MADE_ID = "function_call_{number}"
-"""The ids of calls in the older shape, which have none: unlike any that a server or a parser makes."""
+"""Ids for calls in the older format, which has none. They differ from all ids that a server or a parser makes."""
 _LONGEST_SHOWN = 40
 _OF_AN_ANSWER = ("type", "id", "status", "model", "stop_reason", "stop_sequence", "stop_details", "container", "usage")
-"""What a server tells of an answer beside the message that it is."""
+"""Keys that a server adds to a response and that are not part of the message."""
 
 
 def read_messages(messages: Sequence[object], known_roles: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """New dictionaries in the shape of Chat Completions, for messages and items in any of the shapes.
+    """Return new dictionaries in the Chat Completions format for messages and items in any supported format.
 
-    `known_roles` are roles that are taken beside those of Chat Completions. Raises `BadMessages`.
+    `known_roles` are roles accepted in addition to those of Chat Completions. Raises `BadMessages`.
     """
     reader = _Reader((*ROLES, *sorted(known_roles)))
     try:
@@ -65,15 +66,15 @@ def read_messages(messages: Sequence[object], known_roles: Iterable[str] = ()) -
 
 
 class _Reader:
-    """The messages that have been read, and what the next one may belong to."""
+    """The messages read so far, and what the next one may belong to."""
 
     def __init__(self, roles: Sequence[str]) -> None:
         self._roles = roles
         self._messages: list[dict[str, Any]] = []
         self._turn: dict[str, Any] | None = None
-        """The turn that items of the Responses API may go on with."""
+        """The turn that further items of the Responses API may extend."""
         self._asked: list[dict[str, Any]] = []
-        """The calls of the last turn with calls that no result in the older shape has answered."""
+        """The calls of the last turn with calls that still have no result in the older format."""
         self._unnamed: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
         """Calls and results without an id, in order; a result with its call."""
 
@@ -93,7 +94,7 @@ class _Reader:
             self._read_message(said, where)
 
     def finished(self) -> list[dict[str, Any]]:
-        """The messages, all calls with the ids that they were given or that are made."""
+        """Return the messages. All calls have an id: their own or a generated one."""
         taken = {str(message.get("tool_call_id")) for message in self._messages}
         taken |= {str(call.get("id")) for message in self._messages for call in message.get("tool_calls") or ()}
         free = (id for number in count() if (id := _MADE_ID.format(number=number)) not in taken)
@@ -133,7 +134,7 @@ class _Reader:
             self._keep(message, is_item)
 
     def _read_content(self, message: dict[str, Any], role: str, where: str) -> bool:
-        """Sort the content; False where the message was nothing but results, which are kept already."""
+        """Sort the content. Return False if the message consisted only of results, which are already added."""
         content = message.get("content")
         if content is None or isinstance(content, str):
             return True
@@ -149,7 +150,7 @@ class _Reader:
         return not found.results or bool(found.kept)
 
     def _keep(self, message: dict[str, Any], is_item: bool = False) -> None:
-        """Add a message, to the turn of the items before it where it goes on with that."""
+        """Add a message, or merge it into the turn of the items before it if it continues that turn."""
         by_model = message["role"] == "assistant"
         if by_model and self._turn is not None and (is_item or _is_reasoning_alone(self._turn)):
             _add_message(self._turn, message)
@@ -197,7 +198,7 @@ class _Reader:
         self._keep(without_nones(told))
 
     def _going_on(self, *, joins_messages: bool) -> dict[str, Any]:
-        """The turn that an item belongs to; calls belong to an assistant message before them in any shape."""
+        """Return the turn that an item belongs to. Calls belong to the assistant message before them, in any format."""
         last = self._messages[-1] if self._messages else {}
         if joins_messages and last.get("role") == "assistant":
             self._turn = last
@@ -219,7 +220,7 @@ _ITEMS: dict[str, Callable[[_Reader, dict[str, Any], str], None]] = {
 def _read_calls(
     message: dict[str, Any], unnamed: list[tuple[dict[str, Any], dict[str, Any] | None]], where: str
 ) -> None:
-    """Bring the calls of a message into one shape, in place; one in the older shape goes among those without an id."""
+    """Convert the calls of a message in place. A call in the older format is tracked as a call without an id."""
     calls = message.get("tool_calls")
     if calls is not None and not isinstance(calls, (list, tuple)):
         raise BadMessages(f'{where}: "tool_calls" must be a list, not {kind_of(calls)}')
@@ -254,7 +255,7 @@ def _read_call(given: object, where: str) -> dict[str, Any]:
 
 
 def _read_keys_of_ollama(message: dict[str, Any], role: str, where: str) -> None:
-    """The name of a result's tool, and images as parts of the content, in place."""
+    """Convert a result's `tool_name` and the `images` of a message in place."""
     if role == "tool" and "tool_name" in message:
         name = text_under("tool_name", message, where)
         del message["tool_name"]
@@ -269,7 +270,7 @@ def _read_keys_of_ollama(message: dict[str, Any], role: str, where: str) -> None
 
 
 def _read_refusal(message: dict[str, Any], where: str) -> None:
-    """The text with which a model refused, as its content."""
+    """Convert a refusal of the model to content."""
     if "refusal" in message:
         refusal = text_under("refusal", message, where)
         del message["refusal"]
@@ -284,7 +285,7 @@ def _is_reasoning_alone(turn: Mapping[str, Any]) -> bool:
 
 
 def _add_message(turn: dict[str, Any], message: dict[str, Any]) -> None:
-    """Make a message a part of the turn that it goes on with."""
+    """Merge a message into the turn that it continues."""
     content = [*parts_of(turn.get("content")), *parts_of(message.get("content"))]
     calls = [*(turn.get("tool_calls") or ()), *(message.get("tool_calls") or ())]
     _add_reasoning(turn, *filter(None, [message.get("reasoning_content")]))

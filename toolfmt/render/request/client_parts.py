@@ -1,7 +1,7 @@
-"""The parts of a message's content as clients hold them, sorted into what a chat message has places for.
+"""Convert content parts from client formats to what a chat message can contain.
 
-`toolfmt.render.request.client_messages` calls `sorted_parts`. A malformed part raises `BadMessages`, one line that
-names the position; a part of a type that is not known here stays as it is. Sources of the shapes, as of August 2026:
+`toolfmt.render.request.client_messages` calls `sorted_parts`. A malformed part raises `BadMessages` with a one-line
+message that names its position. A part of unknown type stays unchanged. Sources of the formats, as of August 2026:
 
 - OpenAI, Chat Completions, `ChatCompletionContentPartParam` and `ChatCompletionContentPartRefusalParam` of the package
   openai 3.54: `text`, `refusal`, `image_url`, `input_audio`, `file`.
@@ -24,39 +24,39 @@ from toolfmt.messages.tools import kind_of
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
 _OF_THE_WIRE = ("cache_control", "prompt_cache_breakpoint")
-"""Keys that speak to a server's cache and tell a model nothing."""
+"""Keys for a server's cache, which mean nothing to a model."""
 
 
 @dataclass(slots=True)
 class SortedParts:
-    """A content: the parts that stay content, and what was among them that is none."""
+    """A sorted content: the parts that stay content, and the parts that belong elsewhere."""
 
     kept: list[Any] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     results: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     as_given: bool = True
-    """Whether all parts are those of a chat message."""
+    """Whether all parts are valid in a chat message."""
 
     @property
     def content(self) -> Any:
-        """The content without what is none: where a chat message would have a string, that string."""
+        """The content without other parts, as a string if a chat message would have a string."""
         return self.kept if self.as_given else content_of(self.kept)
 
 
 def content_of(parts: list[Any]) -> Any:
-    """Parts as a content: None for none, the string of a text alone."""
+    """Return parts as a content: None if empty, a string if there is only a text."""
     alone = parts[0] if len(parts) == 1 else {}
     return alone["text"] if alone.get("type") == "text" else parts or None
 
 
 def parts_of(content: Any) -> list[Any]:
-    """A content as parts."""
+    """Return a content as a list of parts."""
     return content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
 
 
 def sorted_parts(parts: list[Any], role: str, where: str) -> SortedParts:
-    """The parts of the content that `where` names, in a message of this role; raises `BadMessages`."""
+    """Sort the content parts of a message with this role. `where` is its name in errors. Raises `BadMessages`."""
     found = SortedParts()
     for position, part in enumerate(parts):
         _sort(part, role, f"{where}[{position}]", found)
@@ -64,8 +64,9 @@ def sorted_parts(parts: list[Any], role: str, where: str) -> SortedParts:
 
 
 def as_mapping(value: Any) -> Any:
-    """What tells itself (by `model_dump`, as pydantic's objects do, or by `to_dict`, as `toolfmt.Message` does) as the
-    mapping that it tells; anything else as it is."""
+    """Return an object with `model_dump` (pydantic) or `to_dict` (`toolfmt.Message`) as a mapping; other values
+    unchanged.
+    """
     if isinstance(value, (dict, list, str, Mapping, type)):
         return value
     tell = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
@@ -77,20 +78,20 @@ def without_nones(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What holds the name and the arguments of a call, wrapped or not."""
+    """Return the object that holds the name and the arguments of a call, whether or not it is wrapped in `function`."""
     function = call.get("function")
     return function if isinstance(function, Mapping) else call
 
 
 def called(name: Any, arguments: Any, id: Any, where: str) -> dict[str, Any]:
-    """A call in the shape of Chat Completions; raises `BadMessages`."""
+    """Return a call in the Chat Completions format. Raises `BadMessages`."""
     function = {"name": name} | ({} if arguments is None else {"arguments": arguments})
     check_function(function, where)
     return ({} if id is None else {"id": id}) | {"type": "function", "function": function}
 
 
 def check_function(function: Mapping[str, Any], where: str) -> None:
-    """Raises `BadMessages` where a call has no name, or arguments that can be none."""
+    """Raise `BadMessages` if a call has no name or its arguments have an invalid type."""
     if not isinstance(function.get("name"), str) or not function["name"]:
         raise BadMessages(f'{where}: the call has no "name"; a name is a string that is not empty')
     arguments = function.get("arguments")
@@ -101,7 +102,7 @@ def check_function(function: Mapping[str, Any], where: str) -> None:
 
 
 def check_json(arguments: object, where: str) -> None:
-    """Raises `BadMessages` where arguments hold what JSON has no way to write: a template would write anything."""
+    """Raise `BadMessages` if arguments contain a value that JSON cannot represent; a template would write anything."""
     try:
         why = why_no_json(arguments) or (json.dumps(arguments, allow_nan=False, default=_as_dictionary) and "")
     except (TypeError, ValueError, RecursionError) as error:
@@ -124,7 +125,7 @@ def text_under(key: str, said: Mapping[str, Any], where: str) -> str:
 
 
 def texts_of(parts: Iterable[Any], where: str, between: str) -> str:
-    """The texts of parts that hold nothing else, as one."""
+    """Return the joined texts of parts that contain only text."""
     told = [as_mapping(part) for part in parts]
     unlike = [part for part in told if not isinstance(part, Mapping)]
     if unlike:
@@ -133,7 +134,7 @@ def texts_of(parts: Iterable[Any], where: str, between: str) -> str:
 
 
 def result_content(content: Any, where: str) -> Any:
-    """What a tool returned, as the content of a tool message: a string, or parts where it is more than one text."""
+    """Return a tool's result as the content of a tool message: a string, or parts if it is more than one text."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, (list, tuple)):
@@ -194,7 +195,7 @@ def _thinking(part: dict[str, Any], role: str, where: str, found: SortedParts) -
 
 
 def _redacted(part: dict[str, Any], role: str, where: str, found: SortedParts) -> None:
-    """Nobody but the server that made it can read what is in there: it is no text for this model."""
+    """Skip a part that only the server that made it can read."""
     _only_in("assistant", part, role, where)
     found.as_given = False
 
@@ -216,7 +217,7 @@ def _result(part: dict[str, Any], role: str, where: str, found: SortedParts) -> 
 
 
 def _as_error(content: Any) -> Any:
-    """The content of a result that is an error: chat messages have no mark for one, so that its text says it."""
+    """Return the content of a failed result. Chat messages cannot mark errors, so the text does."""
     first, *rest = parts_of(content) or [{"type": "text", "text": "the tool failed"}]
     if first.get("type") != "text":
         return [{"type": "text", "text": "Error:"}, first, *rest]
@@ -232,7 +233,7 @@ def _image(part: dict[str, Any], role: str, where: str, found: SortedParts) -> N
 
 def _document(part: dict[str, Any], role: str, where: str, found: SortedParts) -> None:
     source = part.get("source")
-    if not isinstance(source, Mapping):  # the shape of a template of its own
+    if not isinstance(source, Mapping):  # a format that only a certain template supports
         found.kept.append(part)
         return
     if source.get("type") == "text":
@@ -252,7 +253,7 @@ def _search_result(part: dict[str, Any], role: str, where: str, found: SortedPar
 
 
 def _texts(content: Any, role: str, where: str) -> str:
-    """The text of a content that must be all text."""
+    """Return the text of a content that may contain only text."""
     return texts_of(parts_of(result_content(content, where)), where, "\n")
 
 

@@ -1,9 +1,9 @@
-"""A request as clients send it to a server: its conversation, the system text first, and its tools.
+"""Read a client's request to a server: its system text, its conversation and its tools.
 
-Servers call it before they render (`Model.render` reads the messages' own shapes), and so does `toolfmt render
---request`. Whatever a request cannot be is a `ToolfmtError` of one line. Sources of the keys: OpenAI's Chat Completions
-(`messages`, `tools`, the older `functions`) and Responses (`input`, `instructions`), Anthropic's Messages (`system`),
-Ollama's `/api/chat` (`messages`, `tools`). What steers sampling has no part in a prompt and is passed over.
+Servers and `toolfmt render --request` call it before rendering. `Model.render` reads only messages. An invalid request
+raises a `ToolfmtError` with a one-line message. Sources of the keys: OpenAI's Chat Completions (`messages`, `tools`,
+the older `functions`) and Responses (`input`, `instructions`), Anthropic's Messages (`system`), Ollama's `/api/chat`
+(`messages`, `tools`). Sampling parameters do not affect the prompt and are ignored.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.messages.tools import kind_of
 
 _HELD_BY_THE_SERVER = ("previous_response_id", "conversation")
-"""What names turns that the request itself does not hold."""
+"""Keys that refer to turns that the request does not contain."""
 _SYSTEM_TEXTS = ("system", "instructions")
 
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """What is to be rendered: `messages` and `tools` in the client's shapes, not checked yet.
+    """A request to render: `messages` and `tools` in the client's format, not checked yet.
 
-    With `begins_with_system` the conversation begins with the request's own system text, a message for each key that
-    holds one (`system`, `instructions`), and the client's first message stands behind.
+    With `begins_with_system`, the conversation begins with the request's own system text: one message for each key that
+    has one (`system`, `instructions`). The client's first message follows.
     """
 
     messages: Any
@@ -34,9 +34,10 @@ class ClientRequest:
 
 
 def read_request(request: object, name: str = "the request") -> ClientRequest:
-    """The conversation and the tools of a request in any of the protocols; `name` is what errors call it.
+    """Return the conversation and the tools of a request in any of the protocols.
 
-    Raises `ToolfmtError` for what is no such request, and for one whose turns only its server holds.
+    `name` is what errors call it. Raises `ToolfmtError` if it is not a request in one of the protocols, or if it refers
+    to turns that only its server has.
     """
     if not isinstance(request, Mapping):
         raise ToolfmtError(f'{name}: a request is an object with "messages", not {kind_of(request)}')
@@ -68,7 +69,7 @@ def _messages(request: Mapping[str, Any], name: str) -> Any:
 
 
 def _system(system: Any, where: str) -> Any:
-    """The text of a system prompt, a string or a list of text parts; several stay parts."""
+    """Return the system text: a string or, if there are several text parts, the list of parts."""
     if not isinstance(system, (str, list)):
         raise ToolfmtError(f"{where} must be a string or a list of text parts, not {kind_of(system)}")
     alone = system[0] if isinstance(system, list) and len(system) == 1 else None

@@ -1,7 +1,7 @@
-"""The messages of a request: read and checked, and looked at. Nothing here knows templates or formats.
+"""Read, check and query the messages of a request, independent of templates and formats.
 
-`toolfmt.render.prompt` calls it. `checked_messages` raises `BadMessages`, one line that names the position; everything
-after it can rely on the shapes.
+`toolfmt.render.prompt` calls it. `checked_messages` raises `BadMessages` with a one-line message that names the
+position. All other functions rely on checked messages.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ Message: TypeAlias = dict[str, Any]
 Content: TypeAlias = str | list[Any] | None
 
 _AROUND_ARGUMENTS = 8
-"""Levels of a message around the arguments of a call, and more."""
+"""More than the number of nesting levels of a message around the arguments of a call."""
 INSTRUCTING = ("system", "developer")
-"""The roles that say how to answer."""
+"""Roles for instructions."""
 REASONING_NAMES = ("reasoning_content", "reasoning", "thinking")
-"""The names under which a message holds reasoning."""
+"""Keys under which a message has reasoning."""
 RAW_ARGUMENTS = "raw_arguments"
-"""The key under which an object holds the text of arguments that are not a JSON object."""
+"""The key for arguments that are not a JSON object, when they must be an object."""
 
 
 def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[Message]:
-    """New dictionaries for the messages, in the caller's key order and the shape of OpenAI's Chat Completions.
+    """Return new dictionaries in OpenAI's Chat Completions format, with the caller's key order.
 
-    Takes a list of messages as clients hold them (`toolfmt.render.request.client_messages` lists the shapes). In what
-    comes out
-    `role` is system, developer, user, assistant, tool or one of `known_roles` (those that the template itself tests
-    for); `content` is a string, a list of parts (objects), null or absent; a call stands under `tool_calls` as
-    `{"function": {"name", "arguments"}}` or as the inner object alone, its arguments an object or a string. Raises
-    `BadMessages`.
+    Takes a list of messages in any client format (see `toolfmt.render.request.client_messages`). In the result, `role`
+    is system, developer, user, assistant, tool or one of `known_roles` (the roles that the template itself compares
+    with). `content` is a string, a list of parts (objects), null or absent. A call is in `tool_calls`, as `{"function":
+    {"name", "arguments"}}` or as the inner object alone. Its arguments are an object or a string.
+
+    Raises `BadMessages`.
     """
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
@@ -56,12 +56,12 @@ def checked_messages(messages: object, known_roles: Iterable[str] = ()) -> list[
 
 
 def calls_of(message: Message) -> list[Message]:
-    """The calls of a turn; empty where it makes none."""
+    """Return the calls of a turn, empty if there are none."""
     return message.get("tool_calls") or []
 
 
 def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The arguments of a call as an object; raises `BadMessages` where their text is not one."""
+    """Return the arguments of a call as an object. Raises `BadMessages` if their text is not an object."""
     arguments = function_of(call).get("arguments")
     if isinstance(arguments, Mapping):
         return dict(arguments)
@@ -77,7 +77,7 @@ def arguments_of(call: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def is_object(call: Mapping[str, Any]) -> bool:
-    """Whether the arguments of a call are an object, the text of one, or none."""
+    """Return whether the arguments of a call are an object, the JSON text of one, or missing."""
     try:
         arguments_of(call, "")
     except BadMessages:
@@ -86,7 +86,7 @@ def is_object(call: Mapping[str, Any]) -> bool:
 
 
 def names_no_call(messages: Sequence[Message]) -> bool:
-    """Whether a result has an id that no call before it has; not one without an id, which goes by its place."""
+    """Return whether a result has an id that no earlier call has. A result without an id matches by position."""
     called: set[str] = set()
     for message in messages:
         called.update(str(call["id"]) for call in calls_of(message) if call.get("id"))
@@ -97,22 +97,22 @@ def names_no_call(messages: Sequence[Message]) -> bool:
 
 
 def reasoning_of(message: Message) -> Any:
-    """The reasoning of a turn, under whichever name it stands; None where it has none."""
+    """Return the reasoning of a turn under any of its keys, or None."""
     return next((message[name] for name in REASONING_NAMES if message.get(name)), None)
 
 
 def without_reasoning(message: Message) -> Message:
-    """The message without its reasoning."""
+    """Return the message without its reasoning."""
     return {key: value for key, value in message.items() if key not in REASONING_NAMES}
 
 
 def first_turn(messages: Sequence[Message]) -> int:
-    """The position behind the instructions that a conversation begins with."""
+    """Return the index of the first message after the leading instructions."""
     return next((at for at, one in enumerate(messages) if one["role"] not in INSTRUCTING), len(messages))
 
 
 def with_text_arguments(message: Message) -> Message:
-    """The message with the arguments of its calls as the text of JSON."""
+    """Return the message with the arguments of its calls as JSON strings."""
     calls = []
     for call in calls_of(message):
         function = dict(function_of(call))
@@ -123,7 +123,7 @@ def with_text_arguments(message: Message) -> Message:
 
 
 def text_of(content: Content) -> str:
-    """The text of a content; of a list of parts, that of its text parts."""
+    """Return the text of a content. For a list of parts, this is the text of its text parts."""
     if isinstance(content, list):
         parts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
         return "\n".join(part for part in parts if isinstance(part, str))
@@ -131,7 +131,7 @@ def text_of(content: Content) -> str:
 
 
 def flattened(content: Content) -> Content:
-    """The content as one string where all of its parts can be told in words, else as parts with these told in words."""
+    """Return the content as a string if all of its parts have a text form, else as parts with text where possible."""
     if not isinstance(content, list):
         return content
     parts = told_in_words(content)
@@ -141,9 +141,9 @@ def flattened(content: Content) -> Content:
 
 
 def told_in_words(parts: list[Any]) -> list[Any]:
-    """The parts of a content, documents and other objects as parts of the text or the JSON that they hold.
+    """Return the parts of a content with documents and other objects as text parts of their text or JSON.
 
-    Texts stay as they are, and so do images, sound and files.
+    Texts, images, audio and files stay unchanged.
     """
     return [part if _is_text(part) or _is_media(part) else {"type": "text", "text": _told(part)} for part in parts]
 
@@ -162,7 +162,7 @@ def _is_media(part: object) -> bool:
 
 
 def media_of(messages: Sequence[Message]) -> list[tuple[Any, str]]:
-    """The images and other media of messages, each with what errors call it."""
+    """Return the images and other media of messages, each with its name in errors."""
     return [
         (part, f"messages[{at}] ({message['role']}): its {part.get('type')}")
         for at, message in enumerate(messages)
@@ -173,7 +173,7 @@ def media_of(messages: Sequence[Message]) -> list[tuple[Any, str]]:
 
 
 def without_media(message: Message) -> Message:
-    """The message without images and other media."""
+    """Return the message without images and other media."""
     content = message.get("content")
     if not isinstance(content, list):
         return message
@@ -187,7 +187,7 @@ def _told(part: object) -> str:
 
 
 def joined(one: Content, other: Content, between: str) -> Content:
-    """Two contents as one: strings with `between` between them, lists of parts with text parts where strings were."""
+    """Join two contents: strings with `between` between them, lists with strings converted to text parts."""
     if not one or not other:
         return one or other
     if isinstance(one, str) and isinstance(other, str):
@@ -198,7 +198,9 @@ def joined(one: Content, other: Content, between: str) -> Content:
 
 
 def lists_tools(messages: Iterable[Message], tools: Iterable[Message]) -> bool:
-    """Whether a system message describes one of the tools: by its name and its description or all its parameters."""
+    """Return whether a system message describes one of the tools: its name, and its description or all its
+    parameters.
+    """
     told = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in INSTRUCTING)
     return bool(told) and any(_describes(told, tool["function"]) for tool in tools)
 
@@ -212,7 +214,7 @@ def _describes(text: str, function: Mapping[str, Any]) -> bool:
     parameters = function.get("parameters") or {}
     properties = parameters.get("properties")
     names = [re.escape(name) for name in properties] if isinstance(properties, Mapping) else []
-    # Only as a key or a parameter is written: `"city"`, `city:`, `city=`, `(city`; the word alone may be anything.
+    # Count a name only if written as a key or parameter: `"city"`, `city:`, `city=`, `(city`.
     return bool(names) and all(re.search(rf"[\"'`(,<]\s*{name}\b|\b{name}\s*[:=]", text) for name in names)
 
 

@@ -1,8 +1,8 @@
-"""Messages and tools on their way to another process and back: what is no plain JSON stays here, a stand-in goes.
+"""Send messages and tools to another process and back. Stand-ins replace objects that are not plain JSON.
 
-`toolfmt.model.jobs` calls it. A template sees of an image or an array no more than its type's name, and of an object
-that tells itself what it tells (`toolfmt.templates.engine.environment.plain`): a `StandIn` shows it the same. What
-comes back names the stand-ins by their numbers, and `given_back` puts the objects there again.
+`toolfmt.model.jobs` calls it. Of an image or an array, a template sees only the type's name. Of an object that can dump
+itself, it sees the dump (`toolfmt.templates.engine.environment.plain`). A `StandIn` shows the template the same. The
+result refers to stand-ins by number, and `given_back` restores the objects.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from toolfmt.templates.engine.environment import plain
 
 _NUMBER = "toolfmt stand-in"
-"""The key under which what comes back has the number of an object, alone in its dictionary."""
+"""The key of an object's number in results, in a dictionary without other keys."""
 
 
 class StandIn:
-    """Stands for an object: `model_dump` is what a template is shown of it, its text the object's own."""
+    """Represents an object: `model_dump` returns what a template sees, `str()` the object's own string."""
 
     def __init__(self, number: int, shown: Any, text: str) -> None:
         self.number, self._shown, self._text = number, shown, text
@@ -30,7 +30,7 @@ class StandIn:
 
 
 def handed_over(value: Any, objects: list[Any]) -> Any:
-    """The value of plain types and stand-ins; the objects that these stand for are added to `objects`."""
+    """Return the value with plain types and stand-ins. The replaced objects are appended to `objects`."""
     kind = type(value)
     if value is None or kind in (str, int, float, bool):
         return value
@@ -45,7 +45,7 @@ def handed_over(value: Any, objects: list[Any]) -> Any:
 
 
 def numbered(value: Any) -> Any:
-    """The value with the number of each stand-in in its place, for the way back."""
+    """Return the value with each stand-in replaced by its number, for the way back."""
     if isinstance(value, StandIn):
         return {_NUMBER: value.number}
     if isinstance(value, dict):
@@ -54,7 +54,7 @@ def numbered(value: Any) -> Any:
 
 
 def given_back(value: Any, objects: Sequence[Any]) -> Any:
-    """The value with the objects in the places of their numbers."""
+    """Return the value with the numbers replaced by the objects."""
     if not objects:
         return value
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A profile as text and back: a server keeps it beside the model, and starts without probing its templates again.
+"""Save and restore a profile as text, so that a server starts without probing its templates again.
 
-The text is JSON. It counts only for the files that it was made of and for the version of toolfmt that made it: what
-another version has learned about a template is not in it. What hit a limit may have done so by chance: it is not saved.
+The text is JSON. It is valid only for the same files and the same toolfmt version, because another version may judge a
+template differently. A profile that hit a limit is not saved, because that may not happen again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AGAIN = "give the text that Model.saved_profile makes of it now"
 
 @dataclass(frozen=True)
 class SavedProfile:
-    """The JSON: `made_of` is the SHA-256 of what the files say of templates, tokens and the model."""
+    """The JSON document. `made_of` is the SHA-256 of the templates, tokens and model information in the files."""
 
     schema: str
     toolfmt: str
@@ -33,19 +33,20 @@ class SavedProfile:
 
 
 def saved(files: ModelFiles, profile: TemplateProfile) -> str:
-    """The profile of these files as text; raises `BadProfile` where a limit was hit, as may not be another time."""
+    """Return the profile of these files as text. Raises `BadProfile` if a limit was hit, which may not happen again."""
     for one in (profile, profile.without_tools):
         if one is not None and one.failure is not None and one.failure.limit:
             raise BadProfile(f"{files.directory}: {one.failure.message}; the profile cannot be saved")
     data = packed(SavedProfile(SCHEMA, __version__, _made_of(files), profile))
     return json.dumps(
         json.loads(data.decode("utf-8", "surrogatepass")), separators=(",", ":")
-    )  # ASCII: any file can hold it
+    )  # ASCII, so that any file can hold it
 
 
 def restored(files: ModelFiles, text: str) -> TemplateProfile:
-    """The profile that `saved` made a text of; raises `BadProfile` for any other text, and for one that was made of
-    other files or by another version of toolfmt.
+    """Return the profile from the text that `saved` returned.
+
+    Raises `BadProfile` if the text is not a saved profile, or belongs to other files or another toolfmt version.
     """
     where = f"{files.directory}: the profile that is given"
     if not isinstance(text, str):

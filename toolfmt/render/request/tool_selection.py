@@ -1,6 +1,6 @@
-"""The tools of one turn, chosen among those of the conversation by a function of the caller's.
+"""Narrow the tools of a conversation to those that a function of the caller chose for one turn.
 
-Rendering calls `narrowed` with what that function returned; the parser knows all tools whatever was chosen.
+Rendering calls `narrowed` with the function's result. The parser still knows all tools.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from toolfmt.render.request.messages import Message
 
 
 def narrowed(tools: Sequence[Message], chosen: object) -> list[Message]:
-    """The chosen ones of the tools, in the order of the tools, whatever order they were chosen in.
+    """Return the chosen tools, in the order of `tools`.
 
-    `tools` are canonical definitions; `chosen` is a list of names or of definitions in any of the shapes, empty for
-    none. Raises `BadTools` for anything else, and for a tool that is none of the `tools`, or is another by its
-    definition.
+    `tools` are canonical definitions. `chosen` is a list of names or definitions in any supported form, and may be
+    empty. Raises `BadTools` for anything else, and for a chosen tool that is not in `tools` or has another definition
+    there.
     """
     if isinstance(chosen, (str, bytes, Mapping)) or not isinstance(chosen, Iterable):
         raise BadTools(f"narrow must return a list of tools, not {kind_of(chosen)}; return [] for none")

@@ -1,1 +1,1 @@
-"""Verifying on a finished prompt that it holds everything of its request."""
+"""Verify that a finished prompt contains everything of its request."""

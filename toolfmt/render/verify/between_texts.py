@@ -1,10 +1,9 @@
-"""What a prompt has between its texts, beside what the prompt of its twin has there; for prompts that cannot be
-aligned.
+"""Compare what is between the texts of a prompt and of its sentinel prompt, if the two cannot be aligned.
 
-`toolfmt.render.verify.delivery` asks. A template that writes a call's name, a key, `true` or a role otherwise for what
-a text says, repeats a text or adds a sentence, differs from the twin in what stands between the texts. The texts are
-looked for one behind the other, each where what is written around it is the twin's, if there is such a place. Words are
-compared, so that a template may wrap and indent as it likes. Nothing here raises.
+`toolfmt.render.verify.delivery` calls it. A template differs here if, depending on a text, it changes a call's name, a
+key, `true` or a role, repeats a text, or adds a sentence. The texts are searched in order, each preferably at a
+position with the same surroundings as in the sentinel prompt. Words are compared, so wrapping and indentation do not
+matter. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from toolfmt.render.verify.sentinel_request import WORD, RequestSpan, SentinelRe
 from toolfmt.render.verify.tool_coverage import in_lines
 
 _NEAR = 12
-"""So many characters around a text tell its place."""
+"""Number of characters around a text that identify its position."""
 _MOST_PLACES = 200
 _DEEPEST = 64
 _WORDS = re.compile(r"\w+")
@@ -33,7 +32,7 @@ Place = tuple[int, int, RequestSpan]
 
 @dataclass(frozen=True)
 class Gap:
-    """What stands between two texts, or at an edge, in the twin's prompt and in the prompt."""
+    """What is between two adjacent texts, or at an edge, in the sentinel prompt and in the prompt."""
 
     before: RequestSpan | None
     behind: RequestSpan | None
@@ -42,13 +41,13 @@ class Gap:
 
     @property
     def beside_reasoning(self) -> bool:
-        """Whether reasoning is at one of its edges, whose marks a template may take away or write itself."""
+        """Whether one of its edges is reasoning, whose markers a template may remove or write itself."""
         return any(piece is not None and piece.kind == "reasoning" for piece in (self.before, self.behind))
 
 
 @dataclass(frozen=True)
 class Around:
-    """What was found: the `places` of the texts, those of the messages that are `missing`, `gaps` between the rest."""
+    """Result: the `places` of the texts, the `missing` texts of messages, and the `gaps` between the others."""
 
     places: list[Place]
     missing: list[RequestSpan]
@@ -56,10 +55,10 @@ class Around:
 
 
 def around(prompt: str, twin_prompt: str, twin: SentinelRequest, judged: Sequence[str]) -> Around:
-    """The texts in the prompt, each behind the one before it; pieces of the kinds `judged` may be missing.
+    """Find the texts in the prompt, in order. Texts of the kinds `judged` may be missing.
 
-    Where some are missing only because others were taken for what stands elsewhere, these are not looked for, or
-    wherever they stand first.
+    A text may be missing only because another text was matched at a wrong position. Then the missing ones are left out
+    or matched at their first position.
     """
     words = words_in(twin_prompt, twin)
     by_place = _walked(prompt, twin_prompt, twin, judged, words, near=_NEAR)
@@ -99,7 +98,9 @@ def _walked(
 
 
 def _place(prompt: str, offset: int, piece: RequestSpan, before: str, behind: str) -> tuple[int, int] | None:
-    """Where the text stands: the first place with the same on both sides, else on one side, else the first."""
+    """Return where the text is: the first position with the same text on both sides, else on one side, else the
+    first.
+    """
     best, places = -1, None
     for found in itertools.islice(_pattern(piece).finditer(prompt, offset), _MOST_PLACES):
         alike = prompt.endswith(before, offset, found.start()) + prompt.startswith(behind, found.end())
@@ -111,7 +112,9 @@ def _place(prompt: str, offset: int, piece: RequestSpan, before: str, behind: st
 
 
 def _pattern(piece: RequestSpan) -> re.Pattern[str]:
-    """The piece in any spelling: a number is no part of a longer one, a name none of a longer word."""
+    """Return a pattern for the text in any variant. A number must not be part of a longer one, nor a name of a longer
+    word.
+    """
     if piece.kind == "definition":
         return re.compile(in_lines(piece.text))
     one_of = "|".join(map(re.escape, dict.fromkeys(spellings_of(piece))))
@@ -125,26 +128,26 @@ def _pattern(piece: RequestSpan) -> re.Pattern[str]:
 
 
 def otherwise(gap: Gap) -> bool:
-    """Whether other words stand there than in the twin's prompt."""
+    """Return whether a gap has different words than in the sentinel prompt."""
     return _WORDS.findall(WORD.sub(" ", gap.expected)) != _WORDS.findall(gap.shown)
 
 
 def said_again(gap: Gap) -> Iterator[RequestSpan]:
-    """The texts at the edges of a gap that stand in it once more, which they do not in the twin's prompt."""
+    """Return the texts at a gap's edges that the gap repeats, if the sentinel prompt does not."""
     for piece in (gap.before, gap.behind):
         if piece and stands_alone(piece.text, gap.shown) > stands_alone(piece.text, gap.expected):
             yield piece
 
 
 def lost_in(gap: Gap, request: Sequence[Message]) -> Iterator[str]:
-    """What of the request stands in the twin's prompt there and not in this one, in words, its message first."""
+    """Return descriptions of what the sentinel prompt has in this gap and the prompt lacks, the message first."""
     for message, word, told in _own(gap, request):
         if stands_alone(word, gap.shown) < stands_alone(word, gap.expected):
             yield f"messages[{message}] ({request[message]['role']}): {told}"
 
 
 def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]:
-    """The names, keys and truth values of the calls at the edges of a gap, and the role of the last of them."""
+    """Return names, keys and truth values of the calls at a gap's edges, and the role of the last one."""
     messages = dict.fromkeys(piece.message for piece in (gap.before, gap.behind) if piece and piece.message >= 0)
     for message in messages:
         for call in calls_of(request[message]):
@@ -159,9 +162,9 @@ def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]
 
 
 def stands_alone(word: str, text: str) -> int:
-    """How often the word stands in a text, in any spelling, and is no part of a longer one; words of a twin are none.
+    """Count occurrences of the word in a text, in any variant, as a whole word. Sentinel words do not count.
 
-    It is asked for each of a thousand keys, which takes too long by regular expressions.
+    This runs for up to a thousand keys; regular expressions would be too slow.
     """
     times = 0
     for written in set(spellings(word)) if word else ():
@@ -174,22 +177,24 @@ def stands_alone(word: str, text: str) -> int:
 
 
 def _ends(before: str) -> bool:
-    """Whether a word may begin behind these two characters."""
+    """Return whether a word may begin after these two characters."""
     return not _LETTER.match(before[-1:]) or _TWIN_ENDS.match(before) is not None
 
 
 def _begins(behind: str) -> bool:
-    """Whether a word may end before these two characters."""
+    """Return whether a word may end before these two characters."""
     return not _LETTER.match(behind) or behind == "Zq"
 
 
 def truths(value: object) -> tuple[str, ...]:
-    """How templates write true or false; nothing else is either."""
+    """Return how templates write true or false; empty for any other value."""
     return (str(value).lower(), str(value)) if isinstance(value, bool) else ()
 
 
 def entries_of(call: Message) -> Iterator[tuple[str, Any]]:
-    """The keys of all objects in the arguments of a call, each with its value; none if they are not an object."""
+    """Return the keys and values of all objects in the arguments of a call. Empty if the arguments are not an
+    object.
+    """
     try:
         return _entries(arguments_of(call, ""))
     except BadMessages:

@@ -1,12 +1,11 @@
-"""The delivery law, checked on a finished prompt: every text, call, argument and result of the request stands in it
-once and in the conversation's order.
+"""Check on a finished prompt that it contains every text, call, argument and result of the request once, in order.
 
-`toolfmt.render.attempts` asks. What the template makes of the request is read off the prompt of its twin
-(`toolfmt.render.verify.sentinel_request`); that the prompt itself is the twin's with the texts in their places is then
-proved by aligning both. Free is where a template puts the system message that the conversation begins with, and the
-order of text, reasoning and calls within one turn. What became of reasoning is told, not judged: templates leave out
-that of earlier turns as their models were trained. Of an argument that is null or empty only its key is looked for. A
-template may keep or trim whitespace at the ends of a string, as with transformers. Nothing here raises.
+`toolfmt.render.attempts` calls it. The prompt of the sentinel request (`toolfmt.render.verify.sentinel_request`) shows
+what the template does with the request. Aligning both prompts then verifies that they differ only in the texts. The
+position of the leading system message is free, and so is the order of text, reasoning and calls within a turn. Missing
+reasoning is reported but is not an error, because templates leave out earlier reasoning as their models were trained.
+For an argument that is null or empty, only the key is checked. A template may keep or trim whitespace at the ends of a
+string, as in transformers. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -39,8 +38,9 @@ _LONGEST_SPELLING = 6
 
 @dataclass(frozen=True)
 class Span:
-    """Where a text of the request stands in the prompt: from `begin` up to `end`; `message` is the position of its
-    message in the request and `role` who said it: -1 and "" for a tool's definition.
+    """Where a text of the request is in the prompt: from `begin` to `end` (exclusive).
+
+    `message` is the index of its message and `role` that message's role; -1 and "" for a tool definition.
     """
 
     begin: int
@@ -51,8 +51,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What a prompt holds of its request; what is `missing`, `misplaced` or `repeated` is told in words, the message
-    first. `spans` are where the texts stand, as far as they were found.
+    """What a prompt contains of its request. `missing`, `misplaced` and `repeated` are descriptions, the message first.
+
+    `spans` are the positions of the texts that were found.
     """
 
     missing: tuple[str, ...] = ()
@@ -61,15 +62,15 @@ class Delivery:
     reasoning_left_out: bool = False
     system_moved: bool = False
     tools_shown: frozenset[str] = frozenset()
-    """The tools of which a description is in the prompt."""
+    """The tools whose descriptions are in the prompt."""
     switch_taken_out: bool = False
-    """Whether the template took a switch such as `/no_think` out of a text."""
+    """Whether the template removed a switch such as `/no_think` from a text."""
     tools_repeated: bool = False
-    """Whether one is there twice."""
+    """Whether a description is there twice."""
     tools_changed: tuple[str, ...] = ()
-    """The tools that the template leaves out of this prompt, or writes in other words, for what a text says."""
+    """Tools that the template leaves out or writes differently in this prompt, depending on a text."""
     written_otherwise: bool = False
-    """Whether other words stand around the texts than the template writes around others."""
+    """Whether the template writes other words around these texts than around others."""
     spans: tuple[Span, ...] = ()
 
     @property
@@ -84,7 +85,7 @@ class Delivery:
 def delivered(
     request: Sequence[Message], twin: SentinelRequest, given: Sequence[Message], twin_prompt: str
 ) -> Delivery:
-    """What the prompt of the twin holds of the request; `given` are its messages as the template was given them."""
+    """Return what the sentinel prompt contains of the request. `given` are the messages passed to the template."""
     words = words_in(twin_prompt, twin)
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -121,7 +122,7 @@ def delivered(
 def proved(
     request: Sequence[Message], twin: SentinelRequest, twin_prompt: str | None, given: Sequence[Message], prompt: str
 ) -> Delivery:
-    """What the prompt itself holds: where the twin is not refused, its prompt has been found to hold everything."""
+    """Return what the prompt itself contains. The sentinel prompt, if it rendered, is already known to be complete."""
     spans = None if twin_prompt is None else aligned(prompt, twin_prompt, twin)
     if spans is not None:
         changed, switched = _changed_inside(prompt, twin, spans)
@@ -141,7 +142,7 @@ def proved(
 
 
 def _beside_twin(request: Sequence[Message], twin: SentinelRequest, twin_prompt: str, prompt: str) -> Delivery:
-    """What a prompt holds that is not the twin's with the texts in their places: the template goes by what they say."""
+    """Return what a prompt contains that does not align with its sentinel prompt: the template depends on the texts."""
     shown = around(prompt, twin_prompt, twin, _JUDGED)
     told = [_told(request, piece) for piece in shown.missing]
     other = [gap for gap in shown.gaps if otherwise(gap)]
@@ -159,8 +160,8 @@ def _beside_twin(request: Sequence[Message], twin: SentinelRequest, twin_prompt:
 def _changed_inside(
     prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]
 ) -> tuple[list[CutText], bool]:
-    """The texts of which the template changes what it looks for in them (that is no word in the twin); and whether it
-    takes nothing but switches such as `/no_think` out of any.
+    """Return the texts in which the template changes tested strings, and whether it removes switches (`/no_think`)
+    only.
     """
     begins = {number: begin for begin, _, number in spans}
     ends = {number: end for _, end, number in spans}
@@ -168,7 +169,7 @@ def _changed_inside(
     for text in twin.cut_texts:
         if text.first not in begins or text.last not in ends:
             continue
-        # A spelling may be some times as long as what it spells.
+        # An escaped text may be several times as long.
         begin = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
         shown = prompt[begin : ends[text.last] + _LONGEST_SPELLING * len(text.behind)]
         if any(written in shown for written in spellings(text.whole)):
@@ -183,7 +184,7 @@ def _changed_inside(
 def _changed_marks(
     request: Sequence[Message], prompt: str, twin: SentinelRequest, text: CutText, spans: Sequence[tuple[int, int, int]]
 ) -> list[str]:
-    """The marks of the text that the prompt does not show next to its words, or the text if it shows all of them."""
+    """Return the tested strings of the text that are missing next to its words, or the text if none is missing."""
     label = _told(request, twin.pieces[text.first])
     begins = {number: begin for begin, _, number in spans}
     ends = {number: end for _, end, number in spans}
@@ -201,8 +202,9 @@ def _changed_marks(
 def _taken_out(
     prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]
 ) -> tuple[list[RequestSpan], bool]:
-    """The texts that are nothing but what the template looks for and do not stand between their neighbours; and whether
-    one of switches alone is among those, which is none of them.
+    """Return the texts that consist only of tested strings and are missing, and whether switches were removed.
+
+    Texts that consist only of switches are not returned.
     """
     taken_out, switched = [], False
     for text in twin.mark_texts:
@@ -227,7 +229,7 @@ def _spans(request: Sequence[Message], found: Iterable[tuple[int, int, RequestSp
 
 
 class _Order:
-    """Where the words of a twin stand in its prompt, by message."""
+    """Where the words of the sentinel request are in its prompt, by message."""
 
     def __init__(
         self, request: Sequence[Message], twin: SentinelRequest, first: Mapping[int, int], last: Mapping[int, int]
@@ -246,7 +248,7 @@ class _Order:
         ends = [max((last[n] for n in block), default=0) for block in numbers]
         begins = [min((first[n] for n in block), default=None) for block in numbers]
         self._ends_before = list(itertools.accumulate(ends, max, initial=0))
-        """Where what stands before each block ends; its own end is behind the last."""
+        """The maximum end of what is before each block; the block's own end is last."""
         self._begins_behind: list[int | None] = [None]
         for begin in reversed(begins):
             before = self._begins_behind[-1]
@@ -254,9 +256,7 @@ class _Order:
         self._begins_behind.reverse()
 
     def misplaced(self, stands: Sequence[int]) -> Iterator[str]:
-        """What stands before something that it comes behind; `stands` is the order in which the template was given
-        the words.
-        """
+        """Return what is in the wrong order. `stands` is the order in which the template got the words."""
         place = {number: at for at, number in enumerate(stands)}
         yield from self._behind_others(self._leading)
         yield from self._behind_others(self._blocks)
@@ -265,7 +265,7 @@ class _Order:
 
     @property
     def system_moved(self) -> bool:
-        """Whether the instructions that the conversation begins with stand behind something else of it."""
+        """Return whether the leading instructions appear after another part of the conversation."""
         ends = [self._last[number] for message in self._leading for number in self._of_message.get(message[0], ())]
         begin = self._begins_behind[0]
         return begin is not None and max(ends, default=0) > begin
@@ -282,7 +282,7 @@ class _Order:
             reached = max(reached, *(self._last[number] for number in numbers))
 
     def _misplaced_in(self, block: Sequence[int], place: Mapping[int, int]) -> Iterator[str]:
-        """The same within a turn and its results: texts before results, calls and results each in their order."""
+        """Check the order in a turn and its results: texts before results, calls and results each in order."""
         turn = self._of_message.get(block[0], [])
         results = [number for message in block[1:] for number in self._of_message.get(message, ())]
         if not results:
@@ -306,7 +306,7 @@ class _Order:
                 yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']} (after its result)"
 
     def calls_missing(self, prompt: str) -> Iterator[str]:
-        """Calls whose name, or the name of an argument, is not where their turn stands."""
+        """Return calls whose name, or the name of an argument, is not in the text of their turn."""
         for at, block in enumerate(self._blocks):
             calls = calls_of(self._request[block[0]])
             if not calls:
@@ -314,7 +314,7 @@ class _Order:
             window = prompt[self._ends_before[at] : self._begins_behind[at + 1]]
             named = (call for at, call in enumerate(calls) if (block[0], at) not in self._named_by_words)
             for name, times in Counter(str(function_of(call)["name"]) for call in named).items():
-                # What results are told behind, where they go in as words, calls nothing.
+                # If results are user messages, the text before them does not count as a call.
                 if stands_alone(name, window.replace(result_heading(name), "")) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
             arguments = [entry for call in calls for entry in entries_of(call)]
@@ -327,7 +327,7 @@ class _Order:
 
 
 def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
-    """The positions of the messages behind the leading ones: each alone, results with the turn that they answer."""
+    """Return the indexes of the messages after the leading ones: each alone, results together with their turn."""
     block: list[int] = []
     for position in range(leading, len(request)):
         message = request[position]
@@ -342,7 +342,7 @@ def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
 
 
 def _words_of(given: Sequence[Message], twin: SentinelRequest) -> list[int]:
-    """The words of messages in the order in which they stand there."""
+    """Return the words of messages in the order of their occurrence."""
     told = (
         part for message in given for part in (message.get("content"), *(_shown(call) for call in calls_of(message)))
     )
@@ -368,7 +368,7 @@ _WHAT = {
 
 
 def _told(request: Sequence[Message], piece: RequestSpan) -> str:
-    """The piece in words, its message first."""
+    """Return a description of the text, its message first."""
     what = _WHAT[piece.kind].format(piece.name)
     return f"messages[{piece.message}] ({request[piece.message]['role']}): {what}" if piece.message >= 0 else what
 

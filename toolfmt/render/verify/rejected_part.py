@@ -12,7 +12,7 @@ from toolfmt.render.request.messages import Message
 from toolfmt.templates import ChatTemplate
 
 Rejects: TypeAlias = Callable[[Sequence[Message], list[Message] | None], bool]
-"""Whether the template rejects these messages and tools with the same error."""
+"""Returns whether the template rejects these messages and tools with the same error."""
 _MISSING_VARIABLE = re.compile(r"UndefinedError: '(\w+)' is undefined")
 
 

@@ -1,8 +1,8 @@
-"""The proof on a finished prompt that tools stand in it by one way only: through the template or as prose, never both.
+"""Verify that a finished prompt contains the tools in one way only: through the template or in the system prompt.
 
 `toolfmt.render.attempts` calls it with the prompt and with the same prompt rendered without the tools.
-`ToolsRenderedTwice` is an internal error: it names what is violated, and means that the renderer or the caller's own
-template variables put tools in twice.
+`ToolsRenderedTwice` is an internal error. It means that the renderer, or a template variable of the caller, adds the
+tools twice.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from toolfmt.errors import ToolsRenderedTwice
 
 
 def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Iterable[Mapping[str, Any]]) -> None:
-    """Prose stands in the prompt as often as the template repeats its message, and nothing else defines a tool.
+    """Raise if the descriptions do not appear exactly `copies` times, or if something else defines a tool.
 
-    `without` is the prompt with another word in place of the prose, `copies` how often that came out: mostly once.
+    `without` is the prompt with a placeholder instead of the descriptions. `copies` is how often the placeholder
+    appears, usually once.
     """
     if prompt.count(prose) != without.count(prose) + copies:
         raise ToolsRenderedTwice(
@@ -34,18 +35,18 @@ def check_prose(prompt: str, without: str, prose: str, copies: int, tools: Itera
 
 
 def check_template(prompt: str, without: str, instructions: str) -> None:
-    """No prose stands in the prompt that does not stand in the prompt without tools."""
+    """Raise if the prompt contains descriptions in the system prompt that the prompt without tools does not contain."""
     if instructions and prompt.count(instructions) > without.count(instructions):
         raise ToolsRenderedTwice("never both: the template renders the tools, and the prompt also describes them")
 
 
 def dropped(prompt: str, without: str, tools: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The tools that the template did not put into the prompt, by name."""
+    """Return the names of the tools that the template did not put into the prompt."""
     return [name for name in map(_name, tools) if _words(prompt, name) <= _words(without, name)]
 
 
 def _definitions(text: str, tool: Mapping[str, Any]) -> int:
-    """How often a text defines the tool: its name and its description, or its name and all its parameters."""
+    """Count how often a text defines the tool: its name with its description or with all its parameters."""
     function = tool["function"]
     description = function.get("description")
     if description:
@@ -58,7 +59,7 @@ def _definitions(text: str, tool: Mapping[str, Any]) -> int:
 
 
 def _words(text: str, word: str) -> int:
-    """How often the word stands in the text by itself: a tool called `a` is not in every sentence."""
+    """Count the word in the text as a whole word; a tool called `a` is not in every sentence."""
     return len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", text))
 
 

@@ -1,9 +1,9 @@
-"""A request's twin: the same conversation with a word of its own in the place of every text that someone wrote.
+"""Build a sentinel request: the same conversation with a unique word instead of every text.
 
-The twin is rendered like the request. Where its words stand in its prompt shows what the template passes on, how often
-and in which order, whatever the texts themselves hold; `aligned` then finds the same places in the prompt of the
-request, and so proves that nothing else became of the texts. Texts that the template looks for in messages stay as
-they are, so that it treats both alike. Nothing here raises.
+It is rendered like the request. The positions of its words in the prompt show what the template passes on, how often
+and in which order, independent of the texts. `aligned` then finds the same positions in the request's own prompt, and
+so verifies that nothing else happened to the texts. Texts that the template searches for in messages stay unchanged, so
+that it treats both requests the same. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ WORD = re.compile(r"Zq(\d{1,9})z|97531(\d{5})08642(?:\.\d)?")
 
 _SHORTEST_TESTED = 2
 _MOST_WORDS = 10_000
-"""More than a request has."""
+"""More than the number of texts in a request."""
 _OBJECT_KEYS = ("text", "document", "data", "content", "snippet", "title")
-"""The keys of a content's parts whose texts a prompt may show."""
+"""Keys of a content part whose texts a prompt may show."""
 _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?')
 _DEEPEST = 64
 _FENCE = "```"
@@ -35,25 +35,26 @@ Kind = Literal["text", "reasoning", "argument", "call", "definition", "name"]
 
 @dataclass(frozen=True)
 class RequestSpan:
-    """A stretch of a request's text: the message it stands in (-1 for a tool), what it is and what it is called."""
+    """A part of a request's text: its message (-1 for a tool), its kind and its label."""
 
     kind: Kind
     message: int
     text: str
     name: str = ""
-    """The argument's, with that of its tool; the tool's of a definition and of a call."""
+    """For an argument, its name with that of its tool; for a definition or a call, the tool's name."""
     number: bool = False
     call: int = -1
-    """Which call of the message this is, or an argument belongs to."""
+    """The index of the call in its message, for the call itself and its arguments."""
     written: str = ""
-    """How JSON text that was given has it, where that is not how it is usually written."""
+    """The value as written in the given JSON text, if that is not the usual form."""
 
 
 @dataclass(frozen=True)
 class CutText:
-    """A text that holds others that the template looks for: the numbers of the first and the last word made of it, what
-    stands before and behind these, and the whole. `marks` are the texts that the template looks for, each with the
-    number of the first word after it.
+    """A text that contains strings that the template tests for.
+
+    Holds the numbers of the first and the last word made of it, what is before and after these, and the whole text.
+    `marks` are the tested strings, each with the number of the first word after it.
     """
 
     first: int
@@ -66,9 +67,7 @@ class CutText:
 
 @dataclass(frozen=True)
 class MarkText:
-    """A text that is nothing but what the template looks for: no word stands for it. `behind` is the number of the
-    first word behind it.
-    """
+    """A text that consists only of tested strings, so no word replaces it. `behind` is the number of the next word."""
 
     behind: int
     message: int
@@ -77,7 +76,7 @@ class MarkText:
 
 @dataclass(frozen=True)
 class SentinelRequest:
-    """`pieces[n]` stands in the twin's messages and tools as the word number `begin` + n."""
+    """A sentinel request. Word number `begin` + n replaces `pieces[n]` in its messages and tools."""
 
     messages: list[Message]
     tools: list[Message] | None
@@ -94,8 +93,10 @@ def sentinel_request_of(
     beside: str = "",
     prefill: str = "",
 ) -> SentinelRequest:
-    """The twin of checked messages and canonical tools; `tested` are the texts that the template looks for, `beside` is
-    what else is in the prompt, `prefill` what the generation prompt already holds of the output.
+    """Return the sentinel request of checked messages and canonical tools.
+
+    `tested` are the strings that the template searches for. `beside` is other text in the prompt. `prefill` is the part
+    of the response that the generation prompt already contains.
     """
     words = _Words(tested, free_number(messages, tools, beside), prefill)
     told = [words.message(message, position) for position, message in enumerate(messages)]
@@ -104,7 +105,7 @@ def sentinel_request_of(
 
 
 def free_number(*told: object) -> int:
-    """The first number of words that stand in none of these, which keys and names are told from."""
+    """Return the first number for words that do not occur in these; keys and names must differ from words."""
     try:
         taken = sorted({int(found[1] or found[2]) for found in WORD.finditer("".join(map(str, told)))})
     except (ValueError, RecursionError):  # a number of thousands of digits
@@ -118,7 +119,7 @@ def free_number(*told: object) -> int:
 
 
 class _Words:
-    """Hands out the words."""
+    """Creates the words."""
 
     def __init__(self, tested: Collection[str], begin: int, prefill: str) -> None:
         self.begin = begin
@@ -166,7 +167,7 @@ class _Words:
         return part
 
     def _text(self, text: str, position: int, role: str) -> str:
-        """The text with words between the texts that the template looks for."""
+        """Return the text with words between the strings that the template searches for."""
         runs, after = split_text(text, role, self._tested, self._prefill)
         told: list[str] = []
         marks: list[tuple[str, int]] = []
@@ -197,12 +198,12 @@ class _Words:
             function["arguments"] = self._json(given, argument)
         elif isinstance(given, Mapping):
             function["arguments"] = self._value(given, argument, 0)
-        if len(self.pieces) == before:  # no argument shows where the call stands
+        if len(self.pieces) == before:  # without arguments, nothing marks the position of the call
             function["name"] = self._word(replace(argument, kind="call", text=argument.name))
         return {**call, "function": function} if "function" in call else {**call, **function}
 
     def _json(self, text: str, argument: RequestSpan) -> str:
-        """The text of a JSON object with words for its values, in the same layout."""
+        """Return the text of a JSON object with words as its values, in the same layout."""
 
         def worded(found: re.Match[str]) -> str:
             if found[1] is not None:
@@ -226,7 +227,7 @@ class _Words:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             try:
                 return self._number(value, replace(argument, text=json.dumps(value)))
-            except ValueError:  # of more digits than Python writes
+            except ValueError:  # an integer of more digits than Python converts
                 return value
         if depth >= _DEEPEST:
             return value
@@ -243,7 +244,7 @@ class _Words:
         return number + 0.5 if isinstance(value, float) else number
 
     def _described(self, schema: Any, name: str, depth: int) -> Any:
-        """A definition with words for its descriptions; a property may be called `description` too."""
+        """Return a definition with words as its descriptions. A property may be called `description` too."""
         if depth >= _DEEPEST:
             return schema
         if isinstance(schema, (list, tuple)):
@@ -263,7 +264,7 @@ class _Words:
         return described
 
     def _run(self, text: str, piece: RequestSpan) -> str:
-        """The text as a word, the blanks around it kept; blanks alone as they are."""
+        """Return the text as a word, with its surrounding whitespace. Whitespace alone stays unchanged."""
         bare = text.strip()
         if not bare:
             return text
@@ -303,7 +304,7 @@ def marks_reasoning(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _splitter(tested: tuple[str, ...]) -> re.Pattern[str]:
-    """What cuts a text at those that the template looks for; the texts themselves stand at the odd places."""
+    """Return a pattern that splits a text at the tested strings; they are at the odd indexes."""
     marks = [text.strip() for text in tested]
     marks = [text for text in marks if len(text) >= _SHORTEST_TESTED and not text.isalnum()]
     # Both markers of a pair: whether a text begins with reasoning depends on the start marker.
@@ -321,16 +322,16 @@ def _reasoning_pairs() -> tuple[tuple[str, str], ...]:
 
 
 def words_in(text: str, twin: SentinelRequest) -> list[tuple[int, int, int]]:
-    """The words of a twin in its prompt, or in a text of it: begin, end and number of the piece of each, in order."""
+    """Return (begin, end, number) of each sentinel word in a prompt or a part of it, in order."""
     found = ((word.start(), word.end(), int(word[1] or word[2]) - twin.begin) for word in WORD.finditer(text))
     return [word for word in found if 0 <= word[2] < len(twin.pieces)]
 
 
 def aligned(prompt: str, twin_prompt: str, twin: SentinelRequest) -> list[tuple[int, int, int]] | None:
-    """Where the texts stand in the prompt: begin, end and number of the piece of each, in order.
+    """Return (begin, end, number) of each text in the prompt, in order.
 
-    None where the prompt is anything but the twin's with the texts in the places of the words, each in one of the
-    spellings that templates and formats have for it.
+    Return None unless the prompt is equal to the sentinel prompt with the texts instead of the words. Each text may be
+    in any variant that templates and formats write.
     """
     found = words_in(twin_prompt, twin)
     literals = _literals(twin_prompt, found)
@@ -349,8 +350,8 @@ def aligned(prompt: str, twin_prompt: str, twin: SentinelRequest) -> list[tuple[
 def in_order(
     prompt: str, pieces: Iterable[RequestSpan]
 ) -> tuple[list[tuple[int, int, RequestSpan]], list[RequestSpan]]:
-    """Where the pieces stand in the prompt, each behind the one before it, and those that do not; for prompts that
-    cannot be aligned.
+    """Find the pieces in the prompt in order. Return those found and those missing, for prompts that cannot be
+    aligned.
     """
     offset, found, missing = 0, list[tuple[int, int, RequestSpan]](), []
     for piece in pieces:
@@ -364,14 +365,14 @@ def in_order(
 
 
 def _literals(text: str, words: Sequence[tuple[int, int, int]]) -> list[str]:
-    """What stands before, between and behind the words."""
+    """Return the text before, between and after the words."""
     begins = [0, *(end for _, end, _ in words)]
     ends = [*(begin for begin, _, _ in words), len(text)]
     return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
 def _spelled(prompt: str, offset: int, piece: RequestSpan, literal: str) -> int | None:
-    """The end of the text that stands at this place, followed by the literal; None where it does not stand there."""
+    """Return the end of the text at this position, which the literal must follow, or None."""
     for text in spellings_of(piece):
         end = offset + len(text)
         if prompt.startswith(text, offset) and prompt.startswith(literal, end):
@@ -380,7 +381,7 @@ def _spelled(prompt: str, offset: int, piece: RequestSpan, literal: str) -> int 
 
 
 def spellings_of(piece: RequestSpan) -> Iterator[str]:
-    """The piece as templates and formats write it, the usual ways first."""
+    """Return the variants in which templates and formats write the piece, the usual ones first."""
     if not piece.number:
         yield from spellings(piece.text)
         if piece.written:
@@ -393,7 +394,7 @@ def spellings_of(piece: RequestSpan) -> Iterator[str]:
 
 
 def spellings(text: str) -> Iterator[str]:
-    """A text as templates and formats write it, the usual ways first."""
+    """Return the variants in which templates and formats write a text, the usual ones first."""
     yield text
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     yield escaped

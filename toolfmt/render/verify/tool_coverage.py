@@ -1,10 +1,10 @@
 """Find the tools that a finished prompt shows differently than the sentinel prompt of the same request does.
 
-`tool_parts.py` asks another question: which parts of a definition the template leaves out, for each tool alone. Here
-the whole conversation counts. A template may test the text of a question or description and then show other tools or
-none, or rename a tool. The sentinel prompt shows which names, descriptions, parameter names and limits to search for,
-and in which order among the texts of the messages, so that no text of a message counts as a definition.
-`toolfmt.render.verify.delivery` calls `changed_tools` if the two prompts cannot be aligned. Nothing here raises.
+`tool_parts.py` checks which parts of a definition the template leaves out, for each tool alone. This module checks the
+whole conversation: depending on a text, a template may show other tools or none, or rename a tool. The sentinel prompt
+shows which names, descriptions, parameter names and limits to search for, and in which order among the texts of the
+messages. So a text of a message does not count as a definition. `toolfmt.render.verify.delivery` calls `changed_tools`
+if the two prompts cannot be aligned. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from toolfmt.render.request.messages import Message
 from toolfmt.render.verify.sentinel_request import RequestSpan, SentinelRequest, spellings, spellings_of, words_in
 
 BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
-"""What a prompt has where a description has whitespace: a template may break its lines, and begin each as it likes."""
+"""What may replace whitespace of a description in a prompt: a template may break lines and indent them."""
 _BLANKS = re.compile(r"(?:\s|\\+[nrt])+")
 _LETTER = "[A-Za-z0-9_]"
 _BEFORE, _BEHIND = f"(?<!{_LETTER})", f"(?!{_LETTER})"
@@ -28,9 +28,7 @@ _DEEPEST = 64
 
 @dataclass(frozen=True)
 class _Expected:
-    """What stands in the twin's prompt at a place, and the tool that is not shown where it is missing; a text of a
-    message belongs to none.
-    """
+    """What the sentinel prompt has at a position, and the tool that is lost without it (None for a message's text)."""
 
     begin: int
     pattern: str
@@ -38,7 +36,7 @@ class _Expected:
 
 
 def unnamed_tools(twin: SentinelRequest, twin_prompt: str) -> tuple[str, ...]:
-    """The tools that the twin's prompt describes and does not call by their names: the template writes others."""
+    """Return the tools that the sentinel prompt describes without their names: the template writes others."""
     words = words_in(twin_prompt, twin)
     described = {twin.pieces[number].name for _, _, number in words if twin.pieces[number].kind == "definition"}
     regions = list(_regions(twin, words, len(twin_prompt)))
@@ -53,8 +51,9 @@ def unnamed_tools(twin: SentinelRequest, twin_prompt: str) -> tuple[str, ...]:
 def changed_tools(
     twin: SentinelRequest, twin_prompt: str, prompt: str, missing: Iterable[RequestSpan]
 ) -> tuple[str, ...]:
-    """The tools of which the prompt does not hold all that the twin's does, in its order; for prompts that cannot be
-    aligned. `missing` are the texts of messages that are known not to be there.
+    """Return the tools that the prompt does not show completely and in the order of the sentinel prompt.
+
+    For prompts that cannot be aligned. `missing` are the texts of messages that are known to be missing.
     """
     words = words_in(twin_prompt, twin)
     expected = [*_worded(twin, words, frozenset(missing)), *_named(twin, words, twin_prompt)]
@@ -63,10 +62,10 @@ def changed_tools(
     since: dict[str, int] = {}
     for one in sorted(expected, key=lambda one: one.begin):
         if one.tool in changed:
-            continue  # what else there is of it would be found in another's definition
+            continue  # its other parts would match in another tool's definition
         found = re.compile(one.pattern).search(prompt, offset)
         if found is None and not one.tool:
-            # What was taken for a definition stands in this text, or behind it.
+            # The match for the definition is inside this text or after it.
             found = re.compile(one.pattern).search(prompt, told)
             changed |= {tool: None for tool, end in since.items() if found and end > found.start()}
         if found:
@@ -80,7 +79,7 @@ def changed_tools(
 def _worded(
     twin: SentinelRequest, words: Sequence[tuple[int, int, int]], missing: frozenset[RequestSpan]
 ) -> Iterator[_Expected]:
-    """The texts of messages and definitions that words of the twin stand for; reasoning is not looked for."""
+    """Return the texts of messages and definitions that sentinel words replace, without reasoning."""
     for begin, _, number in words:
         piece = twin.pieces[number]
         if piece.kind == "definition":
@@ -90,8 +89,8 @@ def _worded(
 
 
 def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
-    """The names of tools and of their parameters, and what limits these, as the twin's prompt has them around the
-    descriptions.
+    """Return the names of tools and parameters and the limits of parameters around descriptions in the sentinel
+    prompt.
     """
     names = _names(twin.tools)
     if not names:
@@ -104,7 +103,8 @@ def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_pr
     for region in _regions(twin, words, len(twin_prompt)):
         for found in looked_for.finditer(twin_prompt, *region):
             name = whole[found[0]]
-            # A name behind that of its tool is a parameter of it, before any it is the first's that has one.
+            # A name after its tool's name is that tool's parameter; before any tool name, it belongs to the first that
+            # has it.
             owners = [last] if last and name in parameters[last] else [one for one in names if name in parameters[one]]
             last = name if name in names else last
             before = "" if re.match(_LETTER, twin_prompt[max(0, found.start() - 1) : found.start()]) else _BEFORE
@@ -114,7 +114,7 @@ def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_pr
 
 
 def _regions(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """Where the twin's prompt describes tools: from the text of a message up to that of another."""
+    """Return where the sentinel prompt describes tools: between the texts of two messages."""
     reached = 0
     runs = [(key, list(run)) for key, run in groupby(words, lambda word: twin.pieces[word[2]].kind == "definition")]
     for at, (defines, run) in enumerate(runs):
@@ -128,7 +128,7 @@ def _names(tools: Iterable[Message] | None) -> dict[str, Message]:
 
 
 def _parameters(schema: Any, depth: int = 0) -> Iterator[str]:
-    """The names of the parameters in a definition, at any depth."""
+    """Yield the names of the parameters in a definition, at any depth."""
     if depth >= _DEEPEST:
         return
     if isinstance(schema, Mapping):
@@ -144,7 +144,7 @@ def _schema(tool: Message) -> Any:
 
 
 def _limits(schema: Any, depth: int = 0) -> Iterator[str]:
-    """What a schema limits values by, at any depth: types, the texts to choose from, and that these or some are."""
+    """Yield what a schema limits values by, at any depth: types, enum values, and that some or all are required."""
     if depth >= _DEEPEST:
         return
     if isinstance(schema, Mapping):
@@ -157,13 +157,13 @@ def _limits(schema: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _by_itself(names: Iterable[str]) -> str:
-    """A pattern for any of the names, in any spelling, that is no part of a longer word than with one of the twin."""
+    """Return a pattern for any of the names, in any variant, as a whole word or next to a sentinel word."""
     spelled = sorted({written for name in names for written in spellings(name)}, key=len, reverse=True)
     one_of = "|".join(map(re.escape, filter(None, spelled)))
     return rf"(?:{_BEFORE}|(?<=\dz))(?:{one_of})(?:{_BEHIND}|(?=Zq\d))"
 
 
 def in_lines(text: str) -> str:
-    """A pattern for a text in any spelling, whatever lines it is broken into."""
+    """Return a pattern for a text in any variant, with any line breaks."""
     spelled = dict.fromkeys(BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
     return "|".join(spelled)

@@ -1,16 +1,16 @@
 """Find the parts of a tool definition that the template leaves out when it renders this tool alone.
 
-Whether a finished prompt shows the tools is the question of `tool_coverage.py`.
+`tool_coverage.py` checks whether a finished prompt shows the tools.
 
 The parts that count are the tool's name and description, and in its schema at every depth: parameter names,
 descriptions, types, enum and const values, `required` entries, branches of `anyOf`, `oneOf` and `allOf`, and `$ref`s.
 Other keywords (`default`, `minimum`, `pattern`, …) do not count.
 
-A rendering that holds the definition as JSON shows every part. For any other, names, descriptions and values are
-replaced by sentinel words, and the two renderings must match except for these words. A template that shows the word
-but leaves out the real name (`description`, `type`) breaks the match. Types, `required` entries, branches, references
-and values that are neither text nor a number have no sentinel: the rendering must change if one of them is changed or
-removed.
+A rendering that contains the definition as JSON shows every part. For any other, names, descriptions and values are
+replaced by sentinel words, and the two renderings must match except for these words. A template that shows the word but
+leaves out the real name (`description`, `type`) breaks the match. Types, `required` entries, branches, references and
+values that are neither text nor a number have no sentinel. If one of them is changed or removed, the rendering must
+change.
 """
 
 from __future__ import annotations
@@ -248,8 +248,7 @@ def _same_characters(one: str, other: str, part: ToolPart) -> bool:
 
 
 def _twin(parts: Iterable[ToolPart], begin: int) -> SentinelRequest:
-    """Return the twin of `parts` (`toolfmt.render.verify.sentinel_request`). Its words are in a tool; there are no
-    messages."""
+    """Return the sentinel request of `parts` (`toolfmt.render.verify.sentinel_request`), with words only in a tool."""
     return SentinelRequest([], None, [_piece(part) for part in parts], begin=begin)
 
 
