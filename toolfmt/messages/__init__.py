@@ -1,1 +1,1 @@
-"""What goes into a model and comes out of it: messages, tool definitions, calls, parser events."""
+"""Input and output of a model: messages, tool definitions, calls, parser events."""

@@ -1,8 +1,8 @@
-"""Which calls a conversation can hold: those whose arguments say one thing, in what JSON can carry.
+"""Check whether a conversation can store the arguments of a call.
 
-A parser ends a call that is whole, whatever its values are. Arguments with a name that appears twice, with a
-number beyond every float or with half of a character can be shown to no model again as they were written, and nobody
-knows what was meant: whoever keeps a conversation asks here, and keeps such a call as what was rejected.
+A parser ends every complete call, whatever its values are. Arguments with a duplicate name, with a number beyond the
+float range, or with half a surrogate pair are ambiguous or cannot be rendered again as written. Code that keeps a
+conversation calls this module and keeps such a call as rejected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_TOLD = 100
 
 
 def read_object(text: str) -> tuple[dict[str, Any], str]:
-    """The object that a text of JSON is; or why it is none, in words."""
+    """Return the object in a JSON text, or the reason why it is not one."""
     try:
         read = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_each_once)
         json.dumps(read, ensure_ascii=False).encode()
@@ -36,9 +36,9 @@ def read_object(text: str) -> tuple[dict[str, Any], str]:
 
 
 def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
-    """The events of an answer with this text; an ended call is rejected where its arguments cannot be read.
+    """Return the events with ended calls rejected if their arguments cannot be read.
 
-    What it was is told from the text, where that is given, else by its arguments alone.
+    `raw` comes from `text` if given, else from the arguments alone.
     """
     arguments: dict[int, list[str]] = {}
     checked: list[Event] = []
@@ -53,7 +53,7 @@ def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; of a name that appears twice nobody knows which value was meant, or was shown to a user."""
+    """Return an object. Raises if a name appears twice, because it is unclear which value was intended."""
     named = dict(pairs)
     if len(named) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)

@@ -1,7 +1,7 @@
-"""What a parser says: the six events, in the order of the text they stand for.
+"""The six events that a parser emits, in the order of the text.
 
-Parsers make them; everything else only reads them. Offsets count characters of what was fed, from 0. Two neighbouring
-events of one kind say the same as one event with both texts: where a chunk ended carries no meaning, `merge` undoes it.
+Only parsers create them. Offsets count characters of the input, from 0. Two adjacent events of one kind are equivalent
+to one event with both texts. Chunk boundaries have no meaning, and `merge` removes them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ RejectionReason: TypeAlias = Literal[
 ]
 
 _MOST_TOLD = 100
-"""Characters of what is no event that are told of it."""
+"""Maximum number of characters of an invalid object in an error message."""
 
 
 @dataclass(slots=True)
 class Content:
-    """Text for the user, verbatim. `start` is its offset in what was fed."""
+    """Text for the user, verbatim. `start` is its offset in the input."""
 
     text: str
     start: int = 0
@@ -43,7 +43,7 @@ class Content:
 
 @dataclass(slots=True)
 class Reasoning:
-    """Text of a reasoning block, verbatim and without the markers. `start` is its offset in what was fed."""
+    """Text of a reasoning block, verbatim and without the markers. `start` is its offset in the input."""
 
     text: str
     start: int = 0
@@ -54,7 +54,7 @@ class Reasoning:
 
 @dataclass(slots=True)
 class ToolCallStart:
-    """A call has begun: its whole name, and its id where the format writes one."""
+    """A call starts: its complete name, and its id if the format has one."""
 
     index: int
     name: str
@@ -77,7 +77,9 @@ class ToolCallArguments:
 
 @dataclass(slots=True)
 class ToolCallEnd:
-    """A call is complete. `span` is where it stood, frame included; `tolerated` names what was read generously."""
+    """A call is complete. `span` is its range including the markers. `tolerated` lists the leniencies that were
+    applied.
+    """
 
     index: int
     span: tuple[int, int]
@@ -94,9 +96,9 @@ class ToolCallEnd:
 
 @dataclass(slots=True)
 class ToolCallRejected:
-    """A call went wrong and must not be executed. `raw` is its text, the input from `span[0]` to `span[1]`.
+    """A call is invalid and must not be executed. `raw` is its text, the input from `span[0]` to `span[1]`.
 
-    It comes in place of the end event; a call that was rejected before its name could be announced has no start.
+    This event replaces the end event. A call that is rejected before its name is known has no start event.
     """
 
     index: int
@@ -118,13 +120,13 @@ Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallArguments | Too
 
 
 def no_event(value: object) -> TypeError:
-    """The error for what stands among events and is none."""
+    """Return the error for an object that is not an event."""
     told = repr(value)
     return TypeError(f"not an event: {told if len(told) <= _MOST_TOLD else told[:_MOST_TOLD] + '…'}")
 
 
 def merge(events: Iterable[Event]) -> list[Event]:
-    """The same events with neighbours of one kind joined: what a text means, whatever its chunks were."""
+    """Return the same events with adjacent ones of one kind joined, so that the result does not depend on chunks."""
     merged: list[Event] = []
     run: list[Any] = []
     for event in events:
@@ -136,7 +138,7 @@ def merge(events: Iterable[Event]) -> list[Event]:
 
 
 def _joined(run: list[Any]) -> Event:
-    """One event for events of which each continues the one before it."""
+    """Return one event for events that continue each other."""
     first = run[0]
     if len(run) == 1:
         alone: Event = first
@@ -148,8 +150,9 @@ def _joined(run: list[Any]) -> Event:
 
 
 def _continues(event: Event, last: Event) -> bool:
-    """Whether an event says more of the last one. Between two stretches of text no marker may stand: two reasoning
-    blocks stay two."""
+    """Return whether an event continues the previous one. Two reasoning blocks with a marker between them stay
+    separate.
+    """
     if isinstance(event, Content) and isinstance(last, Content):
         return last.start + len(last.text) == event.start
     if isinstance(event, Reasoning) and isinstance(last, Reasoning):

@@ -1,7 +1,8 @@
-"""Events folded into one assistant message.
+"""Collect events into an assistant message.
 
-Everything here only reads events. Ids are made where the model wrote none, in the form of its family, and counted on
-from the ids that are taken, so that they stay unique over a conversation without a clock or chance.
+This module only reads events. If the model wrote no id, an id is generated in the form of its family. Generated ids
+continue from the ids already used, so they are unique in a conversation and do not depend on a clock or on random
+numbers.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from toolfmt.messages.events import (
 )
 
 CALL_ID = "call_{number}"
-"""The form of ids for families that have none of their own."""
+"""The id form for model families without their own."""
 _TRIED_NUMBERS = (0, 1, 10**9, 10**9 + 1)
-"""A form that tells these apart (`{number:.3e}` does not) never runs out of ids."""
+"""A form that gives these different ids (`{number:.3e}` does not) never repeats an id."""
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class ToolCall:
 
 @dataclass(slots=True)
 class Rejected:
-    """A call that must not be executed: why, where and what it was; name and arguments as far as they were told."""
+    """A call that must not be executed: the reason, the position, the text, and name and arguments if known."""
 
     index: int
     reason: RejectionReason
@@ -79,16 +80,18 @@ class Message:
 
     @classmethod
     def from_events(cls, events: Iterable[Event], taken_ids: Collection[str] = (), call_id: str = CALL_ID) -> Message:
-        """The message that the events of one answer tell.
+        """Return the message that the events of one response form.
 
-        `taken_ids` are the call ids the conversation already holds; `call_id` is the form of the ids that are made
-        (`ToolCallFormat.call_id` of the model's format). A call that neither ended nor was rejected (the parser was not
-        finished) is left out. Raises what `CallIds` raises, and `TypeError` for what is no event.
+        `taken_ids` are the call ids already used in the conversation. `call_id` is the form of generated ids
+        (`ToolCallFormat.call_id` of the model's format). A call that neither ended nor was rejected is left out (the
+        parser was not finished).
+
+        Raises what `CallIds` raises, and `TypeError` for an object that is not an event.
         """
         message = cls()
         ids = CallIds(taken_ids, call_id)
         begun: dict[int, ToolCall] = {}
-        # Joined once each: an answer may come in as many pieces as it has characters.
+        # Joined once: a response may come in as many pieces as it has characters.
         content: list[str] = []
         reasoning: list[str] = []
         arguments: dict[int, list[str]] = {}
@@ -125,9 +128,9 @@ class Message:
         }
 
     def to_openai(self) -> dict[str, Any]:
-        """The message as a chat endpoint takes it back: no key that is empty, and no `rejected`.
+        """Return the message for a chat endpoint, without empty keys and without `rejected`.
 
-        A message must have content or calls, so that one without either has the content `""`.
+        A message must have content or calls. A message without both gets the content `""`.
         """
         said: dict[str, Any] = {"role": "assistant"}
         if self.content or not self.tool_calls:
@@ -140,8 +143,9 @@ class Message:
 
 
 def said_in(events: Iterable[Event], message: Message) -> dict[str, Any]:
-    """A message, and the events that it was made of, as it stays in a conversation: as `to_openai`, with what was
-    rejected in its content, as the text that it is."""
+    """Return a message and its events as a conversation stores them: like `to_openai`, with rejected text as
+    content.
+    """
     said = message.to_openai()
     if message.rejected:
         said["content"] = "".join(
@@ -157,11 +161,12 @@ def _rejected(event: ToolCallRejected, begun: ToolCall | None, arguments: str) -
 
 
 class CallIds:
-    """Ids for calls: the model's own where it wrote one that is not taken, else one in the form that its family uses.
+    """Assigns ids to calls: the model's own id if it is unused, else one in the form of the model's family.
 
-    `taken` are the ids that the conversation already holds (`taken_ids`), `form` is `ToolCallFormat.call_id`. The
-    number in a made id goes on from the calls that the conversation already holds. Raises `TypeError` for what is no
-    collection of ids, and `ValueError` for a form that gives no two calls different ids.
+    `taken` are the ids already used in the conversation (`taken_ids`). `form` is `ToolCallFormat.call_id`. The number
+    in a generated id continues from the calls in the conversation.
+
+    Raises `TypeError` if `taken` is not a collection of ids, and `ValueError` if `form` gives two calls the same id.
     """
 
     def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
@@ -173,7 +178,7 @@ class CallIds:
         self._form = form
 
     def of(self, event: ToolCallStart) -> str:
-        """The id of the call that starts here; each is given once."""
+        """Return the id of the call that starts here. Each id is returned once."""
         id = event.id
         while not id or id in self._taken:
             id = self._form.format(name=event.name, number=self._next)
@@ -192,7 +197,7 @@ def _ids_taken(taken: object) -> set[str]:
 
 @lru_cache(maxsize=64)
 def _fault_of_form(form: str) -> str:
-    """Why a form does not give every number an id of its own; empty where it does."""
+    """Return why a form does not give every number a different id, empty if it does."""
     try:
         fields = [(field, spec or "") for _, field, spec, _ in Formatter().parse(form) if field is not None]
         unknown = [field for field, _ in fields if field not in ("name", "number")]
@@ -209,11 +214,11 @@ def _fault_of_form(form: str) -> str:
 
 
 def taken_ids(messages: Iterable[Any]) -> list[str]:
-    """The call ids that a conversation's messages hold, each once, in order: those of calls and those of results.
+    """Return the call ids in a conversation's messages, those of calls and results, each once, in order.
 
-    Takes messages as clients hold them (mappings, or objects that tell themselves by `model_dump()`): those of Chat
-    Completions, those of Anthropic with their blocks, items of the Responses API; and `Message`s. What is no message
-    holds none; raises `TypeError` for one message alone, and for a text.
+    Takes `Message`s, mappings, or objects with `model_dump()`: Chat Completions messages, Anthropic messages with
+    blocks, or Responses API items. Objects that are not messages are ignored. Raises `TypeError` for a single message
+    or a string.
     """
     if isinstance(messages, (str, bytes, Mapping, Message)) or callable(getattr(messages, "model_dump", None)):
         raise TypeError("messages is a list of messages; taken_ids([message]) takes one alone")
@@ -226,7 +231,7 @@ def _ids_in(message: Any) -> Iterator[str]:
         return
     said = _told(message)
     calls, parts = said.get("tool_calls"), said.get("content")
-    own = [said.get("tool_call_id"), said.get("call_id")]  # of a result; of an item, be it a call or a result
+    own = [said.get("tool_call_id"), said.get("call_id")]  # of a result; of an item, either a call or a result
     own += [_told(call).get("id") for call in (calls if isinstance(calls, (list, tuple)) else ())]
     for part in map(_told, parts if isinstance(parts, (list, tuple)) else ()):
         own += [part.get("id") if part.get("type") == "tool_use" else part.get("tool_use_id")]

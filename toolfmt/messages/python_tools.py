@@ -1,9 +1,8 @@
-"""Tool definitions made of Python: a function with type hints, a class of pydantic, a dataclass.
+"""Create tool definitions from Python functions with type hints, pydantic classes and dataclasses.
 
-`toolfmt.messages.tools` asks here when a list of tools holds one, and only then: pydantic makes the schema, and is
-imported when it is needed. What a parameter is for stands in its hint (`Annotated[str, Field(description="…")]`) or in
-the docstring, in the style of Google, NumPy or Sphinx. A definition that has been made is kept as long as its function
-or class lives.
+`toolfmt.messages.tools` calls it only if a list of tools contains one. pydantic creates the schema and is imported on
+first use. A parameter's description comes from its hint (`Annotated[str, Field(description="…")]`) or from the
+docstring in Google, NumPy or Sphinx style. Definitions are cached as long as their function or class exists.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from toolfmt.errors import BadTools
 
 _INSTALL = "pip install pydantic docstring_parser"
 _FIRST_KEYS = ("type", "description")
-# What a docstring of each style goes on with where no blank line comes first.
+# How a docstring of each style continues if there is no empty line first.
 _SECTION = re.compile(r"\s*(?::\w[^:]*:|@param\b|[A-Z]\w*(?: \w+)?:\s*$|-{3,}\s*$)")
 _KEYS: dict[str, dict[str, Any]] = {"int": {"pattern": "^(0|-?[1-9][0-9]*)$"}, "bool": {"enum": ["true", "false"]}}
 _NO_KEYS = ("float", "decimal", "complex", "timedelta", "datetime", "time")
@@ -31,18 +30,18 @@ _made: WeakKeyDictionary[Any, dict[bool, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def is_python_tool(value: object) -> bool:
-    """Whether a definition can be made of this: a function, a bound method, a dataclass, a class of pydantic."""
+    """Return whether a definition can be created from this: a function, bound method, dataclass or pydantic class."""
     if isinstance(value, type):
         return dataclasses.is_dataclass(value) or callable(getattr(value, "model_json_schema", None))
     return isinstance(value, (FunctionType, MethodType))
 
 
 def definition(value: Any, position: int) -> dict[str, Any]:
-    """The definition of a tool, its name, description and parameters in one mapping.
+    """Return the tool definition as one mapping with name, description and parameters.
 
-    Takes what `is_python_tool` accepts and where it stands in the list. The name is that of the function or class, the
-    description the first paragraph of its docstring. Raises `BadTools` for parameters that a call cannot name, for
-    hints that have no JSON Schema, and where pydantic is not installed.
+    Takes an object that `is_python_tool` accepts, and its position in the list. The name is that of the function or
+    class. The description is the first paragraph of its docstring. Raises `BadTools` for parameters that a call cannot
+    name, for hints without a JSON Schema, and if pydantic is not installed.
     """
     bound = isinstance(value, MethodType)
     known = _made.setdefault(value.__func__ if bound else value, {})
@@ -59,7 +58,7 @@ def definition(value: Any, position: int) -> dict[str, Any]:
 
 
 def _schema(value: Any, told: str, where: str) -> dict[str, Any]:
-    """The schema of the parameters as pydantic tells it, without what it adds of its own."""
+    """Return the parameters' schema from pydantic, without pydantic's own additions."""
     if not isinstance(value, type):
         _check_parameters(value, where)
     made = _maker(where)(value)
@@ -82,7 +81,7 @@ def _schema(value: Any, told: str, where: str) -> dict[str, Any]:
 
 
 def _maker(where: str) -> Callable[[Any], dict[str, Any]]:
-    """What makes a schema; raises `BadTools` where it cannot, in one line."""
+    """Return what creates the schema. Raises `BadTools` with a one-line message if that fails."""
     try:
         adapter, generator = _pydantic()
     except ImportError:
@@ -92,7 +91,7 @@ def _maker(where: str) -> Callable[[Any], dict[str, Any]]:
         try:
             asked = value if isinstance(value, type) else stand_in(value)
             schema: dict[str, Any] = adapter(asked).json_schema(schema_generator=generator)
-        except Exception as error:  # noqa: BLE001  a hint is evaluated, and may raise anything
+        except Exception as error:  # noqa: BLE001  hints are evaluated, which may raise anything
             why = str(error).split("\n")[0].partition(". Set `arbitrary_types_allowed")[0]
             raise BadTools(f"{where}: its type hints give no JSON Schema: {why or type(error).__name__}") from None
         return schema
@@ -106,12 +105,14 @@ def _pydantic() -> tuple[Any, Any]:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
-        """Titles are the caller's own; a default that JSON cannot hold is left out."""
+        """Omits generated titles, and defaults that JSON cannot represent."""
 
         ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
         def dict_schema(self, schema: Any) -> Any:
-            """Keys are strings in JSON, of which pydantic makes what their hint says: of these only one each."""
+            """Return the schema of a dict. JSON keys are strings, so a key type that has several string forms
+            raises.
+            """
             made: dict[str, Any] = super().dict_schema(schema)
             kind = schema.get("keys_schema", {}).get("type")
             if kind in _KEYS:
@@ -127,8 +128,11 @@ def _pydantic() -> tuple[Any, Any]:
 
 
 def stand_in(function: Any) -> Any:
-    """What pydantic can ask in place of the function: it looks for the names in hints in the module of that name, which
-    is not always where the function was defined. Called, it returns its arguments and does nothing."""
+    """Return a function for pydantic to inspect instead of the original.
+
+    pydantic resolves names in hints in the module with the function's module name, which may not be where it was
+    defined. If called, the stand-in returns its arguments.
+    """
 
     def asked(**arguments: Any) -> dict[str, Any]:
         return arguments
@@ -161,7 +165,7 @@ def _referred(schema: Mapping[str, Any]) -> str:
 
 
 def _inlined(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-    """The schema with what it refers to in its place; raises `RecursionError` where a part holds itself."""
+    """Return the schema with references replaced. Raises `RecursionError` if a part contains itself."""
     if not isinstance(schema, dict):
         return schema
     name = _referred(schema)
@@ -183,7 +187,7 @@ def _inlined(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...]) -> 
 
 
 def _docstring(value: Any) -> str:
-    """The docstring, its indentation taken away; not what a dataclass writes of itself, nor what a class inherits."""
+    """Return the dedented docstring, but not one that a dataclass generates or a class inherits."""
     told = value.__dict__.get("__doc__") if isinstance(value, type) else value.__doc__
     if not isinstance(told, str) or (isinstance(value, type) and told.startswith(f"{value.__name__}(")):
         return ""
@@ -200,7 +204,7 @@ def _first_paragraph(told: str) -> str:
 
 
 def _describe(properties: dict[str, Any], told: str, where: str) -> None:
-    """Puts the docstring's words to each parameter that has none of its own."""
+    """Add descriptions from the docstring to the parameters without one."""
     if not properties or "\n" not in told:
         return
     try:

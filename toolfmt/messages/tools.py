@@ -1,17 +1,17 @@
-"""Tool definitions: the shapes people write, one canonical shape out.
+"""Check tool definitions and convert them to one canonical form.
 
-A tool definition is the OpenAI shape `{"type": "function", "function": {"name", "description", "parameters"}}`, or the
-inner object alone, whose schema may also be called `input_schema` (Anthropic's Messages API) or `inputSchema` (the
-Model Context Protocol); each a mapping, or an object that tells itself by `model_dump()` (pydantic). A function with
-type hints, a class of pydantic or a dataclass may stand there too (`python_tools.py`).
+A tool definition is in OpenAI's format `{"type": "function", "function": {"name", "description", "parameters"}}`, or
+the inner object alone, whose schema may also be called `input_schema` (Anthropic's Messages API) or `inputSchema`
+(Model Context Protocol). Each is a mapping, or an object with `model_dump()` (pydantic). It can also be a function with
+type hints, a pydantic class or a dataclass (`python_tools.py`).
 
-An entry of a list of tools is a function if it has `function`, or a `name` and no `type` but "function" or "custom";
-any other type is a tool that a server runs by itself (`{"type": "web_search_20250305", "name": "web_search"}`).
+An entry of a list of tools is a function if it has `function`, or a `name` and no `type` except "function" or "custom".
+Any other type is a tool that a server runs itself (`{"type": "web_search_20250305", "name": "web_search"}`).
 
-`canonical_tools` checks definitions, puts them into one shape and refuses what no prompt can hold. The caller's order
-stays, of the tools and of everything in their parameters: a template shows the parameters as they were given. Only who
-has them from an unordered source asks for sorting. `tool_schemas` is the parser's and the writer's door: a request that
-a server has accepted is never refused there for a tool that no model calls or that is there twice.
+`canonical_tools` checks definitions, converts them, and rejects what a prompt cannot contain. It keeps the caller's
+order of tools and parameters, because templates show them in that order. Sorting is an option for definitions from an
+unordered source. Parsers and writers use `tool_schemas`. It is more lenient, because a server may already have accepted
+the request: it accepts tools that a model cannot call, and duplicates.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from typing import Any
 from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS, why_no_json
 from toolfmt.errors import BadTools, RepeatedTool
 
-# Key orders as tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
+# Key orders in which tool definitions are usually printed (OpenAI function calling guide, JSON Schema core vocabulary).
 _TOOL_KEYS = ("type", "function")
 _FUNCTION_TYPES = ("function", "custom")
 _FUNCTION_KEYS = ("name", "description", "parameters", "return", "strict")
 _SCHEMA_KEYS = ("type", "title", "description", "enum", "const", "default", "properties", "required", "items")
 _DEEPEST = 64
 _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema")
-"""What the schema of a tool's parameters is called; the first that is there counts and becomes `parameters`."""
+"""Keys for the schema of a tool's parameters. The first one present is used and becomes `parameters`."""
 _MAPPINGS = (dict, Mapping)
-"""A dictionary is known at once; to ask an abstract class is a good part of what a parser costs to make."""
+"""The check for dict is fast; that for an abstract class is a large part of the cost of creating a parser."""
 _TOLD = (*_MAPPINGS, type)
 _PYTHON = (FunctionType, MethodType, type)
 
 
 def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties: bool = False) -> list[dict[str, Any]]:
-    """Tool definitions checked and in canonical form.
+    """Return checked tool definitions in canonical form, as new dictionaries in OpenAI's format.
 
-    Takes a list of definitions in any of the shapes. Returns new dictionaries in the OpenAI shape, in the order of the
-    list: the keys of the definition itself in a fixed order (type, function; name, description, parameters, return,
-    strict, then the others by name), its parameters as they were given. `sort_tools` sorts the tools by name;
-    `sort_properties` gives one order to every schema, whatever its keys came in: the required parameters first (as
-    `required` lists them), then by name. Raises `BadTools` naming the position and what is wrong with it, or that it is
-    no function.
+    Takes a list of definitions in any supported format and keeps its order. The definition's own keys get a fixed order
+    (type, function; name, description, parameters, return, strict, then the others by name). Its parameters keep their
+    order. `sort_tools` sorts the tools by name. `sort_properties` gives every schema a fixed order: the required
+    parameters first (as `required` lists them), then by name.
+
+    Raises `BadTools` with the position and the problem, or that the entry is not a function.
     """
     canonical: list[dict[str, Any]] = []
     positions: dict[str, int] = {}
@@ -69,10 +69,10 @@ def canonical_tools(tools: object, *, sort_tools: bool = False, sort_properties:
 
 
 def same_order(given: object, canonical: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether everything in the definitions stands in the order that the caller gave it in.
+    """Return whether the definitions have the caller's order everywhere.
 
-    Takes the caller's list and what `canonical_tools` made of it. In which of the shapes a definition came says nothing
-    of its order.
+    Takes the caller's list and the result of `canonical_tools`. The input format of a definition does not affect the
+    order.
     """
     entries = [_mapping(entry) for entry in _listed(given)]
     return len(entries) == len(canonical) and all(map(_in_order, entries, canonical))
@@ -80,7 +80,7 @@ def same_order(given: object, canonical: Sequence[Mapping[str, Any]]) -> bool:
 
 def _in_order(given: object, canonical: Mapping[str, Any]) -> bool:
     if not isinstance(given, _MAPPINGS):
-        return True  # made of a function or a class
+        return True  # made from a function or a class
     function = _mapping(given.get("function", given))
     alone = function is given
     named = {("parameters" if key in _SCHEMA_NAMES else key): value for key, value in function.items()}
@@ -90,7 +90,7 @@ def _in_order(given: object, canonical: Mapping[str, Any]) -> bool:
 
 
 def _same(given: object, canonical: object) -> bool:
-    """Whether two values are equal, the order of keys and the types of numbers included."""
+    """Return whether two values are equal, including the order of keys and the types of numbers."""
     if isinstance(given, _MAPPINGS) and isinstance(canonical, _MAPPINGS):
         if list(given) != list(canonical):
             return False
@@ -101,11 +101,11 @@ def _same(given: object, canonical: object) -> bool:
 
 
 def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
-    """The schema of the parameters of each tool, by tool name, `{}` where a tool declares none; raises `BadTools`.
+    """Return the parameter schema of each tool by name, `{}` if a tool has no parameters.
 
-    Takes a list of definitions in any of the shapes. Entries that are no functions (`{"type": "web_search"}`, named or
-    not) are passed over. Of two tools with one name the first counts; the warning `RepeatedTool` says so, and points at
-    the line that handed the tools to toolfmt.
+    Takes a list of definitions in any supported format. Entries that are not functions (`{"type": "web_search"}`, with
+    or without a name) are skipped. Of two tools with the same name, the first one counts; a `RepeatedTool` warning
+    points at the line that passed the tools to toolfmt. Raises `BadTools`.
     """
     if isinstance(tools, CountingTools):
         return tools.schemas
@@ -125,8 +125,10 @@ def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
 
 
 class CountingTools(list[dict[str, Any]]):
-    """Plain definitions that have been checked; nobody changes them. With 40 tools the check was a third of what
-    reading a short answer took (November 2026)."""
+    """Plain definitions that have been checked and are not changed any more.
+
+    With 40 tools, the check was a third of the time to parse a short output (November 2026).
+    """
 
     def __init__(self, schemas: dict[str, dict[str, Any]]) -> None:
         super().__init__({"name": name, "parameters": schema} for name, schema in schemas.items())
@@ -134,8 +136,10 @@ class CountingTools(list[dict[str, Any]]):
 
 
 def counting_tools(tools: object) -> CountingTools | None:
-    """Plain definitions that say the same to a parser: what is told of the tools is told once, they are checked once,
-    and they can be sent to another process. None for None; raises `BadTools`."""
+    """Return equivalent plain definitions for parsers, checked once and with warnings issued once.
+
+    They can be sent to another process. Return None for None. Raises `BadTools`.
+    """
     if tools is None or isinstance(tools, CountingTools):
         return tools
     schemas = tool_schemas(tools)
@@ -146,7 +150,7 @@ def counting_tools(tools: object) -> CountingTools | None:
 
 
 def parameter_order(schema: Mapping[str, Any]) -> list[str]:
-    """The names of a tool's parameters in the order that a model sees: that of the definition in its prompt."""
+    """Return the names of a tool's parameters in the order of the definition in its prompt."""
     properties = schema.get("properties")
     return list(properties) if isinstance(properties, _MAPPINGS) else []
 
@@ -156,7 +160,7 @@ def _repeated(name: str, first: int) -> str:
 
 
 def _outside() -> int:
-    """The stack level, for who calls this, of the first line outside the package."""
+    """Return the stack level, seen from the caller, of the first line outside the package."""
     level = 1
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").startswith("toolfmt.") and frame.f_back is not None:
@@ -165,7 +169,7 @@ def _outside() -> int:
 
 
 def _entry(listed: Any, position: int) -> Any:
-    """An entry of a list of tools as a mapping; a function or a class of Python's is made into one."""
+    """Return an entry of a list of tools as a mapping. A Python function or class is converted."""
     if isinstance(listed, _MAPPINGS):
         return listed
     if isinstance(listed, _PYTHON):
@@ -177,7 +181,7 @@ def _entry(listed: Any, position: int) -> Any:
 
 
 def _mapping(value: Any) -> Any:
-    """A definition as a mapping: an object that tells itself (pydantic's) is asked, what it leaves at None left out."""
+    """Return a definition as a mapping. An object with `model_dump()` is dumped without values that are None."""
     if isinstance(value, _TOLD):
         return value
     dump = getattr(value, "model_dump", None)
@@ -194,7 +198,7 @@ def _without_nones(told: Any) -> Any:
 
 
 def _other_type(tool: object) -> str | None:
-    """The type of an entry that declares no function: a tool that the server runs by itself."""
+    """Return the type of an entry that is not a function: a tool that the server runs itself."""
     if not isinstance(tool, _MAPPINGS) or "function" in tool:
         return None
     kind = tool.get("type")
@@ -234,14 +238,14 @@ def _function(tool: object, position: int) -> dict[str, Any]:
         elif not isinstance(value, kinds):
             raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
     if inner.get("strict", ...) is None:
-        del inner["strict"]  # the Responses API wants the key where nothing is said
+        del inner["strict"]  # the Responses API requires the key even if there is no value
     if called != "parameters":
         inner["parameters"] = inner.pop(called)
     return inner
 
 
 def _object_not(value: object) -> str:
-    """What a definition is, and what stands there instead: in JSON's words for what JSON holds, else in Python's."""
+    """Return what a definition must be and what it is instead, in JSON's terms if possible, else in Python's."""
     if isinstance(value, type):
         return f"a mapping or an object with model_dump: give an instance, not the class {value.__name__}"
     if value is None or isinstance(value, (list, str, int, float)):
@@ -250,7 +254,7 @@ def _object_not(value: object) -> str:
 
 
 def _checked_schema(schema: Any, position: int, sort: bool, depth: int = 0) -> Any:
-    """The schema in dictionaries of its own, its keys as they are or in canonical order."""
+    """Return a copy of the schema, with its keys as they are or in canonical order."""
     if depth > _DEEPEST:
         raise BadTools(f"tools[{position}]: the parameters are nested more than {_DEEPEST} deep")
     if not isinstance(schema, _MAPPINGS):
@@ -275,13 +279,13 @@ def _required(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _ordered(mapping: Mapping[Any, Any], first: Sequence[str]) -> dict[str, Any]:
-    """The mapping with the keys of `first` in that order, then the others sorted."""
+    """Return the mapping with the keys of `first` in that order, then the others sorted."""
     keys = [key for key in first if key in mapping]
     return {str(key): mapping[key] for key in [*keys, *sorted(set(mapping) - set(keys), key=str)]}
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, in words for an error message."""
+    """Return the kind of a JSON value for error messages."""
     names = {
         dict: "an object",
         list: "a list",

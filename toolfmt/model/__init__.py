@@ -1,1 +1,1 @@
-"""A model as one object, and the only package in which templates meet processes."""
+"""The model as one object. Only this package runs templates in worker processes."""

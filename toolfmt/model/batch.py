@@ -1,6 +1,6 @@
-"""Inspecting places: what is given on a command line becomes places, and each place a report or the reason why not.
+"""Inspect many models: expand the paths of a command line, and return a report or an error for each.
 
-`toolfmt inspect` and `toolfmt diff` look at places through an `Inspector`. A place is what `toolfmt.load` takes.
+`toolfmt inspect` and `toolfmt diff` use an `Inspector`. A path is anything that `toolfmt.load` takes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from toolfmt.render.prompt import broken
 from toolfmt.templates import NoTemplateHere, load_files, model_place, model_places
 
 _MOST_WORKERS = 8
-"""Workers without `jobs`."""
+"""Maximum number of workers if `jobs` is not given."""
 _AHEAD = 4
-"""Places a worker that are looked at while one before them takes its time; the reports wait in memory."""
+"""Paths per worker that are inspected ahead of a slow one; their reports are kept in memory."""
 
 
 NOT_INSPECTED = "not inspected"
@@ -44,7 +44,7 @@ class InspectionOutcome:
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON behind its `path`, the place as it was asked about; where there is none its `error`."""
+        """Return the report as JSON after its `path` as given. Without a report, the JSON has an `error`."""
         if self.report is None:
             return {"path": self.place, "error": self.reason}
         path = {"path": self.place}
@@ -52,11 +52,11 @@ class InspectionOutcome:
 
     @property
     def short_reason(self) -> str:
-        """The reason without the name of the place, for a row that begins with the name."""
+        """The reason without the name of the path, for a row that begins with the name."""
         return self.reason.removeprefix(self.place).lstrip("/:\\, ")
 
     def in_brief(self) -> InspectionOutcome:
-        """The same without evidence, chapters and prompts: what is kept of one of thousands."""
+        """The outcome without evidence, sections and prompts, to keep thousands of them in memory."""
         if self.report is None:
             return self
         capabilities = {name: Answer(answer.answer) for name, answer in self.report.capabilities.items()}
@@ -80,27 +80,29 @@ class InspectionOutcome:
 
 @dataclass(frozen=True)
 class Inspector:
-    """Inspects places with these options; the templates of those that are not `trusted` in processes with limits."""
+    """Inspects paths with these options. Templates of models that are not `trusted` run in worker processes with
+    limits.
+    """
 
     options: InspectionOptions = NO_OPTIONS
     trusted: bool = False
     limits: Limits | None = None
 
     def report(self, place: str) -> Report:
-        """The report on one place; raises `ToolfmtError` where it cannot be read."""
+        """Return the report on a path. Raises `ToolfmtError` if it cannot be read."""
         if not self.trusted:
             with suppress(WorkerUnavailable):  # the job raises it again, with the name of the model
-                self.worker.start()  # it gets ready while the files are read
+                self.worker.start()  # it starts up while the files are read
         return self._report(place, self.worker)
 
     @cached_property
     def worker(self) -> Worker:
-        """The worker for models that are inspected one after another; it starts with the first job."""
+        """The worker for models that are inspected one after another. It starts with the first job."""
         return shared_worker() if self.limits is None else new_worker(self.limits)
 
     def comparable(self, place: str) -> Report:
-        """The report on one place, to be compared with another; raises `ToolfmtError` where its template does not
-        compile, too: nothing that it does can be compared.
+        """Return the report on a path for a comparison. Raises `ToolfmtError` if it cannot be read or does not
+        compile.
         """
         report = self.report(place)
         unusable = broken(load_files(place), report.profile)
@@ -111,10 +113,12 @@ class Inspector:
     def looked_at(
         self, places: Sequence[str], jobs: int | None = None, *, in_order: bool = True
     ) -> Iterator[InspectionOutcome]:
-        """What becomes of each place; so many `jobs` are done side by side, or as many as the machine has processors.
+        """Yield the outcome for each path, inspecting `jobs` paths at a time (default: the number of processors, with a
+        maximum).
 
-        In their order each is handed out as soon as those before it have been, and only a few wait for that; else as
-        soon as it is done."""
+        With `in_order`, outcomes come in the order of `places`, and only a few wait in memory. Without it, each comes
+        as soon as it is ready.
+        """
         workers: SimpleQueue[Worker] = SimpleQueue()
         number = max(1, min(len(places), jobs or min(os.cpu_count() or 1, _MOST_WORKERS)))
         made = [new_worker(self.limits) for _ in range(number)]
@@ -135,7 +139,7 @@ class Inspector:
         asked: deque[Future[InspectionOutcome]] = deque()
 
         def done() -> InspectionOutcome:
-            """The next that is handed out; waits for it."""
+            """Wait for the next outcome and return it."""
             if not in_order:
                 first = next(iter(wait(asked, return_when=FIRST_COMPLETED).done))
                 asked.remove(first)
@@ -164,15 +168,15 @@ class Inspector:
 
 
 def place_key(place: str) -> str:
-    """What an earlier report on a place is found by, however its path is spelled."""
+    """Return a key that identifies a path, however it is written, to find an earlier report on it."""
     return os.path.normcase(os.path.abspath(place)) if place else ""
 
 
 def expanded(given: Iterable[str]) -> tuple[list[str], bool]:
-    """The places that are given, each once, and whether they are told as several.
+    """Return the paths to inspect, each once, and whether they count as several.
 
-    A folder is replaced by the models in it and below it (several, even if it is one), a repository's folder in the hub
-    cache by its snapshot, and a file of a model directory by that model alone.
+    A folder is replaced by the models in it and below it, which count as several even if there is only one. A
+    repository's folder in the hub cache is replaced by its snapshot, and a file of a model directory by that model.
     """
     places: dict[str, None] = {}
     folders = False

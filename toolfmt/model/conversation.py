@@ -1,9 +1,9 @@
-"""A conversation with one model, turn by turn: what was said, and what the model wrote, as it wrote it.
+"""A conversation with a model, turn by turn, including the model's raw output.
 
-A program asks `prompt()`, lets the model write, hands its text to `answered` and adds what follows. Each next prompt
-says how much of what the model has computed already is its beginning. Where rendering the conversation anew changes
-what the model wrote (reasoning left out, other blanks, keys in another order), `prompt(raw=True)` builds on its own
-text instead. Nothing here knows templates: all of it is read off prompts.
+Call `prompt()`, run the model, pass its text to `answered`, and add what follows. Each prompt shows how much of the
+previous computation it can reuse as a prefix. Rendering the conversation again may change what the model wrote
+(reasoning left out, other whitespace, keys in another order). `prompt(raw=True)` therefore appends to the model's raw
+output instead. This module does not depend on templates; it only compares prompts.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 class Turn:
     """A prompt of a conversation.
 
-    `computed` is what the model has read and written before (characters of the last prompt and of its answer), and
-    `stable_prefix` how many of them this prompt begins with. `raw` says whether it is built on the model's own text,
-    `plain` whether it equals the plain rendering of the conversation, `longer` by how many characters it is longer.
-    `why_not_raw` is empty, or says why it could not be built on the model's text though that was asked for.
+    - `computed`: what the model has processed so far, in characters of the last prompt and its output.
+    - `stable_prefix`: how many of them this prompt begins with.
+    - `raw`: whether it contains the model's raw output.
+    - `plain`: whether it equals the plain rendering of the conversation; `longer` is by how many characters it is
+      longer.
+    - `why_not_raw`: why the raw output could not be used although `raw` was requested, else empty.
     """
 
     prompt: Prompt
@@ -47,9 +49,9 @@ class Turn:
     why_not_raw: str = ""
 
     def stable_tokens(self, tokenizer: Any) -> tuple[int, int]:
-        """How many tokens of what was computed this prompt begins with, and how many there are.
+        """Return how many of the tokens computed so far this prompt begins with, and their total number.
 
-        Takes whatever has `encode(text, add_special_tokens=False)`: a tokenizer of transformers, or of tokenizers.
+        Takes an object with `encode(text, add_special_tokens=False)`, or a tokenizer of transformers or tokenizers.
         Raises `ToolfmtError` for anything else.
         """
         before, now = (encoded(tokenizer, text)[0] for text in (self.computed, self.prompt.text))
@@ -58,10 +60,11 @@ class Turn:
 
 
 class Conversation:
-    """Takes a model, the messages that it begins with, tools, and what `Model.render` takes besides.
+    """A conversation with a model.
 
-    With `continue_final_message` the first answer goes on with the one that the messages end with, and takes its place.
-    `messages` are those so far, the model's answers among them in the shape of chat endpoints.
+    Takes a model, the initial messages, tools, and all other arguments of `Model.render`. With
+    `continue_final_message`, the first output continues the last initial message and replaces it. `messages` are all
+    messages so far, the model's included, in the format of chat endpoints.
     """
 
     def __init__(self, model: Model, messages: Iterable[Any] = (), tools: object = None, **options: Any) -> None:
@@ -78,24 +81,26 @@ class Conversation:
         self._answered_with: list[str] | None = None
 
     def add(self, *messages: Any) -> None:
-        """Adds what the user or the program says, in any shape that `Model.render` takes; raises `BadMessages`."""
+        """Add messages of the user or the program, in any format that `Model.render` takes. Raises `BadMessages`."""
         for message in messages:
             role = message.get("role") if isinstance(message, Mapping) else None
             checked_messages([message], [role] if isinstance(role, str) else [])
         self.messages += messages
 
     def result(self, call_id: str, content: Any) -> None:
-        """Adds the result of a call: a text, a list of parts, or what JSON can tell."""
+        """Add the result of a call: a string, a list of parts, or any JSON value."""
         told = content if isinstance(content, (str, list)) else json.dumps(content, ensure_ascii=False, default=str)
         self.add({"role": "tool", "tool_call_id": call_id, "content": told})
 
     def answered(self, text: str, *, cut: bool = False) -> Message:
-        """Takes the whole text that the model wrote behind the last prompt, and adds it as a message.
+        """Add the model's raw output after the last prompt, and return it as a message.
 
-        `cut` says that the model was stopped at its limit. Returns the message that it makes; its calls have ids that
-        no other call has. What was rejected stays in the conversation as the text that it is; a call whose arguments no
-        conversation can hold (a name twice, 1e999) is rejected as `invalid_arguments`. Raises `ToolfmtError` where no
-        prompt has been made for it, and what `Prompt.parser` raises; never on the text.
+        `text` must be complete. `cut` means that the model stopped at its token limit. Call ids are unique in the
+        conversation. Rejected calls stay in the conversation as text. A call whose arguments JSON cannot represent (a
+        duplicate name, 1e999) is rejected as `invalid_arguments`.
+
+        Raises `ToolfmtError` if there is no prompt for this output, and everything that `Prompt.parser` raises. Never
+        raises because of the text.
         """
         prompt = self._asked
         if prompt is None:
@@ -116,9 +121,10 @@ class Conversation:
         return message
 
     def prompt(self, *, raw: bool = False, **options: Any) -> Turn:
-        """The next prompt; with `raw` the last one and the model's own text, as they were, and what follows them.
+        """Return the next prompt. With `raw`, it is the last prompt and the model's raw output, followed by what is
+        new.
 
-        `options` are those of `Model.render` for this prompt alone. Raises what `Model.render` raises.
+        `options` are options of `Model.render` for this prompt only. Raises what `Model.render` raises.
         """
         self._goes_on = bool(options.pop("continue_final_message", self._goes_on))
         options = {**self._options, **options, **({"continue_final_message": True} if self._goes_on else {})}
@@ -131,7 +137,7 @@ class Conversation:
         return turn
 
     def _raw(self, plain: Prompt, behind: str, options: Mapping[str, Any]) -> Turn:
-        """The turn whose prompt is what was computed and what is behind it."""
+        """Return the turn whose prompt is everything computed so far plus what follows."""
         text = self._computed + behind
         longer = len(text) - len(plain.text)
         if text == plain.text:
@@ -149,12 +155,14 @@ class Conversation:
         return Turn(made, self._computed, len(self._computed), True, False, longer)
 
     def _counted(self, text: str, context: int, options: Mapping[str, Any]) -> Budget:
-        """The budget of a text of which nothing can be left out."""
+        """Return the budget of a text from which nothing can be removed."""
         used = self._model.counter(options.get("tokenizer"))(text)
         return Budget(context, used, max(0, context - used), max(0, used - context))
 
     def _behind_answer(self, plain: Prompt, options: Mapping[str, Any]) -> tuple[str, str]:
-        """What the template writes behind the model's last answer; and why that cannot be told, else empty."""
+        """Return what the template writes after the model's last message, and an empty string or the reason why it is
+        unknown.
+        """
         told = self._answered_with
         at = len(told or "") - 1
         if told is None or _told(self.messages[:at]) != told[:at]:
@@ -192,26 +200,26 @@ class Conversation:
 
 
 def _told(messages: Iterable[Any]) -> list[str]:
-    """The messages as they are now, whatever a caller makes of them later."""
+    """Return a copy of the messages, so that later changes by the caller have no effect."""
     return [repr(message) for message in messages]
 
 
 def _place(messages: Sequence[Any]) -> int:
-    """The position of the last of the messages as they are rendered: one of a client may be several of a template."""
+    """Return the index of the last message as rendered. A client's message may become several for a template."""
     roles = [message.get("role") for message in messages if isinstance(message, Mapping)]
     return len(checked_messages(messages, [role for role in roles if isinstance(role, str)])) - 1
 
 
 def _last_span(prompt: Prompt, message: int) -> Span | None:
-    """The last text of a message in the prompt."""
+    """Return the span of the last text of a message in the prompt."""
     spans = [span for span in prompt.spans if span.message == message]
     return max(spans, key=lambda span: span.end, default=None)
 
 
 def _turn_end(behind: str, stop: Iterable[str], written: str) -> int | None:
-    """Where what the template adds begins, in the text behind the last thing that the model said.
+    """Return where the template's own text begins after the model's last text.
 
-    It begins with what ends an answer; else behind the longest part that the model wrote itself.
+    It begins with the end of the response, or else after the longest part that the model wrote itself.
     """
     found = [at for mark in stop if (at := behind.find(mark)) >= 0]
     if found:
@@ -221,7 +229,7 @@ def _turn_end(behind: str, stop: Iterable[str], written: str) -> int | None:
 
 
 def _up_to_stop(text: str, prompt: Prompt) -> str:
-    """The text up to where the parser of the prompt ends it, and without a stop string that ends a call."""
+    """Return the text up to where the prompt's parser ends it, without a stop string that ends a call."""
     ended = [at for mark in prompt.ending_answers() if (at := text.find(mark)) >= 0]
     said = text[: min(ended)] if ended else text
     return next((said.removesuffix(mark) for mark in prompt.stop if mark and said.endswith(mark)), said)

@@ -1,4 +1,4 @@
-"""`toolfmt.derive`: the format that a chat template's own calls show, where nobody has written it down."""
+"""`toolfmt.derive`: derive the format of a chat template's calls if it is not a known format."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from toolfmt.model.jobs import DERIVE, shared_worker
 from toolfmt.templates import ModelFiles, load_files, template_alone
 
 _TEXT = ("{{", "{%", "{#", "\n")
-"""What stands in a template's text, and rarely in a path to one."""
+"""Occurs in the text of a template, but rarely in a path to one."""
 
 
 def derive(source: str | Path, *, trusted: bool = False) -> Derived:
-    """The format that a template's calls show.
+    """Return the format of a template's calls.
 
-    Takes a model's place (what `toolfmt.load` takes) or the text of a chat template. The template runs in a process
-    with limits unless it is `trusted`. Raises `BadModelDirectory` where there is no model to be read; nothing that a
-    template is or does raises.
+    Takes a path (anything that `toolfmt.load` takes) or the text of a chat template. The template runs in a worker
+    process with limits unless it is `trusted`. Raises `BadModelDirectory` if no model can be read. No template raises,
+    whatever it contains or does.
     """
     if isinstance(source, str) and any(sign in source for sign in _TEXT) and not _is_place(source):
         files = template_alone(source, Path("template"))
@@ -31,10 +31,10 @@ def derive(source: str | Path, *, trusted: bool = False) -> Derived:
 
 
 def _is_place(text: str) -> bool:
-    """Whether something has this for its path."""
+    """Return whether a file or directory has this path."""
     try:
         return Path(text).exists()
-    except (OSError, ValueError):  # longer than a path may be, or with a character that none has
+    except (OSError, ValueError):  # longer than a path can be, or an invalid character
         return False
 
 
@@ -46,7 +46,7 @@ def _derivation(files: ModelFiles, trusted: bool) -> DerivationResult:
 
 
 def _told(made: DerivationResult) -> Derived:
-    """The same with the format and its proof as objects."""
+    """Return the same result with the format and its verification as objects."""
     if made.derived is None:
         return Derived(None, why_not=made.why_not, known=made.known)
     one = made.derived

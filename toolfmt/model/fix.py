@@ -1,6 +1,6 @@
-"""`toolfmt inspect --fix`: a model's place in, a mended copy out. Where the room of mending meets processes.
+"""`toolfmt inspect --fix`: write a fixed copy of a model.
 
-Whatever is rendered of a model that is not trusted is rendered in the process with limits.
+If a model is not trusted, its template is rendered in the worker process with limits.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from toolfmt.templates import ModelFiles, load_files
 def fixed_copy(
     place: str, output: str, inspector: Inspector, keys_for: Callable[[Report], frozenset[FindingKey]]
 ) -> MendedModel:
-    """The model at a place, copied to `output` with what can be healed of the findings that `keys_for` returns for its
-    report.
+    """Copy the model to `output` with fixes for the findings that `keys_for` returns for its report.
 
-    Raises `CannotCopy` where `output` holds anything, lies in the original or is no name, and what `Inspector.report`
-    raises.
+    Raises `CannotCopy` if `output` is not empty, is inside the original, or is not a valid name. Raises what
+    `Inspector.report` raises.
     """
-    if not output:  # which would be the current directory
+    if not output:  # an empty path would be the current directory
         raise CannotCopy("--output: the name is empty; name a directory that does not exist yet or is empty")
     files = load_files(place)
     check_output(Path(output), files)

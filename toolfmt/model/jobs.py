@@ -1,9 +1,8 @@
-"""What runs in a process with limits: inspecting a model, probing it for its profile, making its prompts,
-deriving a format, showing its calls, proving a mend.
+"""Jobs for the worker process: inspect or probe a model, make prompts, derive a format, show calls, verify a fix.
 
-Everything here is handed to a `toolfmt.model.sandbox.pool.Worker`, whose process runs the templates of models that are
-not trusted; each job checks that what comes back is something that it makes. Making a prompt is asked for often: the
-process keeps what it was given of a model, with the template compiled, and is named it by a digest (`held`).
+A `toolfmt.model.sandbox.pool.Worker` runs them, so templates of untrusted models run in its process. Each job checks
+that the result is one that it can produce. Prompts are requested often. So the process keeps the data and the compiled
+template of a model, and requests refer to them by a digest (`held`).
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ from toolfmt.templates.engine.environment import plain
 
 _T = TypeVar("_T")
 _MOST_HELD = 8
-"""Models, and tokenizers, that a process keeps."""
+"""Maximum number of models, and of tokenizers, that a process keeps."""
 _CODECS = (
     *("utf_7", "utf_8_sig", "utf_16", "utf_16_le", "utf_16_be", "utf_32", "utf_32_le", "utf_32_be"),
     *("ascii", "latin_1", "cp437", "cp1252", "punycode", "raw_unicode_escape", "unicode_escape"),
 )
-"""What a template may encode text in."""
+"""Encodings that a template may use."""
 _LATER = (
     "_strptime",
     *(f"encodings.{name}" for name in _CODECS),
@@ -60,16 +59,16 @@ _LATER = (
     "toolfmt.formats.all_known",
     "urllib.parse",
 )
-"""What jobs import when they need it; a worker cannot, as it opens nothing any more."""
+"""Modules that jobs import lazily. A worker imports them at startup, because later it cannot open files."""
 
 
-# --- what runs there
+# --- in the worker process
 
 _held: OrderedDict[str, Any] = OrderedDict()
 
 
 def held(digest: str, given: Any) -> Any:
-    """What goes by this digest here, which `given` is where it is not None. Raises `NotHeld`."""
+    """Return what this digest refers to, and store it first if `given` is not None. Raises `NotHeld`."""
     if given is not None:
         _held[digest] = given
         while len(_held) > _MOST_HELD:
@@ -82,7 +81,7 @@ def held(digest: str, given: Any) -> Any:
 
 
 def made_of(digest: str, given: tuple[ModelFiles, TemplateProfile] | None, asked: RenderRequest) -> RenderResult:
-    """The prompt of a request; the objects in what it was made of are numbers."""
+    """Return the prompt of a request. Objects in what it was made of are replaced by numbers."""
     files, profile = held(digest, given)
     made = make(files, profile, asked)
     return replace(made, messages=numbered(made.messages), tools=numbered(made.tools))
@@ -97,7 +96,7 @@ def tokens_in(digest: str, given: TokenizerFile | None, text: str) -> int:
     return count
 
 
-# --- what may come back
+# --- checks of results
 
 
 def _check_report(report: Report) -> None:
@@ -125,7 +124,7 @@ def _check_made(made: RenderResult) -> None:
 
 
 def _check_nothing(answer: object) -> None:
-    """What has the right type is right."""
+    """Accept every value of the right type."""
 
 
 def _check_verdict(verdict: FixCheck) -> None:
@@ -134,7 +133,7 @@ def _check_verdict(verdict: FixCheck) -> None:
 
 
 def _is_decided(decision: FormatDecision) -> bool:
-    """Whether the format that was decided for is there, or came along."""
+    """Return whether the format that was decided for is registered or included in the result."""
     if decision.derived is not None:
         return is_format(decision.derived.text, decision.name)
     return decision.name is None or has_variant(decision.name, decision.variant)
@@ -162,14 +161,14 @@ SHOW = Job(show_turns, ShownTurns, _check_shown)
 JUDGE = Job(judged, FixCheck, _check_verdict)
 
 
-# --- asking for it
+# --- in this process
 
 
 class WorkerBackend:
-    """A model whose template is run in a process with limits: a `toolfmt.render.backend.RenderBackend`.
+    """A model whose template runs in a worker process with limits. Implements `toolfmt.render.backend.RenderBackend`.
 
-    Takes what was read of it, its profile and what gives the worker. What it is asked for raises what it raises in this
-    process, and `LimitHit` where the template takes more than it may.
+    Takes the model's files, its profile, and a function that returns the worker. Methods raise the same errors as in
+    this process, and `LimitHit` if the template exceeds a limit.
     """
 
     def __init__(self, files: ModelFiles, profile: TemplateProfile, worker: Callable[[], Worker]) -> None:
@@ -213,7 +212,7 @@ class WorkerBackend:
 
 
 def _run_holding(worker: Worker, job: Job[_T], digest: str, kept: object, *given: Any) -> _T:
-    """What the job returns for what the process holds by this digest, and is given where it does not."""
+    """Run the job on the data with this digest. Send the data if the process does not have it."""
     try:
         return worker.run(job, digest, None, *given)
     except NotHeld:
@@ -225,14 +224,16 @@ def _run_holding(worker: Worker, job: Job[_T], digest: str, kept: object, *given
 
 
 def tokenizer_of(files: ModelFiles) -> TokenizerFile | None:
-    """The model's tokenizer.json, read, for a process that opens no files; raises `BadModelDirectory`."""
+    """Return the model's parsed tokenizer.json for a process that cannot open files. Raises `BadModelDirectory`."""
     found = find_tokenizer(files.home)
     return None if found is None else found.loaded()
 
 
 class _KnowingWorker(Worker):
-    """A worker that knows the formats that this process knows: each job brings them along, so that one that was
-    registered after the process began, or that is registered no more, is told as well."""
+    """A worker that knows the same formats as this process.
+
+    Each job sends the formats, so changes of the registry after the process started take effect.
+    """
 
     def run(self, job: Job[_T], *given: Any) -> _T:
         return super().run(replace(job, function=_knowing), others_as_text(), job.function, *given)
@@ -244,18 +245,18 @@ def _knowing(formats: tuple[tuple[str, str], ...], function: Callable[..., _T], 
 
 
 def new_worker(limits: Limits | None = None) -> Worker:
-    """A worker that is ready for these jobs."""
+    """Return a worker for these jobs."""
     return _KnowingWorker((INSPECT, PROFILE, MAKE, JUDGE, DERIVE, SHOW), limits or Limits(), _LATER)
 
 
 def shared_worker() -> Worker:
-    """The worker that this process shares."""
+    """Return the worker that this process shares."""
     return _worker_of(os.getpid())
 
 
 @cache
 def _worker_of(process: int) -> Worker:
-    """The worker of this process: a forked one gets its own."""
+    """Return the worker of the process with this id: a forked process gets its own."""
     worker = new_worker()
     atexit.register(worker.close)
     return worker

@@ -1,8 +1,8 @@
-"""A model as one object: inspected, rendered for, and its answers parsed.
+"""The model as one object: inspect it, render prompts for it, and parse its output.
 
-`load` is the way in. A `Model` reads its files once, is probed once and inspected once, each when that is first needed
-(and inspected anew for tools or a context size); nothing it hands out changes afterwards. Everything raised for bad
-input is a `ToolfmtError` of one line, but for an argument of the wrong type.
+`load` is the entry point. A `Model` reads its files once and is probed and inspected once, on first use. It is
+inspected again for other tools or another context size. Returned objects never change afterwards. All invalid input
+raises a `ToolfmtError` with a one-line message, except arguments of the wrong type.
 """
 
 from __future__ import annotations
@@ -37,23 +37,26 @@ if TYPE_CHECKING:
 
 
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
-    """The model at a path: a model directory, a .gguf file, a template's .jinja file, or a repository id (`org/name`,
-    `org/name@revision`) of the Hugging Face hub, from the hub cache or fetched.
+    """Return the model at a path.
 
-    A path that exists is never taken for a repository id. Raises `BadModelDirectory` where there is no model or a file
-    of it cannot be read, with what was tried and the way out. The template of a model that is not `trusted` is
-    probed, inspected and rendered in a process with limits on time and memory.
+    `path` is a model directory, a .gguf file, a .jinja template file, or a repository id (`org/name`,
+    `org/name@revision`) of the Hugging Face hub, read from the hub cache or downloaded. A path that exists never counts
+    as a repository id. The template of a model that is not `trusted` is probed, inspected and rendered in a process
+    with limits on time and memory. `profile` is what `Model.saved_profile` returned for the same files; prompts are
+    then rendered without probing the templates again.
 
-    `profile` is what `Model.saved_profile` gave for the same files: with it prompts are rendered without probing the
-    templates again. Raises `BadProfile` for one of other files, or of another version of toolfmt.
+    Raises `BadModelDirectory` if no model is found or one of its files cannot be read; the message lists what was
+    tried. Raises `BadProfile` if `profile` is for other files or another toolfmt version.
     """
     files = load_files(path)
     return Model(files, trusted=trusted, profile=None if profile is None else restored(files, profile))
 
 
 class Model:
-    """A model. `files` is what was read of it, `files.directory` the path it was loaded by; the templates of `trusted`
-    models run in this process, others in `worker` (the one that this process shares, unless another is given).
+    """A model.
+
+    `files` is what was read of it, and `files.directory` the path it was loaded from. Templates of `trusted` models run
+    in this process, others in `worker` (by default the one that this process shares).
     """
 
     def __init__(
@@ -71,13 +74,14 @@ class Model:
         self._inspected: Report | None = None
 
     def inspect(self, *, tools: object = None, context: int | None = None, probe_seed: int | None = None) -> Report:
-        """The report: capabilities, format, strategy, findings, each with its evidence.
+        """Return the report: capabilities, format, strategy, and findings, each with its evidence.
 
-        `tools` are the definitions whose cost in tokens is counted (toolfmt's examples where there are none), `context`
-        the number of tokens that they have to fit into, `probe_seed` a number from which the words of the probes are
-        drawn (a template that knows the usual ones has another report then). Raises `BadTools`, `WorkerUnavailable` if
-        the machine cannot run a template that is not trusted, and `ToolfmtError` if toolfmt fails in the worker. Errors
-        of the template are findings; they are never raised.
+        `tools` are the definitions whose tokens are counted (default: examples). `context` is the number of tokens that
+        they must fit into. `probe_seed` is a number that selects the words of the probes; a template that recognizes
+        the usual words then gets another report.
+
+        Raises `BadTools`, `WorkerUnavailable` if the machine cannot run an untrusted template, and `ToolfmtError` if
+        toolfmt fails in the worker. Errors of the template are findings and are never raised.
         """
         if tools is not None or context is not None or probe_seed is not None:
             return self._inspect(
@@ -89,7 +93,7 @@ class Model:
 
     @property
     def broken(self) -> TemplateError | None:
-        """Why the template in force does not compile; None where it does, or where there is none."""
+        """Why the template in force does not compile. None if it does, or if the model has no template."""
         return broken(self.files, self.profile)
 
     def render(
@@ -101,12 +105,13 @@ class Model:
         now: datetime | None = None,
         **options: Any,
     ) -> Prompt:
-        """The prompt for these messages.
+        """Return the prompt for these messages.
 
-        Takes what `toolfmt.render.prompt.render` takes, and raises what it raises; and `LimitHit` where the template of
-        a model that is not trusted takes more than it may. A template that asks the clock is
-        shown the present time unless `now` names another; keywords that `render` does not know (`enable_thinking`, …)
-        are variables that the template reads; any other is refused.
+        Takes the arguments of `toolfmt.render.prompt.render`. A template that reads the clock gets the current time
+        unless `now` is given. Other keywords (`enable_thinking`, …) are variables that the template reads; a variable
+        that it does not read raises.
+
+        Raises what `toolfmt.render.prompt.render` raises, and `LimitHit` if an untrusted template exceeds a limit.
         """
         tools = list(tools) if isinstance(tools, Iterator) else tools
         messages = list(messages) if isinstance(messages, (list, tuple)) else messages
@@ -115,7 +120,7 @@ class Model:
         return replace(prompt, render_again=lambda **more: self.render(messages, tools, strategy, **{**given, **more}))
 
     def _with_markers(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options with the markers that are to be neutralized, which are read once a model."""
+        """Return the options with the markers to neutralize, which are read once per model."""
         return {"markers": self._markers, **options} if options.get("neutralize") else options
 
     @cached_property
@@ -123,23 +128,25 @@ class Model:
         return tuple(self._making.markers())
 
     def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
-        """How many tokens a text has: by this tokenizer, or without one by the model's own, which runs where its
-        template does. Raises `ToolfmtError` where there is neither, and for what is no tokenizer.
+        """Return a function that counts the tokens of a text, with this tokenizer or the model's own.
+
+        The model's own tokenizer runs where its template does. Raises `ToolfmtError` if there is no tokenizer, or if
+        `tokenizer` is not one.
         """
         return self._making.counter(tokenizer)
 
     @cached_property
     def _making(self) -> RenderBackend:
-        """Where the template runs."""
+        """The backend that runs the template."""
         if self._trusted:
             return InProcessBackend(self.files, self.profile)
         return WorkerBackend(self.files, self.profile, self._asked)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
-        """The text in which this model would make these calls, in the variant that its template renders.
+        """Return these calls as this model would write them, in the variant that its template renders.
 
-        Takes what `toolfmt.write` takes behind the format; raises `CannotWrite`, `BadTools`, and `ToolfmtError` where
-        the model's format is not known.
+        Takes the arguments of `toolfmt.write` after the format. Raises `CannotWrite`, `BadTools`, and `ToolfmtError` if
+        the model's format is unknown.
         """
         self._known()
         return write(spoken_format(self.profile), calls, tools)
@@ -153,13 +160,14 @@ class Model:
         stop: Iterable[str] | None = None,
         reasoning: Literal["events", "text"] = "events",
     ) -> Parser:
-        """A parser for an answer of this model.
+        """Return a parser for this model's output.
 
-        Takes what `toolfmt.Parser` takes; `prefix` is what the generation prompt of the template begins, and `stop`
-        what this model's answers end at (but for what calls are written with; where tools are told in words, with the
-        heading of a result that the model invents), unless others are given. Raises
-        `ToolfmtError` where the model's format is not known. A parser for one prompt in particular is
-        `Prompt.parser()`.
+        Takes the arguments of `toolfmt.Parser`. By default, `prefix` is the prefill of the template's generation
+        prompt, and `stop` the model's stop strings, except those that are part of a call's syntax. If the tools are
+        described in the system prompt, `stop` also contains the heading of an invented tool result. For the parser of
+        one prompt, use `Prompt.parser()`.
+
+        Raises `ToolfmtError` if the model's format is unknown.
         """
         known = self._known()
         begun = self.profile.prefill if prefix is None else prefix
@@ -178,11 +186,12 @@ class Model:
         parallel: bool = True,
         prefix: str | None = None,
     ) -> Grammar:
-        """The grammar of this model's answers with these tools, in the variant that its template renders.
+        """Return the grammar of this model's output with these tools, in the variant that its template renders.
 
-        Takes what `toolfmt.grammar` takes behind the format; `prefix` is what the generation prompt of the template
-        begins, unless another is given. The markers that are one token of the model's tokenizer are named by their ids.
-        Raises what `toolfmt.grammar` raises, and `ToolfmtError` where the model's format is not known, or its tokenizer
+        Takes the arguments of `toolfmt.grammar` after the format. By default, `prefix` is the prefill of the template's
+        generation prompt. Markers that are one token of the model's tokenizer are referenced by their ids.
+
+        Raises what `toolfmt.grammar` raises, and `ToolfmtError` if the model's format is unknown or its tokenizer
         cannot be read.
         """
         from toolfmt.grammars.grammar import grammar
@@ -197,14 +206,14 @@ class Model:
         return grammar(known, tools, dialect=dialect, choice=choice, parallel=parallel, tokens=tokens, prefix=begun)
 
     def saved_profile(self) -> str:
-        """The profile as text (JSON), to be kept beside the model and given to `load` as `profile`.
+        """Return the profile as text (JSON), to store next to the model and to pass to `load` as `profile`.
 
-        Raises `BadProfile` where the template hit a limit, which it may not do another time.
+        Raises `BadProfile` if the template hit a limit, which may not happen again.
         """
         return saved(self.files, self.profile)
 
     def _known(self) -> ToolCallFormat:
-        """The model's format; raises where it is not known."""
+        """Return the model's format. Raises `ToolfmtError` if it is unknown."""
         known = self.profile.tool_call_format
         if known is None:
             raise ToolfmtError(
@@ -215,13 +224,13 @@ class Model:
 
     @cached_property
     def profile(self) -> TemplateProfile:
-        """What rendering needs to know of the model's templates: what was given, else what the report holds where there
-        is one, else what probing them shows.
+        """What rendering needs to know about the templates: the saved profile, else the report's, else a new
+        probe's.
         """
         return self._profile or whole_profile(self.files, self._profiled)
 
     def _profiled(self, files: ModelFiles) -> TemplateProfile:
-        """The profile of one template; a chapter of the report may hit a limit where it does not."""
+        """Return the profile of one template. A section of the report may hit a limit even if this does not."""
         report = self._inspected if files is self.files else None
         if report is not None and (report.profile.failure is None or not report.profile.failure.limit):
             return report.profile

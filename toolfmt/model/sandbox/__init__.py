@@ -1,1 +1,1 @@
-"""Where templates of strangers run: a process with limits."""
+"""A worker process with limits, which runs untrusted templates."""

@@ -1,12 +1,12 @@
-"""What a process gives up before it runs templates of strangers: a life of its own, the network, files, memory, time.
+"""Restrict a process before it runs untrusted templates: lifetime, network, files, memory, CPU time.
 
-`worker.py` calls it, each function once but for `limit_processor`. What the system does not offer is left out without a
-word: Linux has all of it, macOS no limit on memory and no network of one's own, Windows none. No descriptor can be
-opened after `open_no_more` (which also keeps the network away), so that whatever is imported is imported before.
+`worker.py` calls each function once, except `limit_processor`. Restrictions that the system does not offer are skipped
+silently: Linux has all of them, macOS has no memory limit and no network isolation, Windows has none. After
+`open_no_more`, no descriptor can be opened (so no network connection either). Therefore all imports happen before it.
 
-This is the second wall, behind the sandbox of jinja2. What needs no descriptor stays possible to code that breaks that
-one: to delete, rename or change the mode of the user's files, and to send signals to the user's processes, or to trace
-them where the system allows that.
+This is the second layer after jinja2's sandbox. Code that escapes that sandbox can still do what needs no descriptor:
+delete, rename or change the mode of the user's files, and signal the user's processes, or trace them if the system
+allows it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import threading
 from contextlib import suppress
 
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
-"""Namespaces of Linux (`sched.h`): in one of users, a process may make itself a network that leads nowhere."""
+"""Linux namespaces (`sched.h`): inside a user namespace, a process may create an isolated network."""
 
 
 def end_with_parent(lifeline: int) -> None:
-    """End this process when the one that started it ends, however that ends: `lifeline` is a pipe that it holds open.
+    """End this process when its parent ends, in any way. `lifeline` is a pipe that the parent holds open.
 
-    On Linux the system does it, in the midst of whatever runs here; a thread elsewhere. (What Linux has for this,
-    `PR_SET_PDEATHSIG`, goes by the thread that started the process, which may end long before its process.)
+    On Linux the system does it, in the middle of any code; on other systems, a thread does. (`PR_SET_PDEATHSIG` of
+    Linux is not suitable: it depends on the thread that started the process, which may end long before its process.)
     """
     if sys.platform == "linux":
         import fcntl
@@ -37,7 +37,7 @@ def end_with_parent(lifeline: int) -> None:
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
         if select.select([lifeline], [], [], 0)[0]:
-            os._exit(1)  # it has ended already
+            os._exit(1)  # the parent has already ended
     else:
         threading.Thread(target=_wait_for_the_end, args=[lifeline], daemon=True).start()
 
@@ -48,9 +48,9 @@ def _wait_for_the_end(lifeline: int) -> None:
 
 
 def leave_network() -> bool:
-    """Move into a network without any connection; whether that was allowed.
+    """Move into a network without any connection. Return whether the system allowed it.
 
-    For a process of one thread: one of several may not enter a namespace of users.
+    The process must have only one thread: with several, it cannot enter a user namespace.
     """
     if sys.platform != "linux":
         return False
@@ -61,10 +61,10 @@ def leave_network() -> bool:
 
 
 def open_no_more() -> None:
-    """Let nothing be opened any more: no file, no connection, no pipe, however it is asked for.
+    """Prevent opening anything else: files, connections or pipes, by any system call.
 
-    The limit is on the number that a descriptor gets, so that it is 0: one is not opened in the place of one that was
-    closed either. What is open stays open.
+    The limit is on the number of a descriptor. It is 0, so that numbers of closed descriptors cannot be reused either.
+    Open descriptors stay open.
     """
     with suppress(ImportError, OSError, ValueError):
         import resource
@@ -73,7 +73,7 @@ def open_no_more() -> None:
 
 
 def limit_memory(beyond: int) -> bool:
-    """Let the address space grow by so many bytes, and nothing of the memory be written to a file at a crash.
+    """Let the address space grow by at most this many bytes, and disable core dumps.
 
     Return False if this process has inherited a lower limit.
     """
@@ -91,8 +91,9 @@ def limit_memory(beyond: int) -> bool:
 
 
 def limit_processor(seconds: int) -> None:
-    """Let the processor run for so many seconds more, and up to one second beyond, as the system counts in whole ones;
-    then the system ends the process."""
+    """Limit the CPU time to this many more seconds. The system ends the process up to one second later, because it
+    counts whole seconds.
+    """
     with suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -1,18 +1,18 @@
-"""Templates run in a process that can be killed: a job goes to a worker, its answer or the limit it hit comes back.
+"""Run jobs in a worker process that can be killed, and return the result or the limit that was hit.
 
-A `Worker` is one process, started when it is first needed and again after it was killed, and runs one job at a time;
-any thread may ask. It knows no job: each is handed to it (`toolfmt.model.jobs` has those of toolfmt). What comes back
-was written by a process that ran untrusted code: nothing but the job's own data classes and toolfmt's errors is built
-from it, whatever it says. Each request carries a number drawn for it alone, which the answer has to repeat: what an
-earlier job left in the pipe, or writes there later without knowing the next number, is no answer to the next one.
+A `Worker` is one process. It starts on first use and restarts after it was killed. It runs one job at a time, and any
+thread may use it. The jobs are defined elsewhere (`toolfmt.model.jobs` has toolfmt's). The process ran untrusted code,
+so its response is not trusted: only the job's own data classes and toolfmt's errors are built from it. Each request has
+a random number that the response must repeat. An earlier job that left data in the pipe, or writes there later, does
+not know the next number.
 
-The operating system limits memory and CPU time (`RLIMIT_AS`, `RLIMIT_CPU`): Linux has both limits, macOS does not
-limit memory, Windows has neither. A template that exceeds one of these limits raises `LimitHit`. A worker that cannot
-start, that another process or the system kills, or that uses no CPU time for `Limits.time_limit` seconds depends on the
+The operating system limits memory and CPU time (`RLIMIT_AS`, `RLIMIT_CPU`): Linux has both limits, macOS does not limit
+memory, Windows has neither. A template that exceeds one of these limits raises `LimitHit`. A worker that cannot start,
+that another process or the system kills, or that uses no CPU time for `Limits.time_limit` seconds depends on the
 machine. It raises `WorkerUnavailable`, which never becomes a verdict.
 
-The process is given no environment but what Python needs, opens nothing once it is ready, and ends with this one
-(`confinement.py` says how, where not, and what that does not keep away).
+The process gets only the environment variables that Python needs, opens nothing after startup, and ends with this
+process. `confinement.py` documents how, on which systems, and what this does not prevent.
 """
 
 from __future__ import annotations
@@ -43,24 +43,25 @@ from toolfmt.errors import FailedInProcess, FailureKind, LimitHit, TemplateError
 _T = TypeVar("_T")
 
 _NONCE = 16
-"""Bytes of the number that a request and its answer have in common."""
+"""Size in bytes of the number that a request and its response share."""
 STARTED = bytes(_NONCE)
-"""The number of the message that a process sends once, when it has started."""
+"""The number of the message that a process sends once, after startup."""
 _HEADER = struct.Struct(f"!{_NONCE}sQ")
 _TOOK = "rendering the template and reading what it renders took"
-"""The time of a job is that of the template and of what toolfmt does with it, which cannot be told apart here."""
+"""Includes the time that toolfmt itself needs for the job, because it cannot be separated here."""
 _LESS_BUSY = "try again when the machine is less busy, or raise the time limit (toolfmt inspect --time-limit SECONDS)"
 _FOR_THE_END = 1.0
-"""Seconds after which nothing more comes through the pipe of a process that has ended."""
+"""Seconds after the end of a process until its pipe counts as empty."""
 _FOR_THE_STATUS = 60.0
 """Seconds until a process that closed its pipe is killed. Ending a process takes time on a busy machine."""
 _CRASHES = {"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP"}
 """Signals caused by the process itself. Any other signal comes from the system or from another process."""
 LOW_MEMORY_LIMIT = 75
-"""The exit status of a worker that has inherited a memory limit below its own: otherwise its lack of memory looks like
-the template's."""
+"""The exit status of a worker that inherited a memory limit below its own. Its lack of memory must not look like the
+template's.
+"""
 _STATUSES = 256
-"""How many statuses a process ends with by itself; what is above says on Windows what ended it."""
+"""Number of exit statuses that a process sets itself. On Windows, a higher status shows what ended it."""
 _NEEDED = (
     "DYLD_LIBRARY_PATH",
     "LD_LIBRARY_PATH",
@@ -71,11 +72,11 @@ _NEEDED = (
     "PYTHONPYCACHEPREFIX",
     "SYSTEMROOT",
 )
-"""Of the environment of this process, all that the other one is given."""
+"""The environment variables that the worker gets from this process."""
 DONE, ERROR, LIMIT, FAULT = b"d", b"e", b"l", b"f"
-"""The first byte of an answer: a value, an error, a limit that was hit, a fault of toolfmt's."""
+"""The first byte of a response: a value, an error, a limit that was hit, or a bug in toolfmt."""
 _PLACE = re.compile(r"toolfmt((?:/[a-z0-9_]{1,60}){1,6}\.py):[0-9]{1,6} [\w<>]{1,100}", re.ASCII)
-"""Where a fault is, as a process may say it: nothing else of what it writes there is told."""
+"""The form of a code location in a response. Nothing else of what the process writes there is shown."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job(Generic[_T]):
-    """Something to run within limits: a function at the top level of a module, the data class that it returns, and a
-    check that raises `UnreadableJson` for one that it never makes.
+    """A job to run within limits: a top-level function of a module, the data class that it returns, and a check.
+
+    The check raises `UnreadableJson` for a value that the job never produces.
     """
 
     function: Callable[..., _T]
@@ -104,19 +106,19 @@ class Job(Generic[_T]):
 
 
 class MessageTooLong(Exception):
-    """A message longer than it may be."""
+    """A message is longer than allowed."""
 
 
 class NotAsked(Exception):
-    """A message that answers another request than the one that was sent, or none."""
+    """A message does not have the number of the request that was sent."""
 
 
 class Worker:
     """A process that runs jobs within limits.
 
-    The modules of the jobs that it is made with, and those of `modules` that are installed, are imported when it
-    starts, before the limits count. Later nothing can be: it opens no file. It runs other jobs of these modules, too.
-    A process that wrote anything but the answer to what it was asked is ended, and the job asked of a new one.
+    At startup, before the limits apply, the process imports the modules of these jobs and those of `modules` that are
+    installed. After that it cannot import anything, because it cannot open files. It can also run other jobs of the
+    same modules. A process that writes anything but the response to its request is ended, and a new one runs the job.
     """
 
     def __init__(self, jobs: Iterable[Job[Any]] = (), limits: Limits = Limits(), modules: Iterable[str] = ()) -> None:
@@ -132,32 +134,32 @@ class Worker:
         self._stopped = False
 
     def start(self) -> None:
-        """Start the process, so that it is ready when the first job comes."""
+        """Start the process, so that it is ready for the first job."""
         with self._lock:
             self._running()
 
     def run(self, job: Job[_T], *given: Any) -> _T:
-        """What the job returns for these arguments.
+        """Run the job with these arguments and return its result.
 
-        Raises the error of `toolfmt.errors` that the job raised (`ToolfmtError` in the place of any other of
-        toolfmt's), `LimitHit` if it took more than it may, `WorkerUnavailable` if the machine cannot run it, and
-        `ToolfmtError` if the arguments cannot be passed to a process, or toolfmt itself failed in it.
+        Raises the error of `toolfmt.errors` that the job raised (an error class defined elsewhere in toolfmt becomes
+        `ToolfmtError`), `LimitHit` if it exceeded a limit, and `WorkerUnavailable` if the machine cannot run it. Raises
+        `ToolfmtError` if the arguments cannot be passed to a process, or if toolfmt itself failed in it.
         """
         request = _request(job.function, given)
         with self._lock:
             try:
                 answer = self._answer(request)
-            except NotAsked:  # an earlier job may have left that
+            except NotAsked:  # an earlier job may have left that in the pipe
                 self._end()
                 answer = self._answer_of_new(request)
             try:
                 return _told(job, answer)
             except (LimitHit, FailedInProcess):
-                self._end()  # what is left of its memory belongs to the template
+                self._end()  # the template used up its memory
                 raise
 
     def _answer_of_new(self, request: bytes) -> bytes:
-        """The answer of a process that has run nothing else."""
+        """Return the response of a process that has not run anything else."""
         try:
             return self._answer(request)
         except NotAsked:
@@ -165,7 +167,7 @@ class Worker:
             raise LimitHit("the process that ran the template wrote what is no answer to its job", "crash") from None
 
     def _answer(self, request: bytes) -> bytes:
-        """What the process answers; raises `NotAsked` where it answers something else, and what `run` raises."""
+        """Return the response of the process. Raises `NotAsked` if it is for another request, and what `run` raises."""
         process = self._running()
         try:
             exchange = self._exchange = _Exchange(process, request, self.limits.answer, wait_for_start=not self._ready)
@@ -196,12 +198,12 @@ class Worker:
         return exchange.answer
 
     def close(self) -> None:
-        """End the process; a later job starts another."""
+        """End the process. A later job starts a new one."""
         with self._lock:
             self._end()
 
     def stop(self) -> None:
-        """End the process for good. A job that it runs raises `WorkerUnavailable`, a later job `ToolfmtError`."""
+        """End the process permanently. A running job raises `WorkerUnavailable`, a later job `ToolfmtError`."""
         self._stopped = True
         if (process := self._process) is not None:
             process.kill()
@@ -229,18 +231,18 @@ class Worker:
         process.wait()
         if self._exchange is not None:
             self._exchange.join(_FOR_THE_END)
-            if self._exchange.is_alive():  # someone else holds the pipe: to close it here would wait for them
+            if self._exchange.is_alive():  # the exchange still uses the pipe; closing it here would wait for it
                 return
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                with suppress(OSError):  # what was not sent yet
+                with suppress(OSError):  # unsent data
                     stream.close()
 
     def _death(self, process: subprocess.Popen[bytes]) -> ToolfmtError:
         """Return the error for a process that ended without a result: `LimitHit` only if the template caused it."""
         try:
             status = process.wait(_FOR_THE_STATUS)
-        except subprocess.TimeoutExpired:  # one that only closed its end of the pipe
+        except subprocess.TimeoutExpired:  # it only closed its end of the pipe
             process.kill()
             status = process.wait()
         self._end()
@@ -268,11 +270,11 @@ class Worker:
 
 
 class _Exchange(threading.Thread):
-    """One request and its answer, on a thread of its own: whatever the process does with its ends of the pipes (or
-    leaves to a process that it started), the one who waits for the answer can stop waiting.
+    """One request and its response, on a separate thread.
 
-    When it has ended, `answer` is what came back, None if the process died; `too_long` shows that it was not read,
-    `not_asked` that what came back is no answer to this request; `ready` whether the process had started.
+    So the caller can stop waiting, whatever the process (or a process that it started) does with the pipes. After the
+    end, `answer` is the response, or None if the process died. `too_long` means that the response was not read, and
+    `not_asked` that it does not belong to this request. `ready` means that the process had started.
     """
 
     def __init__(
@@ -304,12 +306,12 @@ class _Exchange(threading.Thread):
             self.too_long = True
         except NotAsked:
             self.not_asked = True
-        except (OSError, EOFError, ValueError, MemoryError):  # it died, or the pipes were closed under way
+        except (OSError, EOFError, ValueError, MemoryError):  # it died, or the pipes were closed in the meantime
             return
 
 
 def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[bytes], BinaryIO | None]:
-    """A process that is ready soon, and the pipe whose end it does not survive, where the system can hand one over."""
+    """Start a process. Return it, and the pipe whose closing ends it, if the system can pass one on."""
     lifeline: BinaryIO | None = None
     ends: tuple[int, ...] = ()
     if sys.platform != "win32":
@@ -319,7 +321,7 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
             raise _cannot_start(error.strerror or str(error)) from None
         ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
         _lifelines.add(lifeline)
-    # -P: a directory full of a model's files is no place to import modules from.
+    # -P: do not import modules from a directory that may contain a model's files.
     worker = [sys.executable, "-P", "-m", "toolfmt.model.sandbox.worker", str((*ends, -1)[0])]
     command = [*worker, str(limits.memory), str(limits.processor_seconds), *modules]
     pipe = subprocess.PIPE
@@ -355,20 +357,20 @@ _lifelines: WeakSet[BinaryIO] = WeakSet()
 
 
 def _let_go() -> None:
-    """Close the lifelines in a process that was forked: workers end with the process that started them, not with the
-    last of its children.
-    """
+    """Close the lifelines in a forked process, so that workers end with the process that started them."""
     for lifeline in list(_lifelines):
         lifeline.close()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
     os.register_at_fork(after_in_child=_let_go)
 
 
 def _behind_standard_files(descriptor: int) -> int:
-    """The same file under a number above 2: where a standard file of this process is closed, the system gives its
-    number away, and in the other process that is the standard file.
+    """Return the same file under a descriptor above 2.
+
+    If a standard file of this process is closed, the system reuses its number, and in the child that number is the
+    standard file.
     """
     if descriptor > 2 or sys.platform == "win32":
         return descriptor
@@ -381,7 +383,7 @@ def _behind_standard_files(descriptor: int) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """What Python needs to start and to find the same modules; nothing else of this process's environment."""
+    """Return the environment variables that Python needs to start and to find the same modules, and no others."""
     here = str(Path(__file__).parents[3])
     paths = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     user = {"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}
@@ -396,7 +398,7 @@ def _request(function: Callable[..., Any], given: Any) -> bytes:
         raise ToolfmtError(
             "something in the model's files, or in what was given, is nested too deep for any use; leave it out"
         ) from None
-    except Exception as error:  # noqa: BLE001 - whatever an object of the caller raises when it is pickled
+    except Exception as error:  # noqa: BLE001 - pickling an object of the caller may raise anything
         why = " ".join(f"{type(error).__name__}: {error}".split())
         raise ToolfmtError(
             f"this cannot be handed to the process for templates that are not trusted ({why[:200]}); "
@@ -405,8 +407,10 @@ def _request(function: Callable[..., Any], given: Any) -> bytes:
 
 
 def _has_written(process: subprocess.Popen[bytes]) -> bool:
-    """Whether something stands in the pipe that nobody asked for. Windows does not tell; there the number of the next
-    request does."""
+    """Return whether the pipe contains unrequested data.
+
+    On Windows this is unknown; there, the number of the next request detects it.
+    """
     assert process.stdout is not None
     if sys.platform == "win32":
         return False
@@ -416,7 +420,7 @@ def _has_written(process: subprocess.Popen[bytes]) -> bool:
 
 
 def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
-    """Write one message, a request or the answer that has the same number."""
+    """Write one message: a request, or the response with the same number."""
     left = memoryview(_HEADER.pack(nonce, len(data)) + data)
     while left:
         left = left[stream.write(left) :]
@@ -424,10 +428,10 @@ def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
 
 
 def receive(stream: IO[bytes], expected: bytes | None = None, longest: int | None = None) -> tuple[bytes, bytes]:
-    """Read one message: its number and what it says.
+    """Read one message. Return its number and its content.
 
     Raises `EOFError` if there is none, `NotAsked` if it does not have the `expected` number, and `MessageTooLong` if it
-    is longer than `longest` bytes; after the last two nothing more is read.
+    is longer than `longest` bytes. After the last two, nothing more is read.
     """
     nonce, length = _HEADER.unpack(_exactly(stream, _HEADER.size))
     if expected is not None and nonce != expected:
@@ -448,7 +452,9 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
 
 
 def _told(job: Job[_T], answer: bytes) -> _T:
-    """What the job returned; raises what it raised, and `LimitHit` where the bytes are no answer to it."""
+    """Return what the job returned, or raise what it raised. Raises `LimitHit` if the bytes are not a valid
+    response.
+    """
     kind, message = answer[:1], answer[1:]
     try:
         if kind == DONE:
@@ -467,7 +473,7 @@ def _told(job: Job[_T], answer: bytes) -> _T:
 
 
 def _failed(name: str, places: tuple[str, ...]) -> FailedInProcess:
-    """The fault that a process tells of, as far as there is such an exception, and there are such places."""
+    """Return the failure that a process reports, limited to exceptions and code locations that exist."""
     kind = getattr(builtins, name, None)
     known = isinstance(kind, type) and issubclass(kind, Exception)
     own = Path(__file__).parents[2]

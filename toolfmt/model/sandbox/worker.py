@@ -1,13 +1,13 @@
-"""The process that templates run in: `python -m toolfmt.model.sandbox.worker LIFELINE MEMORY SECONDS [MODULE …]`,
-started by `toolfmt.model.sandbox.pool`. LIFELINE is the descriptor of a pipe that ends when the process that holds the
-other end does (-1 where there is none). The modules are imported first, those that are installed; then nothing can be
-opened any more.
+"""The worker process for templates: `python -m toolfmt.model.sandbox.worker LIFELINE MEMORY SECONDS [MODULE …]`.
 
-When the process has started it sends one empty message. Jobs come in on standard input and answers go out on standard
-output, one message each; an answer has the number of its request. It is one byte and then, packed
-(`toolfmt._util.typed_json`), the value, `(class, message, line, kind, own words)` of an error, `(message, limit, line,
-own words)` of a limit, or `(class, places)` of what nobody expected: a bug in toolfmt. Whatever else happens ends the
-process.
+`toolfmt.model.sandbox.pool` starts it. LIFELINE is the descriptor of a pipe that ends when the parent process ends (-1
+if there is none). The installed ones of the modules are imported first; after that, nothing can be opened.
+
+After startup, the process sends one empty message. It reads jobs from standard input and writes responses to standard
+output, one message each. A response has the number of its request. It consists of one byte and packed data
+(`toolfmt._util.typed_json`): the value, `(class, message, line, kind, own words)` of an error, `(message, limit, line,
+own words)` of a limit, or `(class, places)` of an unexpected exception, which is a bug in toolfmt. Anything else ends
+the process.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def main() -> None:
             import_module(module)
         except ImportError:
             pass
-        except ToolfmtError as error:  # a format module that fails names itself; every job returns that error
+        except ToolfmtError as error:  # a broken format module; every job returns that error
             broken = error
-    os.environ.clear()  # what Python needed to start is nobody else's
+    os.environ.clear()  # Python no longer needs them after startup
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1):  # what a library prints is no answer
+    for stream in (0, 1):  # output of a library must not look like a response
         os.dup2(nowhere, stream)
     leave_network()
     if not limit_memory(memory):
@@ -63,18 +63,18 @@ def main() -> None:
         except EOFError:
             return
         limit_processor(seconds)
-        random.seed(0)  # what a template draws by lot (`random`, `lipsum`) is drawn alike in every run
+        random.seed(0)  # makes random functions (`random`, `lipsum`) return the same in every run
         send(answers, nonce, _answer(request) if broken is None else _error(broken))
 
 
 def _answer(request: bytes) -> bytes:
-    with suppress(MemoryError):  # also that of telling an error; behind it, what took the memory is gone
+    with suppress(MemoryError):  # also if reporting an error fails; after it, the memory is free again
         return _answer_within_memory(request)
     return LIMIT + packed(("memory ran out", "memory", None, "memory ran out"))
 
 
 def _answer_within_memory(request: bytes) -> bytes:
-    function, given = pickle.loads(request)  # from the process that started this one
+    function, given = pickle.loads(request)  # sent by the parent process
     try:
         return DONE + packed(function(*given))
     except LimitHit as hit:
@@ -83,7 +83,7 @@ def _answer_within_memory(request: bytes) -> bytes:
         return _error(error)
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001 - a fault of toolfmt's, which is told where it is
+    except Exception as error:  # noqa: BLE001 - a bug in toolfmt, which is reported with its location
         return FAULT + packed((type(error).__name__, _places(error)))
 
 
@@ -93,7 +93,7 @@ def _error(error: ToolfmtError) -> bytes:
 
 
 def _places(error: Exception) -> tuple[str, ...]:
-    """Where in toolfmt's code it was raised, the outermost call first; of a long row the innermost."""
+    """Return where in toolfmt's code it was raised, the outermost call first. Of a long chain, return the innermost."""
     places, frame = [], error.__traceback__
     while frame is not None:
         code = frame.tb_frame.f_code
