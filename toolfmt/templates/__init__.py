@@ -1,8 +1,8 @@
-"""Finding and rendering the chat templates of a model.
+"""Find and render the chat templates of a model.
 
-The façade and the inspection room call it. It knows the places of models (directories, GGUF files, repositories),
-jinja2 and nothing of wire formats: which dialect a template teaches is not decided here. Everything raised for bad
-input is a `ToolfmtError` of one line.
+`toolfmt.model` and `toolfmt.inspect` use this package. It supports directories, GGUF files, repositories and jinja2. It
+does not depend on tool-call formats and does not decide which one a template uses. All invalid input raises a
+`ToolfmtError` with a one-line message.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a template's syntax tree shows without running anything."""
+"""Static analysis of a template's syntax tree, without running anything."""

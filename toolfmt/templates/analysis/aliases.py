@@ -1,4 +1,4 @@
-"""What the variables of a template's own are set to, and the constants in its expressions; nothing is evaluated."""
+"""Find what a template's own variables are set to, and the constants in its expressions. Nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from toolfmt.templates.analysis.expressions import key_of
 from toolfmt.templates.analysis.variables import descendants
 
 ITEM = nodes.MarkSafe
-"""What a loop's variable is: jinja2 allows no node types beside its own, and no template can write this one."""
+"""Represents the value of a loop variable. jinja2 allows only its own node types, and templates cannot contain this
+one.
+"""
 Meanings: TypeAlias = dict[str, list[nodes.Node]]
 _MOST_NAMES = 60
 
 
 def meanings_of(tree: nodes.Template) -> Meanings:
-    """What each variable of the template's own is set to, wherever it is; of a loop's variable what it runs over."""
+    """Return what each of the template's own variables is set to anywhere; for a loop variable, what the loop iterates
+    over.
+    """
     meanings: Meanings = {}
     for node in descendants(tree):
         match node:
@@ -40,7 +44,7 @@ def meanings_of(tree: nodes.Template) -> Meanings:
 
 
 def meant(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
-    """The nodes of an expression, and those of what its variables were set to."""
+    """Yield the nodes of an expression, and those of the values of its variables."""
     waiting, known = [node], set[str]()
     while waiting:
         for inner in descendants(waiting.pop()):
@@ -52,8 +56,10 @@ def meant(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
 
 
 def constants_of(node: nodes.Node, meanings: Meanings) -> Iterator[object]:
-    """The constants in an expression but for the keys of what it looks up, and those that its variables hold where
-    they never hold anything else."""
+    """Yield the constants in an expression except lookup keys.
+
+    This includes the constants of variables that never have another value.
+    """
     keys = {id(inner.arg) for inner in descendants(node) if isinstance(inner, nodes.Getitem)}
     for inner in descendants(node):
         if isinstance(inner, nodes.Const) and not (id(inner) in keys and isinstance(inner.value, str)):
@@ -64,7 +70,7 @@ def constants_of(node: nodes.Node, meanings: Meanings) -> Iterator[object]:
 
 
 def _held(value: nodes.Node) -> Iterator[object]:
-    """What a constant, a list of constants or the keys of an object are."""
+    """Yield a constant, the items of a constant list, or the keys of an object."""
     items: list[nodes.Expr] | list[nodes.Node]
     match value:
         case nodes.List() | nodes.Tuple():

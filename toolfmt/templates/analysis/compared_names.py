@@ -1,7 +1,7 @@
-"""The words that a template compares with: what it does for a tool or a key of that name it may do for no other.
+"""Find the words that a template compares with. It may treat a tool or a key with such a name differently.
 
-Read from the syntax tree without running anything: `call.name == 'python'`, `tool_call['name'] in ['a', 'b']` compare a
-name; `key == 'code'`, `key in ['code', 'command']`, `set known = ['a', 'b']` name words that may be anything.
+Reads the syntax tree without running anything. `call.name == 'python'` and `tool_call['name'] in ['a', 'b']` compare a
+name. In `key == 'code'`, `key in ['code', 'command']` and `set known = ['a', 'b']`, the words may be anything.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ _LONGEST_WORD = 30
 _ROLES = ("system", "user", "assistant", "tool", "developer")
 _TYPES = ("string", "number", "integer", "float", "boolean", "object", "array", "null")
 _OF_MESSAGES = frozenset((*_ROLES, *_TYPES))
-"""Roles and types: templates compare these for what they are."""
+"""Roles and types: templates compare these because of their meaning."""
 
 
 def compared_words(tree: nodes.Template) -> tuple[str, ...]:
-    """Short texts that anything is compared with, or that stand in lists and as keys of objects, roles and types left
-    out: each once, in the order of the text; no more than forty."""
+    """Return short strings in comparisons, in lists and as object keys, except roles and types.
+
+    Each once, in the order of the template, at most forty.
+    """
     words = (word for word in _words(tree) if len(word) <= _LONGEST_WORD and _NAME.fullmatch(word))
     return tuple(dict.fromkeys(word for word in words if word not in _OF_MESSAGES))[:_MOST_WORDS]
 
 
 def compared_names(tree: nodes.Template) -> tuple[str, ...]:
-    """Each once, in the order of the text; no more than twenty."""
+    """Return the names that the template compares a name with, each once, in its order, at most twenty."""
     found = dict.fromkeys(text for text in _texts(tree) if _NAME.fullmatch(text))
     return tuple(found)[:_MOST]
 
@@ -57,7 +59,7 @@ def _words(tree: nodes.Template) -> Iterator[str]:
 
 
 def _is_name(node: nodes.Node) -> bool:
-    """Whether an expression is the name of something."""
+    """Return whether an expression is the name of something."""
     if isinstance(node, nodes.Getitem):
         return isinstance(node.arg, nodes.Const) and node.arg.value == "name"
     return isinstance(node, nodes.Getattr) and node.attr == "name"

@@ -1,7 +1,7 @@
-"""What a condition of a template asks about, read from its syntax tree without running anything.
+"""Read what the conditions of a template test, from its syntax tree, without running anything.
 
-A condition is the smallest part of a test: of `a and not b` there are two, `a` and `b`. Walks are loops, since a
-template may nest as deep as it likes.
+A condition is the smallest part of a test: `a and not b` has two, `a` and `b`. The code uses loops instead of
+recursion, because a template may be nested to any depth.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from toolfmt.templates.analysis.variables import descendants
 
 _LONGEST_TEXT = 200
 _MOST_MEANT = 1_000
-"""A bound against templates written to make reading them slow."""
+"""A limit for templates that are written to slow down the analysis."""
 COUNTING = frozenset({"length", "count", "index", "index0", "revindex", "revindex0", "range", "truncate"})
-"""The filters, and the attributes of a loop, that count."""
+"""Filters, and attributes of a loop, that count."""
 _EXACTLY = frozenset({"eq", "ne", "in", "notin", "==", "!=", "equalto", "sameas", "divisibleby"})
 _KINDS = frozenset({"role", "type", "recipient", "from"})
 _TEXTS = frozenset(
@@ -31,12 +31,12 @@ _TEXTS = frozenset(
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition, or a loop, asked whether it runs: its line, and what it asks about.
+    """A condition, or a loop (whether it runs): its line and what it tests.
 
-    `about` is what it compares, empty where it asks only whether something is there, or is of a kind.
-    `texts` and `numbers` are the constants that it compares with, or calls something with, those that stand in a
-    variable included; `names` the variables and keys that it reads, and `calls` the functions, filters and methods,
-    those that its variables were set from included.
+    `about` is what it compares, empty if it only tests whether something exists or is of some type. `texts` and
+    `numbers` are the constants in its comparisons and calls, including those in variables. `names` are the variables
+    and keys that it reads. `calls` are the functions, filters and methods, including those that its variables were set
+    from.
     """
 
     number: int
@@ -47,21 +47,23 @@ class Condition:
     names: frozenset[str]
     calls: frozenset[str]
     holds: bool = True
-    """How it comes out where what it is asked for is done: false behind a `not`."""
+    """The value of the condition if its test holds: False after a `not`."""
     refusal: int | None = None
-    """The number of the test that it is a part of, where the template refuses if that holds; None where it does not."""
+    """The number of the test that it is a part of, if the template raises when that test holds. Else None."""
     whole: int | None = None
-    """The number of the `if` (a tag or an expression) that contains it; None unless that has several conditions or its
+    """The number of the `if` (a tag or an expression) that contains it. None unless that has several conditions or its
     body raises.
     """
     exact: bool = False
-    """Whether it asks for one number and no other, or for every so many-th."""
+    """Whether it tests for exactly one number, or for every multiple of one."""
     loop: bool = False
-    """Whether it is a loop, which comes out true each time it runs."""
+    """Whether it is a loop, which is true each time it runs."""
 
 
 def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
-    """What an expression asks, under this number; of a `loop` the expression is what it runs over."""
+    """Return what an expression tests, as a condition with this number. For a `loop`, it is what the loop iterates
+    over.
+    """
     constants = list(constants_of(node, meanings))
     texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
     numbers = [value for value in constants if type(value) is int]
@@ -90,7 +92,7 @@ def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: boo
 
 
 def _sum(node: nodes.Node) -> int | None:
-    """The value of a sum or a difference of two constant integers."""
+    """Return the value of a sum or difference of two constant integers."""
     match node:
         case nodes.Add(left=nodes.Const(value=int(left)), right=nodes.Const(value=int(right))):
             return left + right
@@ -101,7 +103,7 @@ def _sum(node: nodes.Node) -> int | None:
 
 
 def _is_exact(node: nodes.Node) -> bool:
-    """Whether a comparison asks if something is a number, one of some numbers, or a multiple of one."""
+    """Return whether a comparison tests for a number, for one of several numbers, or for a multiple of one."""
     match node:
         case nodes.Compare():
             return any(operand.op in _EXACTLY for operand in node.ops)
@@ -114,7 +116,7 @@ def _is_exact(node: nodes.Node) -> bool:
 def _about(
     node: nodes.Node, meanings: Meanings, texts: list[str], numbers: list[int], known: set[str]
 ) -> Literal["", "text", "number", "sum", "clock", "chance"]:
-    """What a comparison looks at; nothing where it asks only whether something is there, or is of a kind."""
+    """Return what a comparison looks at. Empty if it only tests whether something exists or is of some type."""
     match node:
         case nodes.Compare() | nodes.Test(args=[_, *_]) | nodes.Test(name="odd" | "even"):
             pass
@@ -129,17 +131,17 @@ def _about(
     if any(isinstance(inner, (nodes.Mod, nodes.FloorDiv)) for inner in descendants(node)):
         return "sum" if any(abs(number) > 2 for number in numbers) else ""  # whose turn it is
     if any(abs(number) > 1 for number in numbers):
-        return "number"  # a length, a counter of the template's own, a number in what a call is given
+        return "number"  # a length, a counter of the template, or a number in the arguments of a call
     return "text" if texts and not _asks_for_a_kind(node, meanings) else ""
 
 
 def _asks_for_a_kind(node: nodes.Node, meanings: Meanings) -> bool:
-    """Whether a comparison asks for a role, for the type of a part, or whether an object has a key."""
+    """Return whether a comparison tests for a role, for the type of a part, or for a key of an object."""
     if not isinstance(node, nodes.Compare):
         return False
     sides: list[nodes.Node] = [node.expr, *(operand.expr for operand in node.ops)]
     if isinstance(node.expr, nodes.Const) and node.ops[0].op in ("in", "notin"):
-        # A key is asked of what a loop runs over, or of what is written as a path; a text is mostly in a variable.
+        # Key tests use a loop variable or a path; texts are usually in a variable.
         held = sides[1]
         loops = isinstance(held, nodes.Name) and any(isinstance(of, ITEM) for of in meanings.get(held.name, ()))
         texts = isinstance(held, nodes.Getattr | nodes.Getitem) and _last_key(held) in _TEXTS
@@ -154,13 +156,13 @@ def _asks_for_a_kind(node: nodes.Node, meanings: Meanings) -> bool:
 
 
 def _constant(node: nodes.Node, meanings: Meanings) -> bool:
-    """Whether an expression is a constant, or a variable that never holds anything else: a state of the template's."""
+    """Return whether an expression is a constant, or a variable with only one value (a state of the template)."""
     values = meanings.get(key_of(node), [node])
     return all(isinstance(value, nodes.Const) for value in values)
 
 
 def _last_key(node: nodes.Node) -> str:
-    """The key that an expression looks up last: `type` of `part.type`, `part['type']` and `part.get('type')`."""
+    """Return the key that an expression looks up last: `type` in `part.type`, `part['type']` and `part.get('type')`."""
     match node:
         case nodes.Getattr(attr=key) | nodes.Getitem(arg=nodes.Const(value=str(key))):
             return key

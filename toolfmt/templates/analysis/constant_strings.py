@@ -1,4 +1,4 @@
-"""The strings that constant expressions of a template evaluate to; small ones only, without running any code."""
+"""Evaluate constant string expressions of a template, small ones only, without running any code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolfmt.templates.analysis.expressions import key_of
 
 _LONGEST, _DEEPEST = 400, 100
 _MOST_STEPS = 200_000
-"""Bounds against templates written to make reading them slow."""
+"""Limits for templates that are written to slow down the analysis."""
 
 
 class ConstantStrings:
@@ -31,7 +31,7 @@ class ConstantStrings:
             return None
         if id(node) not in self._known:
             self._left -= 1
-            self._known[id(node)] = None  # a variable that is set to a part of itself has no constant value
+            self._known[id(node)] = None  # a variable that contains itself has no constant value
             found = self._evaluated(node, depth + 1) if self._left >= 0 else None
             self._known[id(node)] = found if found is not None and len(found) <= _LONGEST else None
         return self._known[id(node)]
@@ -78,7 +78,7 @@ class ConstantStrings:
         return between.join(constant) if len(constant) == len(texts) else None
 
     def _inserted(self, around: list[str], value: nodes.Node, depth: int) -> str | None:
-        """The pieces of a format with the values between them."""
+        """Return the pieces of a format string with the values between them."""
         values = value.items if isinstance(value, nodes.Tuple) else [value]
         texts = [self.of(one, depth) for one in values]
         if None in texts or len(around) != len(texts) + 1:

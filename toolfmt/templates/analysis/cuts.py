@@ -1,4 +1,4 @@
-"""Where a template cuts texts and lists, read from its syntax tree without running anything."""
+"""Find where a template slices texts and lists, from its syntax tree, without running anything."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from toolfmt.templates.analysis.variables import descendants
 
 _PRECISION = re.compile(r"[%{][^%{}]{0,9}?\.([0-9]{1,5})(?![0-9])")
 _MOST_DIGITS = 6
-# What a cut is worked out with; no constant in it is the number then.
+# If a slice is computed with one of these, constants in it are not the number.
 _WORKED_OUT = (nodes.Mul, nodes.Pow, nodes.Div, nodes.FloorDiv)
 _SOME = 32
 
 
 def cuts(tree: nodes.Template) -> dict[int, int]:
-    """The numbers of two and more at which the template cuts texts and lists, each with the first line that does; 32
-    for one that it works out, 2 where what is alike becomes one.
+    """Return the numbers (2 or more) at which the template slices texts and lists, each with its first line.
+
+    The number is 32 for a computed one, and 2 for a filter that removes duplicates.
     """
     meanings = meanings_of(tree)
     found: dict[int, int] = {}
@@ -31,7 +32,7 @@ def cuts(tree: nodes.Template) -> dict[int, int]:
 
 
 def _cut(node: nodes.Node, meanings: Meanings) -> Iterator[int]:
-    """The numbers of one slice, filter or call."""
+    """Return the numbers of one slice, filter or call."""
     ends: list[nodes.Node | None] = []
     match node:
         case nodes.Slice():
@@ -55,6 +56,6 @@ def _cut(node: nodes.Node, meanings: Meanings) -> Iterator[int]:
 
 
 def _precisions(form: nodes.Node | None) -> Iterator[int]:
-    """How many characters a format leaves of what it is given: `'%.40s'`, `'{:.40}'`."""
+    """Return how many characters a format keeps of its argument: `'%.40s'`, `'{:.40}'`."""
     if isinstance(form, nodes.Const) and isinstance(form.value, str):
         yield from (int(digits) for digits in _PRECISION.findall(form.value))

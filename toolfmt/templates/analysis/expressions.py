@@ -1,7 +1,7 @@
-"""Shapes of expressions in a template's syntax tree: what they are about, what a test asks, how they are written.
+"""Classify expressions in a template's syntax tree: what they are about, what a test checks, and their source.
 
-`variable_uses` reads templates by them. Nothing is evaluated; loops in place of recursion, and bounds, since a template
-may nest or chain expressions as far as it likes.
+`variable_uses` uses it. Nothing is evaluated. The code uses loops instead of recursion and has limits, because a
+template may nest or chain expressions to any depth.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from jinja2 import nodes
 
 _LONGEST_DEFAULT = 120
 _DEEPEST_DEFAULT = 8
-# A bound against templates written to make reading them slow: a chain is walked once for each of its parts.
+# A limit for templates that are written to slow down the analysis: a chain is walked once for each of its parts.
 _LONGEST_CHAIN = 20
 
 
 def key_of(node: nodes.Node) -> str:
-    """What an expression's value is filed under: a name, or a namespace's attribute."""
+    """Return the key of an expression's value: a name, or a namespace's attribute."""
     if isinstance(node, nodes.Name):
         return node.name
     if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name):
@@ -26,17 +26,17 @@ def key_of(node: nodes.Node) -> str:
 
 
 def is_name(node: nodes.Node, name: str) -> bool:
-    """Whether the expression is this name and nothing else."""
+    """Return whether the expression is only this name."""
     return isinstance(node, nodes.Name) and node.name == name
 
 
 def is_bool(node: nodes.Node) -> bool:
-    """Whether the expression is `true` or `false`."""
+    """Return whether the expression is `true` or `false`."""
     return isinstance(node, nodes.Const) and isinstance(node.value, bool)
 
 
 def bare(node: nodes.Node) -> nodes.Node:
-    """The expression without filters and methods around it: `x | lower`, `x.strip()`."""
+    """Return the expression without filters and methods around it: `x | lower`, `x.strip()`."""
     for _ in range(_LONGEST_CHAIN):
         if isinstance(node, nodes.Filter) and node.node is not None:
             node = node.node
@@ -48,7 +48,7 @@ def bare(node: nodes.Node) -> nodes.Node:
 
 
 def leaves(node: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions one of which is the value: both branches of a conditional, both sides of `or`."""
+    """Yield the expressions that can be the value: both branches of a conditional, both sides of `or`."""
     waiting = [node]
     while waiting:
         node = bare(waiting.pop())
@@ -62,7 +62,7 @@ def leaves(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def conditions(test: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions whose truth a test asks for."""
+    """Yield the expressions whose truth a test checks."""
     waiting = [test]
     while waiting:
         match node := waiting.pop():
@@ -75,7 +75,7 @@ def conditions(test: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def subjects(test: nodes.Node) -> Iterator[nodes.Node]:
-    """The expressions that a test is about, without what they call or look up."""
+    """Yield the expressions that a test is about, without what they call or look up."""
     waiting = [test]
     while waiting:
         match node := waiting.pop():
@@ -90,14 +90,14 @@ def subjects(test: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def asks_defined(test: nodes.Node) -> bool:
-    """Whether the test asks if something is defined, or is not."""
+    """Return whether the test checks if something is defined or undefined."""
     while isinstance(test, nodes.Not):
         test = test.node
     return isinstance(test, nodes.Test) and test.name in ("defined", "undefined")
 
 
 def says_given(test: nodes.Node, name: str) -> bool | None:
-    """True where the test holds only if the caller gave the variable, False where only if not, None for neither."""
+    """Return True if the test holds only if the caller passed the variable, False if only if not, None if neither."""
     positive = True
     while isinstance(test, nodes.Not):
         positive, test = not positive, test.node
@@ -115,7 +115,7 @@ def says_given(test: nodes.Node, name: str) -> bool | None:
 
 
 def _either(test: nodes.And | nodes.Or, name: str, *, positive: bool) -> bool | None:
-    """Of a chain of conditions, that which says something; written as a loop, since chains may be long."""
+    """Return the first decisive result in a chain of conditions. A loop, because chains may be long."""
     waiting: list[nodes.Node] = [test]
     while waiting:
         node = waiting.pop()
@@ -127,7 +127,7 @@ def _either(test: nodes.And | nodes.Or, name: str, *, positive: bool) -> bool | 
 
 
 def wanted_value(test: nodes.Node, name: str) -> bool | None:
-    """What the test wants the variable to be, where it asks for true or false."""
+    """Return the value that the test requires of the variable, if it tests for true or false."""
     positive = True
     while isinstance(test, nodes.Not):
         positive, test = not positive, test.node
@@ -150,7 +150,7 @@ def _value(node: nodes.Node) -> object:
 
 
 def source_of(node: nodes.Node, deep: int = 0) -> str | None:
-    """A short expression written down again; None where it is long or of another kind."""
+    """Return the source of a short expression, or None if it is long or of another kind."""
     text = None if deep > _DEEPEST_DEFAULT else _written(node, deep + 1)
     return text if text is not None and len(text) <= _LONGEST_DEFAULT else None
 
@@ -185,7 +185,7 @@ def _constant(value: object) -> str | None:
         return str(value).lower()
     if isinstance(value, str):
         return None if len(value) > _LONGEST_DEFAULT else '"' + value.replace("\n", "\\n") + '"'
-    # `str` of an enormous integer is slow, and refused beyond some thousand digits.
+    # `str` of a huge integer is slow, and raises above some thousand digits.
     return str(value) if isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 64) else None
 
 

@@ -1,4 +1,4 @@
-"""Characters of a template's source that no editor shows, or that make it show other characters in another order."""
+"""Find characters in a template's source that editors do not show, or that change the displayed order of others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAGS = "\U000e0000-\U000e007f"
 _BIDIRECTIONAL = "\u202a-\u202e\u2066-\u2069"
 _CANDIDATE = re.compile(f"[{_TAGS}]+|[^\\t\\n\\r\\x20-\\x7e]")
 _BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-"""Characters that are shown as nothing although Unicode takes them for letters, marks or symbols."""
+"""Characters that are invisible although Unicode classifies them as letters, marks or symbols."""
 _SHOWN_AS_NOTHING = frozenset({"Cf", "Cc", "Co", "Cs", "Zl", "Zp"})
 _FLAG = re.compile(
     "|".join(
@@ -28,7 +28,7 @@ _FLAG = re.compile(
 _SELECTORS = re.compile("[\ufe00-\ufe0d\U000e0100-\U000e01ef]")
 """Variation selectors, except for the two that choose between the text and the emoji form of a character."""
 _MOST = 100
-"""Of each kind."""
+"""Per kind."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class HiddenText:
 
 
 def hidden_characters(source: str, tree: nodes.Template) -> tuple[HiddenText, ...]:
-    """Return what is hidden in the source, comments included, and in its strings by an escape such as `\\u202e`."""
+    """Return the hidden characters in the source, including comments, and escapes such as `\\u202e` in its strings."""
     found: dict[str, dict[HiddenText, None]] = {}
     for one in _found(source, tree):
         kept = found.setdefault(one.kind, {})
@@ -83,7 +83,9 @@ def _is_invisible(character: str) -> bool:
 
 
 def _joins(text: str, offset: int) -> bool:
-    """Whether the character at the offset joins two that are no ASCII, as in emoji and in Indic and Persian text."""
+    """Return whether the character at the offset joins two non-ASCII ones, as in emoji and in Indic and Persian
+    text.
+    """
     before, after = text[max(0, offset - 1) : offset], text[offset + 1 : offset + 2]
     return text[offset] in "\u200c\u200d" and before > "\x7f" and after > "\x7f"
 

@@ -1,4 +1,4 @@
-"""Where a template names what leads out of the sandbox, in branches that never run too.
+"""Find names in a template that lead out of the sandbox, including those in branches that never run.
 
 toolfmt renders in jinja2's sandbox, which rejects these attributes. A runtime that renders without it executes whatever
 code they lead to (CVE-2024-34359 in llama-cpp-python before 0.2.72).
@@ -20,9 +20,9 @@ _INTERNAL = re.compile(
     r"|getattr|getattribute|reduce|reduce_ex|loader|spec|defaults|kwdefaults|subclasshook|format|getitem)__"
     r"|\A(?:func_globals|func_code|gi_frame|gi_code|f_globals|f_builtins|f_back|tb_frame)\Z"
 )
-# Functions of jinja2 that no chat template needs and from which the globals of its module can be reached.
+# Functions of jinja2 that chat templates do not need, and that give access to the globals of its module.
 _FUNCTIONS = frozenset({"lipsum", "cycler", "joiner"})
-# What runs code or reaches it; no template of a model calls one of these.
+# These run code or lead to it. Templates of models do not call them.
 _CALLED = frozenset(
     {"eval", "exec", "compile", "getattr", "setattr", "globals", "locals", "vars", "open", "__import__"}
 )
@@ -40,15 +40,15 @@ _MOST = 50
 def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
     """Return what leads out of the sandbox, each once with its first line, in the order of the lines.
 
-    That is: an attribute or key such as `__class__`, a string that spells one, the filter `attr`, a use of `lipsum`,
-    `cycler` or `joiner` without a call, a call of a function that runs code (`eval`, `popen`), and a statement that
-    loads another template.
+    That is: an attribute or key such as `__class__`, a string that contains such a name, the filter `attr`, a use of
+    `lipsum`, `cycler` or `joiner` without a call, a call of a function that runs code (`eval`, `popen`), and a
+    statement that loads another template.
     """
     meanings = meanings_of(tree)
     strings = ConstantStrings(meanings)
     for node in descendants(tree):
         if isinstance(node, nodes.Macro):
-            meanings.setdefault(node.name, [])  # a name of the template's own
+            meanings.setdefault(node.name, [])  # a name that the template defines
     called = {id(node.node) for node in descendants(tree) if isinstance(node, nodes.Call)}
     found: dict[str, int] = {}
     for node in descendants(tree):

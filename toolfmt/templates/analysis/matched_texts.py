@@ -1,9 +1,8 @@
-"""The texts that a template compares others with outside its conditions, read from its syntax tree without running
-anything.
+"""Find the texts that a template compares others with outside its conditions, without running anything.
 
-`tools | rejectattr('function.name', 'equalto', 'delete_file')`, `{'a': 'b'}.get(name, name)`,
-`text | replace('a', 'b')`: such a text decides what is written, and no condition tells how that came out. What stands
-in a variable counts, what a loop runs over, and what a macro is called with.
+Examples: `tools | rejectattr('function.name', 'equalto', 'delete_file')`, `{'a': 'b'}.get(name, name)`, `text |
+replace('a', 'b')`. Such a text decides what is written, but does not appear in the outcome of a condition. Values of
+variables, of loops and of macro arguments count too.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from toolfmt.templates.analysis.expressions import key_of
 from toolfmt.templates.analysis.variables import descendants
 
 _CHOOSING = {"select": 1, "reject": 1, "selectattr": 2, "rejectattr": 2}
-"""The filters that choose, and the place of the first argument that they compare with."""
+"""The filters that select, with the index of the first argument that they compare with."""
 _KINDS = frozenset({"role", "type"})
 _CUTTING = frozenset({"replace", "split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix"})
-# What a method cuts at is a text for people if it has so many letters; else it takes a name or a path apart.
+# A separator with this many letters is text for people; a shorter one splits a name or a path.
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LONGEST = 200
-# Bounds against templates written to make reading them slow.
+# Limits for templates that are written to slow down the analysis.
 _MOST_PLACES, _MOST_NODES = 500, 200
 
 
 @dataclass(frozen=True)
 class MatchedText:
-    """A text that others are compared with, whether they need only have it in them, and the first line that does so."""
+    """A text that others are compared with, whether it may be a part of them, and the first line that does so."""
 
     text: str
     part: bool
@@ -40,7 +39,7 @@ class MatchedText:
 
 
 def matched_texts(tree: nodes.Template) -> tuple[MatchedText, ...]:
-    """Every one once, in the order of the lines; blanks and texts over 200 characters left out."""
+    """Return each text once, in the order of the lines, without whitespace-only texts and texts over 200 characters."""
     every = list(descendants(tree))
     meanings = _with_macros(every, meanings_of(tree))
     found: dict[tuple[str, bool], int] = {}
@@ -80,7 +79,7 @@ def _of(node: nodes.Node, meanings: Meanings) -> Iterator[tuple[str, bool]]:
 
 
 def _keys(held: nodes.Node, meanings: Meanings) -> Iterator[str]:
-    """The keys of an object that the template itself has written."""
+    """Yield the keys of an object literal in the template."""
     for one in (held, *meanings.get(key_of(held), [])[:_MOST_NODES]):
         match one:
             case nodes.Dict():
@@ -93,9 +92,7 @@ def _keys(held: nodes.Node, meanings: Meanings) -> Iterator[str]:
 
 
 def _texts(matched: nodes.Node, meanings: Meanings) -> Iterator[str]:
-    """The texts in an expression, and in what its variables were set to or run over: more than it can be, rather than
-    fewer.
-    """
+    """Yield the texts in an expression and in the values of its variables: rather too many than too few."""
     waiting, known = [matched], set[str]()
     for _ in range(_MOST_NODES):
         if not waiting:
@@ -117,7 +114,7 @@ def _texts(matched: nodes.Node, meanings: Meanings) -> Iterator[str]:
 
 
 def _joined(node: nodes.Node) -> str | None:
-    """The text that constants are put together to; None of anything else."""
+    """Return the text of a concatenation of constants, or None."""
     match node:
         case nodes.Concat():
             parts: Sequence[nodes.Node] = node.nodes
@@ -132,7 +129,7 @@ def _joined(node: nodes.Node) -> str | None:
 
 
 def _with_macros(every: Sequence[nodes.Node], meanings: Meanings) -> Meanings:
-    """The meanings, and for the parameters of macros what these are called with."""
+    """Return the meanings, extended by the arguments that macros are called with."""
     macros = {node.name: node for node in every if isinstance(node, nodes.Macro)}
     found = {name: [*values] for name, values in meanings.items()}
     for node in every:

@@ -1,4 +1,4 @@
-"""Where a template asks the clock or draws by lot, read from its syntax tree without running anything."""
+"""Find where a template reads the clock or uses random values, from its syntax tree, without running anything."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from jinja2 import nodes
 from toolfmt.templates.analysis.variables import descendants
 
 BY_LOT = frozenset({"random", "lipsum"})
-"""The filters and functions whose result nobody can know."""
+"""Filters and functions with an unpredictable result."""
 
 
 def draws_line(tree: nodes.Template) -> int | None:
-    """The first line with a filter or a function that draws by lot; None where there is none."""
+    """Return the first line with a random filter or function, or None."""
     drawing = (
         node.lineno
         for node in descendants(tree)
@@ -21,7 +21,7 @@ def draws_line(tree: nodes.Template) -> int | None:
 
 
 def clock_formats(tree: nodes.Template) -> tuple[str, ...]:
-    """The constant formats that `strftime_now` is called with."""
+    """Return the constant formats that `strftime_now` is called with."""
     return tuple(
         dict.fromkeys(
             node.args[0].value

@@ -1,8 +1,8 @@
-"""The roles that a template tests messages for, read from its syntax tree without running anything.
+"""Find the roles that a template compares messages' roles with, from its syntax tree, without running anything.
 
 `message.role == 'ipython'`, `message['role'] in ['tool', 'observation']`, `role == 'user'` after `set role =
-message.role`, `messages | selectattr('role', 'equalto', 'tool')`: such a role means something to the template, even one
-that no chat endpoint knows.
+message.role`, `messages | selectattr('role', 'equalto', 'tool')`: the template supports such a role, even if chat
+endpoints do not know it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _LONGEST = 40
 
 
 def tested_roles(tree: nodes.Template) -> tuple[str, ...]:
-    """Every one once, sorted; texts over 40 characters left out."""
+    """Return each role once, sorted, without texts over 40 characters."""
     tested = [asked for node in descendants(tree) for asked in _asked(node)]
     return tuple(sorted({text for node in tested for text in _texts(node)}))
 
 
 def _asked(node: nodes.Node) -> Iterator[nodes.Node]:
-    """What a role is compared with, looked up among, or filtered by, where a node does that."""
+    """Yield what a node compares a role with, looks it up in, or filters by it."""
     match node:
         case nodes.Compare() if any(map(_is_role, _sides(node))):
             yield from _sides(node)
@@ -39,7 +39,9 @@ def _sides(compare: nodes.Compare) -> list[nodes.Expr]:
 
 
 def _is_role(node: nodes.Node) -> bool:
-    """Whether an expression is a role: `role`, `message.role`, `message['role']`, `message.get('role')`, filtered."""
+    """Return whether an expression is a role: `role`, `message.role`, `message['role']`, `message.get('role')`,
+    filtered.
+    """
     while isinstance(node, nodes.Filter) and node.node is not None:
         node = node.node
     if isinstance(node, nodes.Name):
@@ -58,7 +60,7 @@ def _names_it(key: nodes.Node) -> bool:
 
 
 def _texts(node: nodes.Node) -> Iterator[str]:
-    """The texts of a constant, or of a list of them."""
+    """Yield the texts of a constant or of a list of constants."""
     inside = node.items if isinstance(node, (nodes.List, nodes.Tuple)) else [node]
     for one in inside:
         if isinstance(one, nodes.Const) and isinstance(one.value, str) and 0 < len(one.value) <= _LONGEST:

@@ -1,7 +1,7 @@
-"""The texts that a template looks for in other texts, read from its syntax tree without running anything.
+"""Find the texts that a template searches for in other texts, from its syntax tree, without running anything.
 
-`'</think>' in content`, `content.split('</think>')`, `content.startswith('<tool_response>')`: what a message says then
-decides how it is rendered. Which of the texts a message can really reach is for the probes to find out.
+`'</think>' in content`, `content.split('</think>')`, `content.startswith('<tool_response>')`: the content of a message
+then decides how it is rendered. The probes find out which of these texts a message can reach.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class TestedText:
-    """A text that is looked for, where in the other one, and the lines of the template that do it."""
+    """A text that is searched for, where in the other text, and the lines of the template that do it."""
 
     text: str
     place: Place
@@ -40,12 +40,14 @@ class TestedText:
 
     @property
     def line(self) -> int:
-        """The first of them."""
+        """The first line."""
         return self.lines[0]
 
 
 def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
-    """Every one once a place, in the order of the lines; blanks and texts over 200 characters left out."""
+    """Return each text once per position, in line order, without whitespace-only texts and texts over 200
+    characters.
+    """
     lines: dict[tuple[str, Place], dict[int, None]] = {}
     for line, text, place in sorted(_found(tree), key=lambda found: found[0]):
         if text.strip() and len(text) <= _LONGEST:
@@ -70,7 +72,7 @@ def _found(tree: nodes.Template) -> Iterator[tuple[int, str, Place]]:
 
 
 def _about_content(node: nodes.Node) -> bool:
-    """Whether an expression is a message's content: what it equals is tested as well."""
+    """Return whether an expression is a message's content. Then a text that it is compared with counts too."""
     key = node.arg if isinstance(node, nodes.Getitem) else None
     return (isinstance(node, nodes.Getattr) and node.attr == "content") or (
         isinstance(key, nodes.Const) and key.value == "content"

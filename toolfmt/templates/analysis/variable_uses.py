@@ -1,8 +1,8 @@
-"""What a template's syntax tree says of the variables it takes from its caller: default, what they are compared with.
+"""Find how a template uses the variables of its caller: defaults, comparisons, and other uses.
 
-`ChatTemplate.variable_uses` calls it. Nothing is evaluated or folded: a template's code never runs here, and a default
-is told as the source has it. A variable's value is followed through plain assignments and namespaces
-(`set thinking = enable_thinking | default(true)`), not through macros.
+`ChatTemplate.variable_uses` calls it. Nothing is evaluated or folded, so template code never runs here, and a default
+is reported as written. A variable's value is followed through plain assignments and namespaces (`set thinking =
+enable_thinking | default(true)`), but not through macros.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from toolfmt.templates.analysis.variables import descendants
 
 Plain: TypeAlias = str | int | float | bool
 Manner: TypeAlias = Literal["asked", "printed", "iterated", "keyed"]
-"""How a value is used: asked whether it is true, joined to text, gone through as a list, looked into by a key."""
+"""How a value is used: tested for truth, joined to text, iterated as a list, or indexed by a key."""
 
-# A bound against templates written to make reading them slow: a test is walked once for each of its variables.
+# A limit for templates that are written to slow down the analysis: a test is walked once for each of its variables.
 _MOST_ASKED = 8
 _DEFAULT_FILTERS = frozenset({"default", "d"})
 _LIST_FILTERS = frozenset({"length", "count", "join", "first", "last", "map", "selectattr", "rejectattr", "list"})
@@ -43,11 +43,11 @@ _COMPARING_TESTS = {"sameas", "eq", "equalto", "==", "ne", "in"}
 
 @dataclass(frozen=True)
 class VariableUse:
-    """One variable: the first line that names it, the source of its default (None where that is not said), the literals
-    it is compared with, how it is used, the keys it is asked for.
+    """The uses of one variable.
 
-    `own` is a name that the template also assigns itself without asking whether its caller gave it: a leftover of its
-    own bookkeeping rather than something to give.
+    It has the first line with the variable, the source of its default (None if there is none), the literals it is
+    compared with, how it is used, and the keys looked up in it. `own` means that the template also assigns the name
+    without testing whether the caller passed it: probably an internal variable rather than a parameter.
     """
 
     name: str
@@ -60,14 +60,14 @@ class VariableUse:
 
 
 def variable_uses(tree: nodes.Template, names: Iterable[str]) -> tuple[VariableUse, ...]:
-    """The uses of these names, in the order of their first lines."""
+    """Return the uses of these names, in the order of their first lines."""
     reader = _Uses(set(names))
     reader.read(tree)
     return tuple(sorted(map(reader.use, sorted(reader.lines)), key=lambda use: use.line))
 
 
 class _Uses:
-    """Gathers by name what one walk over the tree shows."""
+    """Collects uses by name in one walk over the tree."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
@@ -87,7 +87,7 @@ class _Uses:
         self._follow(sorted((n for n in everything if isinstance(n, nodes.Assign)), key=lambda node: node.lineno))
         for node in everything:
             if isinstance(node, nodes.For) and isinstance(node.target, nodes.Name):
-                # What an item is compared with is what the list may hold.
+                # What an item is compared with is a possible item of the list.
                 for leaf in leaves(node.iter):
                     self._items[node.target.name] |= self._meant(leaf)
         for node in everything:
@@ -97,7 +97,7 @@ class _Uses:
         said = sorted(set(self._said[name]))
         if not said and not self._manners[name] & {"printed", "iterated", "keyed"}:
             implied = sorted(set(self._implied[name]))
-            # Where one test takes an absent value for true and another for false, it is a third thing.
+            # If one test treats a missing value as true and another as false, it is a third state.
             said = implied[:1] if len({text for _, text in implied}) == 1 else []
         default = " or ".join(dict.fromkeys(text for _, text in said)) or None
         own = any(target == name and (name, id(node)) not in self._asked_first for target, node in self._assigned)
@@ -107,7 +107,7 @@ class _Uses:
             name, self.lines[name], default, tuple(literals), manners, tuple(sorted(self._keys[name])), own
         )
 
-    # --- what stands for what
+    # --- aliases
 
     def _follow(self, assignments: list[nodes.Assign]) -> None:
         for assignment in assignments:
@@ -182,7 +182,7 @@ class _Uses:
             self._says(value.left.name, value.right)
 
     def _if(self, node: nodes.If) -> None:
-        """`if x is not defined` … `set x = …`, and the branch behind `if x is defined`."""
+        """Handle `if x is not defined` … `set x = …`, and the branch after `if x is defined`."""
         self._mark_asked(node.test)
         for name in self._asked_names(node.test):
             given = says_given(node.test, name)
@@ -191,7 +191,9 @@ class _Uses:
                 self._branch(name, node.else_, default=given)
 
     def _branch(self, name: str, body: list[nodes.Node], *, default: bool) -> None:
-        """What a branch that asked for the variable first assigns to it; `default` where nobody gave it there."""
+        """Mark what a branch assigns to the variable whose presence it tested. With `default`, the assignment is its
+        default.
+        """
         for below in (below for inner in body for below in descendants(inner)):
             if isinstance(below, (nodes.Assign, nodes.AssignBlock)) and is_name(below.target, name):
                 self._asked_first.add((name, id(below)))
@@ -199,7 +201,7 @@ class _Uses:
                     self._says(name, below.node)
 
     def _conditional(self, node: nodes.CondExpr) -> None:
-        """`x if x is defined else …`."""
+        """Handle `x if x is defined else …`."""
         self._mark_asked(node.test)
         for name in self._asked_names(node.test):
             given = says_given(node.test, name)
@@ -211,7 +213,7 @@ class _Uses:
                     self._implies(name, other)
 
     def _truth(self, node: nodes.And | nodes.Or | nodes.Not) -> None:
-        """`x is defined and x`: a variable that is not given acts as the other one does there."""
+        """Handle `x is defined and x`: a variable that was not passed counts as the other operand."""
         for operand in (node.node,) if isinstance(node, nodes.Not) else (node.left, node.right):
             if isinstance(operand, (nodes.Name, nodes.Getattr)):
                 self._mark(operand, "asked")
@@ -221,7 +223,7 @@ class _Uses:
             given = says_given(node.left, name)
             wanted = wanted_value(node.right, name)
             if wanted is not None and given is not None and given == isinstance(node, nodes.And):
-                # `is defined and x`: not given counts as not x; `is not defined or x`: not given counts as x.
+                # `is defined and x`: missing counts as not x. `is not defined or x`: missing counts as x.
                 self._implied[name].append((node.lineno, str(wanted != given).lower()))
 
     def _mark_asked(self, test: nodes.Node) -> None:
@@ -229,7 +231,7 @@ class _Uses:
             self._mark(leaf, "asked")
 
     def _asked_names(self, test: nodes.Node) -> set[str]:
-        """The variables a test is about; none where these are very many, which no real template asks at once."""
+        """Return the variables a test is about. Empty if there are very many, as in no real template."""
         names = {node.name for node in subjects(test) if isinstance(node, nodes.Name) and node.name in self._names}
         return names if len(names) <= _MOST_ASKED else set()
 

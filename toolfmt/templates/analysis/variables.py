@@ -1,8 +1,8 @@
-"""What a template's syntax tree says without running anything: the names it reads from its caller, clock and filters.
+"""Find the names that a template reads from its caller, its clock calls, and its filters, without running anything.
 
-`ChatTemplate` calls it with what `Environment.parse` returned. jinja2's own `meta.find_undeclared_variables` is not
-used: it runs the code generator, which folds constants, so that `9**(9**9)` in a dead branch hangs it; and it counts
-every name that an `if` assigns as read from the caller, even where all branches assign it.
+`ChatTemplate` passes the result of `Environment.parse`. jinja2's own `meta.find_undeclared_variables` is not suitable.
+It runs the code generator, which folds constants, so that `9**(9**9)` in a dead branch hangs it. It also reports every
+name that an `if` assigns, even if all branches assign it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _MACRO_NAMES = frozenset({"caller", "kwargs", "varargs"})
 
 
 def caller_names(tree: nodes.Template) -> set[str]:
-    """The names that some path through the template reads before anything in the template has assigned them.
+    """Return the names that some path through the template reads before the template assigns them.
 
-    A macro's name is the template's own, on whichever path it is defined: nobody gives one.
+    Macro names belong to the template on every path.
     """
     reader = _Reader()
     reader.scope(tree.body, set())
@@ -28,17 +28,17 @@ def caller_names(tree: nodes.Template) -> set[str]:
 
 
 def calls(tree: nodes.Template, name: str) -> bool:
-    """Whether the template calls the function of this name anywhere, dead branches included."""
+    """Return whether the template calls the function of this name anywhere, including dead branches."""
     return any(_is_call(node, name) for node in descendants(tree))
 
 
 def tree_size(tree: nodes.Template) -> int:
-    """How many nodes the tree has."""
+    """Return the number of nodes in the tree."""
     return sum(1 for _ in descendants(tree))
 
 
 def filters(tree: nodes.Template) -> dict[str, int]:
-    """The filters used anywhere in the template, each with its first line, in the order of their lines."""
+    """Return the filters in the template, each with its first line, in the order of their lines."""
     used: dict[str, int] = {}
     for node in descendants(tree):
         if isinstance(node, nodes.Filter):
@@ -47,9 +47,9 @@ def filters(tree: nodes.Template) -> dict[str, int]:
 
 
 def keys(tree: nodes.Template) -> dict[str, int]:
-    """The keys that the template asks objects of its caller for, each with the first line that does.
+    """Return the keys that the template looks up in objects of its caller, each with its first line.
 
-    `m.x`, `m['x']`, `m.get('x')` and `'x' in m` ask; the template's own namespaces are no objects of its caller.
+    `m.x`, `m['x']`, `m.get('x')` and `'x' in m` are lookups. The template's own namespaces do not count.
     """
     everything = list(descendants(tree))
     assigned = [node for node in everything if isinstance(node, nodes.Assign) and _is_call(node.node, "namespace")]
@@ -64,7 +64,7 @@ def keys(tree: nodes.Template) -> dict[str, int]:
 
 
 def _key(node: nodes.Node) -> str | None:
-    """The key that this expression asks an object for."""
+    """Return the key that this expression looks up in an object."""
     match node:
         case nodes.Getattr():
             return node.attr
@@ -78,22 +78,22 @@ def _key(node: nodes.Node) -> str | None:
 
 
 class _Reader:
-    """Walks statements in the order they run. `known` holds the names that are assigned on every path so far."""
+    """Walks statements in execution order. `known` are the names assigned on every path so far."""
 
     def __init__(self) -> None:
         self.read: set[str] = set()
 
     def scope(self, body: Sequence[nodes.Node], known: set[str]) -> None:
-        """Statements whose assignments end with them."""
+        """Read statements whose assignments are local to them."""
         known = set(known)
         macros: list[nodes.Macro] = []
         self._statements(body, known, macros)
-        # A macro runs when it is called, mostly after the assignments that follow it in the source.
+        # A macro runs when it is called, usually after the assignments that follow it in the source.
         for macro in macros:
             self.scope(macro.body, known | _names(macro.args) | _MACRO_NAMES)
 
     def _statements(self, body: Sequence[nodes.Node], known: set[str], macros: list[nodes.Macro]) -> bool:
-        """Adds to `known` what the statements assign; true where they never run to their end."""
+        """Add to `known` what the statements assign. Return True if they never run to their end."""
         ended = False
         for node in body:
             ended = self._statement(node, known, macros) or ended
@@ -141,7 +141,7 @@ class _Reader:
         return False
 
     def _if(self, node: nodes.If, known: set[str], macros: list[nodes.Macro]) -> bool:
-        """A name is known after the `if` when every branch that runs to its end assigns it."""
+        """A name is known after the `if` if every branch that runs to its end assigns it."""
         self._expressions([node.test, *(branch.test for branch in node.elif_)], known)
         outcomes = []
         for body in (node.body, *(branch.body for branch in node.elif_), node.else_):
@@ -181,7 +181,7 @@ def cache_nodes(tree: nodes.Template) -> None:
 
 
 def descendants(node: nodes.Node) -> Iterator[nodes.Node]:
-    """The node and all below it, without recursion: `a + a + …` nests as deep as it is long."""
+    """Yield the node and all nodes below it, without recursion: `a + a + …` nests as deep as it is long."""
     kept = _cached_descendants.get(node) if isinstance(node, nodes.Template) else None
     return _walk(node) if kept is None else iter(kept)
 
@@ -194,7 +194,7 @@ def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def in_text_order(node: nodes.Node) -> Iterator[nodes.Node]:
-    """The same, each node before those below it and these in the order in which they are written."""
+    """Yield the node and all nodes below it, in the order of the source."""
     waiting = [node]
     while waiting:
         yield (node := waiting.pop())
@@ -202,8 +202,9 @@ def in_text_order(node: nodes.Node) -> Iterator[nodes.Node]:
 
 
 def copied(tree: NodeType) -> NodeType:
-    """The tree again, of nodes of its own: to be changed or compiled, which changes it too. Parsing the source again
-    takes twenty times as long.
+    """Return a deep copy of the tree, to modify or compile it (compiling modifies it).
+
+    Parsing the source again takes twenty times as long.
     """
     copy = _alone(tree)
     waiting: list[nodes.Node] = [copy]
@@ -221,7 +222,7 @@ def copied(tree: NodeType) -> NodeType:
 
 
 def _alone(node: NodeType) -> NodeType:
-    """The node again; what is below it is the same."""
+    """Return a shallow copy of the node."""
     copy = object.__new__(type(node))
     vars(copy).update(vars(node))
     return copy

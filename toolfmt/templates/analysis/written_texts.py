@@ -1,4 +1,4 @@
-"""The constant strings that a template can write into a prompt, read from its syntax tree without running anything."""
+"""Find the constant strings that a template can write into a prompt, without running anything."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from toolfmt.templates.analysis.variables import descendants
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _RAISING = "raise_exception"
 _MOST = 200
-"""How many matches are returned at most."""
+"""Maximum number of matches."""
 
 
 def written_texts(tree: nodes.Template, pattern: re.Pattern[str]) -> dict[str, int]:
@@ -65,7 +65,7 @@ def _runs(tree: nodes.Template) -> Iterator[list[tuple[str, int]]]:
 
 
 def _pieces(node: nodes.Expr, strings: ConstantStrings) -> list[tuple[str, int]]:
-    """The lines of a constant string; none if it is not constant."""
+    """Return the lines of a constant string, empty if it is not constant."""
     if isinstance(node, nodes.TemplateData):
         return [(text, line) for line, text in enumerate(_LINES.findall(node.data), node.lineno)]
     text = strings.of(node)

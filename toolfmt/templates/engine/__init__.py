@@ -1,1 +1,1 @@
-"""Compiling and rendering a chat template as transformers does."""
+"""Compile and render a chat template as transformers does."""

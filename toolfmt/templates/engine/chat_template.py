@@ -1,9 +1,9 @@
-"""One chat template: checked when it is made, compiled when it is first rendered, rendered as transformers renders it.
+"""A chat template: checked on creation, compiled on first render, and rendered as transformers renders it.
 
-The façade and the probes of the inspection room call it. Whatever goes wrong inside a template, of whatever type, comes
-out as a `TemplateError` of one line with the template's own line where jinja2 lets it be found. Making a `ChatTemplate`
-and reading its attributes parses and evaluates nothing; compiling (which folds constants) and rendering run untrusted
-code without any bound on time or memory: whoever does not trust the template does that in a process with limits.
+`toolfmt.model` and the probes of `toolfmt.inspect` use it. Every error in a template, of any type, becomes a
+`TemplateError` with a one-line message and the template's line if jinja2 provides it. Creating a `ChatTemplate` and
+reading its attributes only parses and never evaluates. Compiling (which folds constants) and rendering run untrusted
+code without limits on time or memory. Run untrusted templates in a process with limits.
 """
 
 from __future__ import annotations
@@ -49,35 +49,36 @@ from toolfmt.templates.engine.nesting import nesting
 from toolfmt.templates.engine.own_texts import OwnTexts
 from toolfmt.templates.engine.syntax_hints import hint
 
-# Twenty times the longest real template seen (51,034 characters, of 1,176 templates, November 2026).
+# Twenty times the longest real template known (51,034 characters, of 1,176 templates, November 2026).
 LONGEST_SOURCE = 1_000_000
-"""The most characters a template's source may have."""
+"""Maximum number of characters in a template's source."""
 
-# Of the same templates the largest tree has 5,001 nodes.
+# The largest tree of the same templates has 5,001 nodes.
 LARGEST_TREE = 100_000
-"""The most nodes the syntax tree of a template may have."""
+"""Maximum number of nodes in a template's syntax tree."""
 
 FROZEN_NOW = datetime(2025, 1, 1, 12)
-"""What the clock of a template shows where the caller names no time, so that a render never depends on the day."""
+"""The template's current time by default, so that a render never depends on the day."""
 
 _LONGEST_MESSAGE = 500
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _NO_TOKENS: Mapping[str, str] = MappingProxyType({})
-# The names a message's reasoning goes by; transformers gives every template the first two, whichever the caller used.
+# Keys of a message's reasoning. transformers passes the first two to every template, whichever the caller used.
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class ChatTemplate:
     """A chat template that parses.
 
-    Takes the source, the special tokens that the template reads as variables, and what messages call the template
-    (its file). Raises `TemplateError` where the source is no jinja2, `LimitHit` where it is longer than
-    `LONGEST_SOURCE` or its syntax tree larger than `LARGEST_TREE`.
+    Takes the source, the special tokens that the template reads as variables, and the template's name in messages (its
+    file). Raises `TemplateError` if the source is not valid jinja2, and `LimitHit` if it is longer than
+    `LONGEST_SOURCE` or its syntax tree is larger than `LARGEST_TREE`.
 
-    `source` is the text as given; `variables` the names it reads from its caller, sorted, without what the environment
-    defines; `variable_uses` their defaults and uses, as the syntax tree has them; `uses_clock` whether it calls
-    `strftime_now`, so that its prompts change with the date; `own_texts` what `record_own_texts` has
-    recorded.
+    - `source`: the source text.
+    - `variables`: the names it reads from its caller, sorted, without those that the environment defines.
+    - `variable_uses`: their defaults and uses in the syntax tree.
+    - `uses_clock`: whether it calls `strftime_now`, so that its prompts depend on the date.
+    - `own_texts`: what `record_own_texts` has recorded.
     """
 
     def __init__(
@@ -114,19 +115,21 @@ class ChatTemplate:
         now: datetime | None = None,
         **variables: Any,
     ) -> str:
-        """The prompt, byte for byte what transformers' `render_jinja_template` returns for the same arguments.
+        """Return the prompt, byte for byte what transformers' `render_jinja_template` returns for the same arguments.
 
-        Takes the messages and tools as they are (None values are not dropped, keys not reordered); `now` is the time
-        the template's clock shows, `FROZEN_NOW` where None; other keywords are variables of the template and go before
-        special tokens of the same name. Raises `TemplateError` where the template refuses or fails, `LimitHit` where
-        memory runs out or the prompt is longer than any, `BadMessages` and `BadTools` where these are no such lists.
+        Messages and tools are passed unchanged (None values are not dropped, keys not reordered). `now` is the time
+        that the template's clock shows (default: `FROZEN_NOW`). Other keywords are variables of the template and
+        override special tokens of the same name.
+
+        Raises `TemplateError` if the template raises or fails. Raises `LimitHit` if memory runs out or the prompt is
+        too long. Raises `BadMessages` and `BadTools` if these are not lists of objects.
         """
         given = self._given(messages, tools, add_generation_prompt, now, variables)
         try:
             template = self._compiled
-            # Not `template.render`: its rewritten traceback costs a compilation for every frame of a deep recursion.
+            # Not `template.render`: its rewritten traceback compiles once for every frame of a deep recursion.
             prompt = _bounded(template.root_render_func(template.new_context(given())))
-        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+        except Exception as error:  # noqa: BLE001 - a template can cause any type of error
             self._fail("not-rendered", error)
         self.own_texts.record(prompt, messages, tools, variables)
         return prompt
@@ -141,11 +144,11 @@ class ChatTemplate:
         innermost: bool = False,
         **variables: Any,
     ) -> list[tuple[str, int]]:
-        """The prompt that `render` makes of the same arguments, cut into the texts that were written at one go, each
-        with the line of the template that wrote it: in a macro or a set block too, unless the template does something
-        to what they wrote (measures or cuts it) before it prints it; then it counts where it is printed. What a macro
-        was given and prints as it is, and whatever a macro writes that is called from several places, counts where the
-        macro is called, unless the `innermost` line is wanted.
+        """Return the prompt of `render`, split into the texts that were written at once, each with its template line.
+
+        This includes texts of macros and set blocks. Texts that the template processes (measures or slices) before
+        printing count at the line that prints them. Arguments that a macro prints unchanged, and all texts of a macro
+        that is called from several lines, count at the line of the call, unless `innermost` is set.
 
         Raises what `render` raises.
         """
@@ -156,11 +159,11 @@ class ChatTemplate:
                 return plain
             try:
                 marked = unmarked(_pieces(self._by_marked_lines, given()), innermost=innermost)
-            except Exception:  # noqa: BLE001 - the marks stand in what the template may look at
+            except Exception:  # noqa: BLE001 - the template may process the marks
                 return plain
             same = "".join(text for text, _ in marked) == "".join(text for text, _ in plain)
             return marked if same else plain
-        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+        except Exception as error:  # noqa: BLE001 - a template can cause any type of error
             self._fail("not-rendered", error)
 
     def clock_lines(
@@ -172,7 +175,7 @@ class ChatTemplate:
         now: datetime | None = None,
         **variables: Any,
     ) -> list[int]:
-        """The lines of the template that ask the clock while `render` renders the same arguments, in that order.
+        """Return the lines that read the clock while `render` renders the same arguments, in that order.
 
         Raises what `render` raises.
         """
@@ -189,20 +192,20 @@ class ChatTemplate:
             template = self._compiled
             for _ in template.root_render_func(template.new_context({**given(), "strftime_now": watched})):
                 pass
-        except Exception as error:  # noqa: BLE001 - a template can make any type of error happen
+        except Exception as error:  # noqa: BLE001 - a template can cause any type of error
             self._fail("not-rendered", error)
         return asked
 
     def line_of(self, *patterns: str) -> int | None:
-        """The first line (from 1) of the source where the first of the regular expressions that match does, or None;
-        comments are not searched.
+        """Return the first line (from 1) that contains the first pattern with a match, or None. Comments are not
+        searched.
         """
         matches = (re.compile(pattern, re.MULTILINE).search(self.code) for pattern in patterns)
         found = next((match for match in matches if match is not None), None)
         return None if found is None else len(_NEWLINE.findall(self.code, 0, found.start())) + 1
 
     def in_one_expression(self, line: int, other: int) -> bool:
-        """Whether an expression stands on both lines."""
+        """Return whether an expression covers both lines."""
         return any(one.first <= min(line, other) and max(line, other) <= one.last for one in self._spanning)
 
     def _given(
@@ -213,7 +216,9 @@ class ChatTemplate:
         now: datetime | None,
         variables: Mapping[str, Any],
     ) -> Callable[[], dict[str, Any]]:
-        """What makes the template's variables, once messages and tools are known to be lists of objects."""
+        """Return a function that creates the template's variables once messages and tools are known to be lists of
+        objects.
+        """
         _check_list(messages, "messages", BadMessages)
         if tools is not None:
             _check_list(tools, "tools", BadTools)
@@ -228,7 +233,7 @@ class ChatTemplate:
 
     @cached_property
     def code(self) -> str:
-        """The source with spaces in place of its comments."""
+        """The source with comments replaced by spaces."""
         return without_comments(self.source)
 
     @cached_property
@@ -238,46 +243,46 @@ class ChatTemplate:
 
     @cached_property
     def hidden_characters(self) -> tuple[HiddenText, ...]:
-        """The characters of the source that no editor shows."""
+        """The characters of the source that editors do not show."""
         return hidden_characters(self.source, self._tree)
 
     def record_own_texts(self, pattern: re.Pattern[str]) -> None:
-        """Record from now on which prompts contain what the pattern matches in strings that the template can write."""
+        """Start recording which prompts contain strings of the template that match the pattern."""
         self.own_texts = OwnTexts(written_texts(self._tree, pattern))
 
     @cached_property
     def tested_texts(self) -> tuple[TestedText, ...]:
-        """The texts that the template looks for in others, or cuts them at; in the order of its lines."""
+        """The texts that the template searches for in others or splits at, in the order of its lines."""
         return tested_texts(self._tree)
 
     @cached_property
     def matched_texts(self) -> tuple[MatchedText, ...]:
-        """The texts that the template compares others with outside its conditions; in the order of its lines."""
+        """The texts that the template compares others with outside its conditions, in the order of its lines."""
         return matched_texts(self._tree)
 
     @cached_property
     def compared_names(self) -> tuple[str, ...]:
-        """The names that the template compares a name with; in the order of its text."""
+        """The names that the template compares a name with, in its order."""
         return compared_names(self._tree)
 
     @cached_property
     def compared_words(self) -> tuple[str, ...]:
-        """The words that the template compares anything with, or lists; in the order of its text."""
+        """The words that the template compares with or lists, in its order."""
         return compared_words(self._tree)
 
     @cached_property
     def tested_roles(self) -> tuple[str, ...]:
-        """The roles that the template tests messages for."""
+        """The roles that the template compares messages' roles with."""
         return tested_roles(self._tree)
 
     @cached_property
     def _by_lines(self) -> jinja2.Template:
-        """The template again, compiled so that every text it writes is one of a single line that is known."""
+        """The template compiled so that every text it writes is from a single known line."""
         return _made(by_lines(copied(self._tree)))
 
     @cached_property
     def _by_marked_lines(self) -> jinja2.Template:
-        """The same, with marks in what macros and set blocks write."""
+        """The same, with marks in the output of macros and set blocks."""
         return _made(by_lines(copied(self._tree), marked=True))
 
     @cached_property
@@ -290,43 +295,45 @@ class ChatTemplate:
 
     @cached_property
     def nesting(self) -> int:
-        """How deep the source nests."""
+        """The nesting depth of the source."""
         return nesting(self._tree)
 
     @cached_property
     def filters(self) -> dict[str, int]:
-        """The filters that the source uses, each with the line where it is used first."""
+        """The filters in the source, each with its first line."""
         return filters(self._tree)
 
     @cached_property
     def keys(self) -> dict[str, int]:
-        """The keys that the source asks its caller's objects for, each with the line that does first."""
+        """The keys that the source looks up in its caller's objects, each with its first line."""
         return keys(self._tree)
 
     @property
     def unknown_filters(self) -> dict[str, int]:
-        """The filters that the environment does not have, each with the line where it is used first."""
+        """The filters that the environment does not have, each with its first line."""
         return {name: line for name, line in self.filters.items() if name not in environment().filters}
 
     @cached_property
     def cuts(self) -> dict[int, int]:
-        """The numbers of two and more at which the template cuts texts and lists, each with its first line."""
+        """The numbers (2 or more) at which the template slices texts and lists, each with its first line."""
         return cuts(self._tree)
 
     @cached_property
     def draws_line(self) -> int | None:
-        """The first line that draws by lot (`random`, `lipsum`); None where none does."""
+        """The first line that uses random values (`random`, `lipsum`), or None."""
         return draws_line(self._tree)
 
     @cached_property
     def clock_formats(self) -> tuple[str, ...]:
-        """The formats in which the template asks the clock, as far as they are constants."""
+        """The constant formats in which the template reads the clock."""
         return clock_formats(self._tree)
 
     @cached_property
     def watch(self) -> BranchCoverage:
-        """How the template's conditions have come out in its renders, from the first time that this is asked on; made
-        before the first render, since the template is compiled otherwise then. Empty where it cannot be watched.
+        """The outcomes of the template's conditions since the first access.
+
+        Access it before the first render, because the template is compiled differently then. Empty if it cannot be
+        watched.
         """
         tree = copied(self._tree)
         try:
@@ -334,7 +341,7 @@ class ChatTemplate:
             own = environment().overlay()
             own.filters = {**own.filters, FILTER: watched.filter, OPERAND: watched.operand_filter}
             self._compiled = jinja2.Template.from_code(own, own.compile(tree), own.make_globals(None))
-        except Exception:  # noqa: BLE001 - one that fails when it is compiled fails at its first render
+        except Exception:  # noqa: BLE001 - a template that fails to compile fails at its first render
             return BranchCoverage()
         return watched
 
@@ -359,13 +366,15 @@ class ChatTemplate:
         raise TemplateError(f"{place}: {happened}: {own_words}".removesuffix(": "), line, kind, own_words) from error
 
     def _own_words(self, error: Exception) -> str:
-        """What was said: by the template where it refuses, else by the engine, the exception's name first."""
+        """Return the original message: of the template if it raised, else of the engine with the exception's name
+        first.
+        """
         if isinstance(error, Refusal):
             return str(error)
         if isinstance(error, jinja2.TemplateSyntaxError):
             more = hint(environment(), self.source, error.message or "")
             return f"{f'{error.message}'.rstrip('.')}; {more}" if more else f"{error.message}"
-        # A SyntaxError's own text adds a line of the Python that jinja2 generated, which nobody can look up.
+        # A SyntaxError's own text includes a line of Python that jinja2 generated, which users cannot look up.
         text = error.msg if isinstance(error, SyntaxError) else error
         return f"{type(error).__name__}: {text}".removesuffix(": ")
 
@@ -376,15 +385,15 @@ def _made(tree: jinja2.nodes.Template) -> jinja2.Template:
 
 
 def _pieces(template: jinja2.Template, given: dict[str, Any]) -> list[tuple[str, int]]:
-    """What the template writes, each text with its line."""
+    """Yield what the template writes, each text with its line."""
     lines = [(code, line) for line, code in template.debug_info]
     written: Any = template.root_render_func(template.new_context(given))
-    # A generator that has yielded stands on the line of its code that did.
+    # A suspended generator is at the line of its code that yielded.
     return [(text, _template_line(lines, written.gi_frame.f_lineno)) for text in written if text]
 
 
 def _bounded(pieces: Iterable[str]) -> str:
-    """The pieces joined; raises where they are longer than any prompt."""
+    """Return the joined pieces. Raise if they are longer than the limit for a prompt."""
     length, kept = 0, []
     for piece in pieces:
         length += len(piece)
@@ -395,7 +404,7 @@ def _bounded(pieces: Iterable[str]) -> str:
 
 
 def _with_reasoning_names(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with its reasoning under the names that templates read; keys in the order transformers gives them."""
+    """Return the message with its reasoning under the keys that templates read, in the key order of transformers."""
     reasoning = next((message[name] for name in _REASONING if message.get(name) is not None), None)
     return message if reasoning is None else {"thinking": reasoning, **message, "reasoning_content": reasoning}
 
@@ -409,14 +418,14 @@ def _check_list(value: object, name: str, error: type[BadMessages | BadTools]) -
 
 
 def _line(error: BaseException) -> int | None:
-    """The line of the template that raised: the innermost frame of the traceback that runs a template's code."""
+    """Return the line of the template that raised: the innermost frame of the traceback that runs a template's code."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return error.lineno
     line = None
     step = error.__traceback__
     while step is not None:
         template = step.tb_frame.f_globals.get("__jinja_template__")
-        # What stands for a filter that there is not is code of jinja2's own, ahead of the first line.
+        # The placeholder for a missing filter is jinja2's own code, before the first line.
         if template is not None and step.tb_frame.f_code not in internal_code:
             line = template.get_corresponding_lineno(step.tb_lineno)
         step = step.tb_next
@@ -424,13 +433,13 @@ def _line(error: BaseException) -> int | None:
 
 
 def _template_line(lines: Sequence[tuple[int, int]], code_line: int) -> int:
-    """The template's line of a line of its code; `lines` pairs lines of code with lines of the template, in order."""
+    """Return the template line of a line of its code. `lines` pairs code lines with template lines, in order."""
     place = bisect_right(lines, code_line, key=lambda pair: pair[0])
     return lines[place - 1][1] if place else 1
 
 
 def _line_of_caller() -> int | None:
-    """The line of the template whose code is being run: the innermost frame that runs a template's code."""
+    """Return the line of the running template: the innermost frame that runs a template's code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         template = frame.f_globals.get("__jinja_template__")

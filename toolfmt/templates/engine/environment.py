@@ -1,9 +1,8 @@
-"""The jinja2 environment that chat templates are written for, as Hugging Face documents it.
+"""The jinja2 environment for chat templates, as documented by Hugging Face.
 
-`ChatTemplate` parses, compiles and renders in it. What a template sees here is byte for byte what it sees under
-transformers 5.23 (tests/templates/test_templates_transformers.py), with one addition: the clock is a parameter, see
-`clock`.
-The sandbox stops a template from reaching Python's internals; it does not bound what a template costs.
+`ChatTemplate` parses, compiles and renders in it. A template sees exactly what it sees in transformers 5.23
+(tests/templates/test_templates_transformers.py), except that the clock is a parameter (`clock`). The sandbox prevents
+access to Python's internals. It does not limit time and memory.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context
 
 LONGEST_OUTPUT = 10_000_000
-"""The most characters a rendered prompt may have, two hundred times the longest real template."""
+"""Maximum number of characters in a rendered prompt, two hundred times the longest real template."""
 _NOT_A_LINE_BREAK = re.compile(r"[^\r\n]")
 _MOST_BITS = 1 << 20
 _WIDTH = re.compile(r"[1-9][0-9]{7,}")
 
 
 class Refusal(jinja2.TemplateError):
-    """The template called `raise_exception`: it will not render this conversation, and says why."""
+    """The template called `raise_exception` with this message: it does not render this conversation."""
 
 
 class TooMuch(Exception):
-    """An operator whose result would be larger than any prompt; `limit` is what it would use up."""
+    """The result of an operator would be larger than any prompt. `limit` is the limit that it would exceed."""
 
     def __init__(self, message: str, limit: str) -> None:
         super().__init__(message)
@@ -47,7 +46,7 @@ class TooMuch(Exception):
 
 @cache
 def environment() -> ImmutableSandboxedEnvironment:
-    """The one environment; nothing changes it after it is built, so every template shares it."""
+    """Return the shared environment. It is never modified after it is created."""
     built = _Sandbox(trim_blocks=True, lstrip_blocks=True, extensions=[_GenerationBlock, loopcontrols])
     built.filters["tojson"] = _tojson
     built.globals["raise_exception"] = _raise_exception
@@ -57,9 +56,9 @@ def environment() -> ImmutableSandboxedEnvironment:
 
 
 def lexed(source: str) -> list[tuple[str, str]]:
-    """The source cut as the environment does before it parses: the kind of each stretch, and its text.
+    """Return the tokens of the source as the environment lexes it: kind and text of each. Evaluates nothing.
 
-    Empty where it cannot be cut. Evaluates nothing.
+    Empty if the source cannot be lexed.
     """
     try:
         return [(kind, text) for _, kind, text in environment().lex(source)]
@@ -68,7 +67,7 @@ def lexed(source: str) -> list[tuple[str, str]]:
 
 
 def without_comments(source: str) -> str:
-    """Return the source with spaces in place of its comments, line breaks kept: each line stays where it is."""
+    """Return the source with comments replaced by spaces. Line breaks stay, so line numbers do not change."""
     begin, kept, offset = "", [], 0
     for kind, text in lexed(source):
         if kind == "comment_begin":
@@ -82,15 +81,15 @@ def without_comments(source: str) -> str:
 
 
 def clock(now: datetime) -> Callable[[str], str]:
-    """The `strftime_now` of a render that happens at `now`."""
+    """Return the `strftime_now` for a render at time `now`."""
     return lambda format: now.strftime(format)
 
 
 def plain(value: Any) -> Any:
-    """The value rebuilt from plain JSON types, so that a template meets no method but those of JSON's own types.
+    """Return the value rebuilt from plain JSON types, so that a template sees only methods of these types.
 
-    Subclasses become their base type, dataclasses and pydantic models objects; anything else (an image, an array)
-    becomes its type's name in angle brackets, since templates only ask whether such a value is there.
+    Subclasses become their base type. Dataclasses and pydantic models become objects. Any other value (an image, an
+    array) becomes its type's name in angle brackets, because templates only test whether it exists.
     """
     kind = type(value)
     if value is None or kind in (str, int, float, bool):
@@ -117,14 +116,14 @@ def plain(value: Any) -> Any:
 
 
 class _GenerationBlock(Extension):
-    """`{% generation %}`: marks what the assistant wrote, for training masks; the text passes through unchanged."""
+    """`{% generation %}`: marks assistant text for training masks. The text is not changed."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja2 declares it an instance variable
 
     def parse(self, parser: Parser) -> nodes.Node:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        # A call block, as under transformers: `set` inside does not reach out of it, nor can `break` leave a loop.
+        # A call block, as in transformers: `set` inside is local, and `break` cannot leave a surrounding loop.
         return nodes.CallBlock(self.call_method("_pass_through"), [], [], body, lineno=line)
 
     def _pass_through(self, caller: Callable[[], str]) -> str:
@@ -132,10 +131,10 @@ class _GenerationBlock(Extension):
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """The sandbox with a look at operators whose cost is out of proportion to their length.
+    """The sandbox, with checks of operators that are disproportionately expensive.
 
-    jinja2 folds no constants of intercepted operators, so `'a' * 10**10` costs nothing where it is only compiled. This
-    is no bound on what a template costs (methods and loops cost as much), only the cheapest part of one.
+    jinja2 does not fold constants of intercepted operators, so compiling `'a' * 10**10` is cheap. This does not limit
+    the cost of a template (methods and loops can cost as much).
     """
 
     intercepted_binops = frozenset({"*", "**", "%"})
@@ -165,7 +164,7 @@ def _shortly(number: int) -> str:
 
 
 class _TemplateDict:
-    """`dict` for templates: it builds dictionaries and has no attribute that leads further."""
+    """`dict` for templates: creates dictionaries, without attributes that lead further."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -175,7 +174,7 @@ class _TemplateDict:
 
 
 class _TemplateNamespace(Namespace):
-    """`namespace` for templates: attributes that begin with an underscore are refused."""
+    """`namespace` for templates: rejects attributes that begin with an underscore."""
 
     def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         attributes = dict(*args, **kwargs)
@@ -198,10 +197,10 @@ def _refuse_underscore(name: object) -> None:
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    # jinja2's own filter escapes HTML and sorts keys; a prompt is neither HTML nor sorted.
+    # jinja2's own filter escapes HTML and sorts keys; prompts need neither.
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def _raise_exception(message: object) -> NoReturn:
-    # As text here, not where it is reported: the text of a value can fail too (an integer of 5,000 digits).
+    # Converted here, because converting a value can fail too (an integer of 5,000 digits).
     raise Refusal(str(message))

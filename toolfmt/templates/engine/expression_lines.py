@@ -1,4 +1,4 @@
-"""Where in an expression over several lines something stands: jinja2 tells one line of it, mostly that of its end."""
+"""Find the line of a part of a multi-line expression: jinja2 reports only one line, usually the last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MISSING = re.compile(r"has no (?:attribute|element) '([^']{1,100})'\Z|\A'([^']{
 
 @dataclass(frozen=True)
 class Spanning:
-    """An expression of a statement: its first line and its last, and the lines on which it looks up what."""
+    """An expression of a statement: its first and last line, and the lines of its lookups."""
 
     first: int
     last: int
@@ -23,12 +23,12 @@ class Spanning:
 
 
 def spanning(tree: nodes.Template) -> tuple[Spanning, ...]:
-    """What the statements of a template print, ask and set. Evaluates nothing."""
+    """Return the expressions that the template prints, tests and sets. Evaluates nothing."""
     found = []
     for statement in descendants(tree):
         for child in statement.iter_child_nodes() if isinstance(statement, nodes.Stmt) else ():
             if isinstance(child, nodes.Expr):
-                # Some nodes bear no line: operands, and what compiling has folded.
+                # Some nodes have no line: operands, and what compiling folded.
                 inner = [(node.lineno, _key(node)) for node in descendants(child) if node.lineno]
                 lines = [line for line, _ in inner] or [0]
                 looked_up = frozenset((key, line) for line, key in inner if key)
@@ -37,8 +37,9 @@ def spanning(tree: nodes.Template) -> tuple[Spanning, ...]:
 
 
 def line_of_lookup(expressions: Sequence[Spanning], line: int, key: str) -> int:
-    """The line on which this key or name is looked up in the expressions that stand on this line among others; the line
-    itself where none looks it up, or where it is looked up on several.
+    """Return the line that looks up this key or name, in the expressions that cover the given line.
+
+    Return the given line if the lookup is on several lines or not found.
     """
     here = [one for one in expressions if one.first <= line <= one.last]
     found = {at for one in here for name, at in one.lookups if name == key}
@@ -46,7 +47,7 @@ def line_of_lookup(expressions: Sequence[Spanning], line: int, key: str) -> int:
 
 
 def missing(said: str) -> str:
-    """The key or name that jinja2 missed, by its words; empty where they tell of none."""
+    """Return the key or name that jinja2's message reports as missing, or an empty string."""
     found = _MISSING.search(said)
     return (found[1] or found[2]) if found else ""
 

@@ -1,7 +1,7 @@
-"""A template's syntax tree rebuilt so that whatever it writes comes piece by piece, each of one line that is known.
+"""Rebuild a template's syntax tree so that it writes its output in pieces, each from one known line.
 
-`ChatTemplate.pieces` compiles what this returns. jinja2 joins the constants that stand side by side and notes no line
-for them, so a text that a template holds would count as written on the line of the last expression before it.
+`ChatTemplate.pieces` compiles the result. jinja2 joins adjacent constants without a line number, so a constant would
+otherwise be attributed to the line of the last expression before it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jinja2 import nodes
 from toolfmt.templates.analysis.expressions import bare
 from toolfmt.templates.analysis.variables import descendants
 
-# Characters of a private range around the number of a line; a prompt that holds one of its own is told without them.
+# Private-use characters around a line number. A prompt that contains one itself is reported without marks.
 BEGIN, LINE, LINE_END, END = "\U000f6e40", "\U000f6e41", "\U000f6e42", "\U000f6e43"
 PASSED_ON = "\U000f6e44"
 MARK = re.compile(f"{BEGIN}|{END}|{LINE}([0-9]+)({PASSED_ON}?){LINE_END}")
@@ -25,9 +25,9 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def by_lines(tree: nodes.Template, *, marked: bool = False) -> nodes.Template:
-    """The tree, changed in place; it renders to the same text. Evaluates nothing.
+    """Return the tree, changed in place. It renders to the same text. Evaluates nothing.
 
-    `marked`: what macros and set blocks write bears marks that tell its lines, wherever it is printed in the end.
+    With `marked`, the output of macros and set blocks contains marks with their lines, wherever it is printed.
     """
     helpers = _helpers(tree) if marked else frozenset()
     waiting: list[tuple[nodes.Node, frozenset[str] | None]] = [(tree, None)]
@@ -48,14 +48,16 @@ def by_lines(tree: nodes.Template, *, marked: bool = False) -> nodes.Template:
 
 
 def _passed_on(node: nodes.Node, helpers: frozenset[str]) -> frozenset[str]:
-    """The names whose texts count where this macro or set block is printed."""
+    """Return the names whose texts count at the line that prints this macro or set block."""
     if not isinstance(node, nodes.Macro):
         return frozenset()
     return frozenset({_EVERYTHING} if node.name in helpers else {name.name for name in node.args})
 
 
 def _helpers(tree: nodes.Template) -> frozenset[str]:
-    """The macros that are called from several places outside of themselves, and those that only such a macro calls."""
+    """Return the macros that are called from several lines outside of themselves, and those that only such macros
+    call.
+    """
     calls = Counter(_called(tree))
     inside = {node.name: Counter(_called(node)) for node in descendants(tree) if isinstance(node, nodes.Macro)}
     found = {name for name in inside if calls[name] - inside[name][name] > 1}
@@ -67,21 +69,21 @@ def _helpers(tree: nodes.Template) -> frozenset[str]:
 
 
 def _called(node: nodes.Node) -> Iterator[str]:
-    """The names that are called in it."""
+    """Yield the names that are called in it."""
     calls = (below for below in descendants(node) if isinstance(below, nodes.Call))
     return (call.node.name for call in calls if isinstance(call.node, nodes.Name))
 
 
 def holds_back(tree: nodes.Template) -> bool:
-    """Whether the template writes anything that is printed elsewhere: in a macro, or in a set block."""
+    """Return whether the template's output is partly printed elsewhere: in a macro or a set block."""
     return any(isinstance(node, _BUFFERED) for node in descendants(tree))
 
 
 def unmarked(pieces: Iterable[tuple[str, int]], *, innermost: bool) -> list[tuple[str, int]]:
-    """The pieces without marks, each with the line that wrote it by them, else its own.
+    """Return the pieces without marks, each with its marked line, or with its own.
 
-    What a macro was given and prints as it is, and whatever a macro writes that is called from several places, counts
-    where the macro is called, unless the `innermost` line is wanted.
+    Arguments that a macro prints unchanged, and all texts of a macro that is called from several lines, count at the
+    line of the call, unless `innermost` is set.
     """
     told: list[tuple[str, int]] = []
     for text, line in pieces:
@@ -105,7 +107,7 @@ def _text(text: str, node: nodes.Node) -> nodes.Output:
 
 def _pieces(node: nodes.Node, inside: frozenset[str] | None) -> Iterator[nodes.Node]:
     if isinstance(node, nodes.CallBlock) and isinstance(node.call.node, nodes.ExtensionAttribute):
-        yield nodes.Scope(node.body, lineno=node.lineno)  # `{% generation %}`: the text passes through unchanged
+        yield nodes.Scope(node.body, lineno=node.lineno)  # `{% generation %}`: the text is not changed
         return
     if not isinstance(node, nodes.Output):
         yield node
@@ -121,7 +123,7 @@ def _pieces(node: nodes.Node, inside: frozenset[str] | None) -> Iterator[nodes.N
 
 
 def _operands(child: nodes.Expr) -> list[nodes.Expr]:
-    """The texts that an expression joins with `~`, or with `+` where one of them shows that all are texts."""
+    """Return the texts that an expression joins with `~`, or with `+` if one of them shows that all are texts."""
     found: list[nodes.Expr] = []
     waiting: list[nodes.Expr] = [child]
     while waiting:
@@ -135,7 +137,7 @@ def _operands(child: nodes.Expr) -> list[nodes.Expr]:
 
 
 def _added(node: nodes.Expr) -> list[nodes.Expr]:
-    """The operands of a sum of texts; none where it may be one of numbers or lists."""
+    """Return the operands of a sum of texts. Empty if it may be a sum of numbers or lists."""
     operands: list[nodes.Expr] = []
     while isinstance(node, nodes.Add):
         operands.append(node.right)
@@ -154,6 +156,6 @@ def _piece(child: nodes.Expr, inside: frozenset[str] | None, *, whole: bool = Tr
         given = whole and isinstance(printed, nodes.Name) and printed.name in inside
         passed_on = PASSED_ON if given or _EVERYTHING in inside else ""
         yield _text(f"{LINE}{child.lineno}{passed_on}{LINE_END}", child)
-    # A statement that does nothing: unlike a text, the code generator notes its line.
+    # A statement that does nothing: unlike for a text, the code generator stores its line.
     yield nodes.ExprStmt(nodes.Const(None, lineno=child.lineno), lineno=child.lineno)
     yield nodes.Output([child], lineno=child.lineno)

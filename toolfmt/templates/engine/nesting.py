@@ -1,7 +1,7 @@
-"""How deep a template nests, told by its syntax tree: what an engine that works by recursion has to stand.
+"""Measure how deep a template's syntax tree nests, which matters for engines that use recursion.
 
-Chains count as nesting (`a ~ b ~ c`, `{% elif %}` after `{% elif %}`): jinja2 keeps some of them flat, other engines
-put one link inside the other.
+Chains count as nesting (`a ~ b ~ c`, `{% elif %}` after `{% elif %}`). jinja2 keeps some of them flat, but other
+engines nest each link inside the previous one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from jinja2 import nodes
 
 
 def nesting(tree: nodes.Template) -> int:
-    """The depth of the deepest node; the tree itself is walked without recursion."""
+    """Return the depth of the deepest node, without recursion."""
     deepest = 0
     waiting: list[tuple[nodes.Node, int]] = [(tree, 0)]
     while waiting:
@@ -22,7 +22,7 @@ def nesting(tree: nodes.Template) -> int:
 
 
 def _links(node: nodes.Node) -> int:
-    """How many links the chain at this node has beyond the first."""
+    """Return how many links the chain at this node has beyond the first."""
     match node:
         case nodes.Concat():
             return len(node.nodes)

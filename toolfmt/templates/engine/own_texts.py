@@ -1,4 +1,4 @@
-"""Which of a template's own strings its prompts have contained."""
+"""Record which of a template's own strings its prompts have contained."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _LONGEST = 1_000_000
-"""How many characters of a prompt are searched: a template can write many more."""
+"""Maximum number of characters of a prompt that are searched. Prompts can be much longer."""
 
 
 @dataclass
 class OwnTexts:
-    """Strings of a template, each with its line, and which of them no prompt has contained so far."""
+    """Strings of a template, each with its line, and which of them are not in any prompt so far."""
 
     texts: Mapping[str, int] = field(default_factory=dict)
 
@@ -21,7 +21,7 @@ class OwnTexts:
         self.unprinted = dict(self.texts)
         self._unprinted_without_tools = dict(self.texts)
         self.conversations_with_tools: list[Any] = []
-        """Of each string that was first printed with tools, the conversation."""
+        """For each string that was first printed with tools, the conversation."""
 
     @property
     def printed_without_tools(self) -> dict[str, int]:
@@ -29,9 +29,9 @@ class OwnTexts:
         return {text: line for text, line in self.texts.items() if text not in self._unprinted_without_tools}
 
     def record(self, prompt: str, messages: object, tools: object, variables: Mapping[str, object]) -> None:
-        """Note what this prompt contains; a string that the messages contain is theirs.
+        """Record what this prompt contains. A string that the messages also contain does not count.
 
-        A prompt with variables other than strings counts neither as one with tools nor as one without: some templates
+        A prompt with non-string variables counts neither as one with tools nor as one without, because some templates
         take their tools as such a variable.
         """
         is_plain = tools is None and all(isinstance(value, str) for value in variables.values())

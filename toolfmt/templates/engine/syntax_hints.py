@@ -1,7 +1,7 @@
-"""What is wrong with a source that jinja2 cannot parse, where jinja2's own words do not lead there.
+"""Explain a syntax error if jinja2's own message is not helpful.
 
-jinja2 finds a block that is never closed at the end of the file, or at the tag that closes another one. Here the block
-is looked for by its indentation: what closes a block mostly stands as far to the right as what opens it.
+jinja2 reports an unclosed block at the end of the file, or at the tag that closes another one. This module finds the
+block by indentation: a block's closing tag is usually indented like its start tag.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Block:
 
 
 def hint(environment: jinja2.Environment, source: str, message: str) -> str:
-    """What to look at, as a clause; empty where jinja2's message says it all. Never raises."""
+    """Return a hint as a clause, or an empty string if jinja2's message is sufficient. Never raises."""
     entity = _ENTITY.search(source)
     if entity is not None and "unexpected char '&'" in message:
         return f"the source is escaped for HTML, with {entity[0]} in it: unescape it"
@@ -40,7 +40,7 @@ def hint(environment: jinja2.Environment, source: str, message: str) -> str:
 
 
 def _unclosed(environment: jinja2.Environment, source: str) -> _Block | None:
-    """The first block whose closing tag is indented otherwise; else the innermost that has none."""
+    """Return the first block whose closing tag is indented differently, else the innermost block without one."""
     opened: list[_Block] = []
     for tag in _tags(environment, source):
         if not tag.name.startswith("end"):
@@ -53,7 +53,7 @@ def _unclosed(environment: jinja2.Environment, source: str) -> _Block | None:
 
 
 def _tags(environment: jinja2.Environment, source: str) -> list[_Block]:
-    """The tags that open and close blocks, as far as the source can be cut into tokens."""
+    """Return the tags that start and close blocks, as far as the source can be split into tokens."""
     lines = source.splitlines()
     tags: list[_Block] = []
     begun: list[tuple[int, str, str]] = []

@@ -1,1 +1,1 @@
-"""Finding the chat templates of a model: directories, GGUF files, repositories."""
+"""Find the chat templates of a model in directories, GGUF files and repositories."""

@@ -1,9 +1,8 @@
-"""A model directory: the templates of its files, its configuration, its special tokens.
+"""Load a model directory: its templates, configuration and special tokens.
 
-`load_directory` is the loader; it reads the files in the order of their precedence, decides nothing about dialects, and
-leaves to `model_files.py` which template is in force. A file that cannot be read as what it
-is raises `BadModelDirectory`; a value of an unexpected type inside a readable file is recorded in `problems` and
-otherwise counts as absent.
+`load_directory` reads the files in the order of their precedence. `model_files.py` decides which template is in force.
+A file that cannot be read or parsed raises `BadModelDirectory`. A value of an unexpected type in a readable file is
+listed in `problems` and is ignored.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from toolfmt.templates.files.model_files import (
 from toolfmt.templates.files.read_text import LONGEST_NAME, LONGEST_TOKEN, read_object, read_template, string, too_long
 
 FILES = (CONFIG, GENERATION, TOKENIZER, TOKENS, PROCESSOR, JINJA, MORE)
-"""What makes a directory that of a model, any one of them."""
+"""Any one of these files makes a directory a model directory."""
 MOST_TEMPLATES = 100
-"""Templates of one place that are read. Models of today have up to five."""
+"""Maximum number of templates read per source. Current models have up to five."""
 MOST_TOKENS = 1_000
-"""Special tokens with a name: each is a variable of every render. Models of today have up to some fifty."""
+"""Maximum number of named special tokens; each is a variable of every render. Current models have up to about fifty."""
 _NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
 def load_directory(directory: Path) -> ModelFiles:
-    """The files of a model directory that say how it chats; only these are read, no weights and no code.
+    """Return the chat-related files of a model directory. Weights and code are not read.
 
-    Raises `BadModelDirectory` where one of them cannot be read, is not UTF-8 or is not a JSON object. A directory
-    without any template is returned as it is.
+    Raises `BadModelDirectory` if one of them cannot be read, is not UTF-8, or is not a JSON object. A directory without
+    any template is returned as it is.
     """
     problems: list[str] = []
     config, generation_config, tokenizer_config, tokens, processor = (
@@ -68,7 +67,7 @@ def load_directory(directory: Path) -> ModelFiles:
 
 
 def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSource]:
-    """The templates that are files, best first: a `default.jinja` among the additional ones overrides the main one."""
+    """Return the template files, best first: a `default.jinja` among the additional ones overrides the main one."""
     more = directory / MORE
     names = sorted(path.name for path in more.glob("*.jinja")) if more.is_dir() else []
     names.sort(key="default.jinja".__ne__)
@@ -82,7 +81,7 @@ def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSo
 
 
 def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterator[TemplateSource]:
-    """The templates under the key `chat_template`: a string, a list of `{name, template}`, an object of strings."""
+    """Return the templates in `chat_template`: a string, a list of `{name, template}`, or an object of strings."""
     value = values.get("chat_template")
     if isinstance(value, str):
         yield TemplateSource(value, origin)
@@ -92,7 +91,7 @@ def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterat
         for position, item in enumerate(value):
             fields = item if isinstance(item, dict) else {}
             entries.append((f"chat_template[{position}]", fields.get("name"), fields.get("template")))
-        # transformers turns the list into a dictionary, so the last of a name is the one in force: it goes first.
+        # transformers turns the list into a dictionary, so the last one of a name is in force. It goes first here.
         entries.reverse()
     elif isinstance(value, dict):
         entries = [(f"chat_template[{name[:LONGEST_NAME]!r}]", name, text) for name, text in value.items()]
@@ -114,9 +113,11 @@ def _tell_left_out(number: int, where: str, problems: list[str]) -> None:
 
 
 def _special_tokens(tokenizer: dict[str, Any], tokens_map: dict[str, Any], problems: list[str]) -> dict[str, str]:
-    """The special tokens that templates get as variables: the seven named ones, and every other `*_token` string."""
-    # transformers reads special_tokens_map.json only beside a tokenizer_config.json of the older kind, which lists no
-    # added tokens, and there it goes first.
+    """Return the special tokens that templates get as variables: the seven standard ones and other `*_token`
+    strings.
+    """
+    # transformers reads special_tokens_map.json only with a tokenizer_config.json of the older kind, which does not
+    # list added tokens. There it has precedence.
     older = {} if "added_tokens_decoder" in tokenizer else tokens_map
     declared = tokenizer | older
     extra = declared.get("extra_special_tokens")
@@ -125,7 +126,7 @@ def _special_tokens(tokenizer: dict[str, Any], tokens_map: dict[str, Any], probl
     tokens = named | (extra if isinstance(extra, dict) else {})
     if len(tokens) > MOST_TOKENS:
         problems.append(f"{TOKENIZER}: {len(tokens):,} special tokens have names; all but {MOST_TOKENS:,} are ignored")
-    # The usual ones first.
+    # The standard ones first.
     for name in sorted(tokens, key=lambda name: name not in _NAMED_TOKENS)[:MOST_TOKENS]:
         value = tokens[name]
         text = value.get("content") if isinstance(value, dict) else value

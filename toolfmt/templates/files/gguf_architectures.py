@@ -1,9 +1,9 @@
-"""Which model type of transformers an architecture of a GGUF file is.
+"""Map the architecture of a GGUF file to a model type of transformers.
 
-llama.cpp has its own names. Those that stand for one model type, or for the models that share its language model, are
-named here; others (`llama` is also Mistral's, `deepseek2` also Kimi's, `qwen2vl` also Qwen2.5-VL's) stay as they are
-written, as does what both spell alike. Source: MODEL_ARCH_NAMES in gguf-py's constants.py (gguf 0.19) and the
-architectures that llama.cpp's converter registers for each; transformers 5.23 maps four of them the same way
+llama.cpp has its own names. This module lists those that are one model type, or models that share a language model.
+Others (`llama` is also Mistral's, `deepseek2` also Kimi's, `qwen2vl` also Qwen2.5-VL's) stay unchanged, and so do names
+that are the same in both. Source: MODEL_ARCH_NAMES in gguf-py's constants.py (gguf 0.19) and the architectures that
+llama.cpp's converter registers for each; transformers 5.23 maps four of them the same way
 (modeling_gguf_pytorch_utils.py).
 """
 
@@ -34,5 +34,5 @@ _MODEL_TYPES = {
 
 
 def model_type(architecture: str) -> str:
-    """The model type, or the architecture as it is written."""
+    """Return the model type, or the architecture unchanged if it is not listed."""
     return _MODEL_TYPES.get(architecture, architecture)

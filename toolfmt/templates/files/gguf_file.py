@@ -1,8 +1,8 @@
-"""A GGUF file as a model's place: its templates, architecture and special tokens, from its metadata alone.
+"""Load a GGUF file: its templates, architecture and special tokens, from its metadata only.
 
-`load_gguf` is the loader. What a runtime takes of it: `tokenizer.chat_template`, and `tokenizer.chat_template.tool_use`
-when tools are given (llama.cpp). A value of an unexpected type or size is recorded in `problems` and otherwise counts
-as absent; a file that is no GGUF file, or whose metadata are damaged, raises `BadModelDirectory`.
+`load_gguf` reads what a runtime (llama.cpp) reads: `tokenizer.chat_template`, and `tokenizer.chat_template.tool_use` if
+there are tools. A value of an unexpected type or size is listed in `problems` and is ignored. A file that is not a GGUF
+file, or has damaged metadata, raises `BadModelDirectory`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _IDS = {
     "bos_token": "tokenizer.ggml.bos_token_id",
     "eos_token": "tokenizer.ggml.eos_token_id",
     "unk_token": "tokenizer.ggml.unknown_token_id",
-    "sep_token": "tokenizer.ggml.seperator_token_id",  # spelt so in the format
+    "sep_token": "tokenizer.ggml.seperator_token_id",  # misspelled in the format
     "pad_token": "tokenizer.ggml.padding_token_id",
     "cls_token": "tokenizer.ggml.cls_token_id",
     "mask_token": "tokenizer.ggml.mask_token_id",
 }
 _ENDING_IDS = ("tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id")
-"""Ids beside that of `eos_token` at which llama.cpp ends an answer."""
+"""Ids in addition to `eos_token` at which llama.cpp ends a response."""
 _NO_TOKEN = 0xFFFF_FFFF
 _CONTROL, _USER_DEFINED = 3, 4
 _MOST_ADDED_TOKENS = 50_000
@@ -44,15 +44,16 @@ _LATER_PART = re.compile(r"-((?!00001)\d{5})-of-\d{5}\.gguf\Z", re.IGNORECASE)
 
 
 def gguf_files(directory: Path) -> list[Path]:
-    """The GGUF files of a directory that hold a language model, sorted: neither projectors of images and sound nor
-    the later parts of a split file, which have no metadata of the model.
+    """Return the GGUF files with language models in a directory, sorted.
+
+    Projectors for images and audio are left out, and later parts of a split file, which have no model metadata.
     """
     paths = sorted(path for path in directory.iterdir() if is_gguf(path) and path.is_file())
     return [path for path in paths if not path.name.lower().startswith("mmproj") and not _LATER_PART.search(path.name)]
 
 
 def is_orphaned_part(path: Path) -> bool:
-    """Whether a file is a later part of a split GGUF file whose first part is not in the same directory."""
+    """Return whether a file is a later part of a split GGUF file whose first part is not in the same directory."""
     part = _LATER_PART.search(path.name)
     if part is None or not path.is_file():
         return False
@@ -65,11 +66,10 @@ def is_gguf(path: Path) -> bool:
 
 
 def load_gguf(path: Path, within: Path | None = None) -> ModelFiles:
-    """What the metadata of a GGUF file say about its chat; the tensors are not read.
+    """Return the chat-related metadata of a GGUF file. Tensors are not read.
 
-    `within` is the directory that it was found in, where a link that leads out of that is not followed.
-
-    Raises `BadModelDirectory` where the file is none that can be read, and where the package `gguf` is missing.
+    `within` is the directory that contains it; a link that leads out of it is not followed. Raises `BadModelDirectory`
+    if the file cannot be read, or if the package `gguf` is missing.
     """
     metadata = _metadata(path, within)
     problems: list[str] = []
@@ -133,7 +133,7 @@ def _check_header(path: Path, begin: bytes) -> None:
 
 
 def _templates(metadata: Metadata, problems: list[str]) -> Iterator[TemplateSource]:
-    """The templates, default first, then those with a name."""
+    """Return the templates, the default first, then the named ones."""
     named = sorted(key for key in metadata.fields if key.startswith(f"{GGUF_TEMPLATE}."))
     for key in (GGUF_TEMPLATE, *named):
         text = _text(metadata, key, LONGEST_TEMPLATE, "a template's text", problems)
@@ -154,7 +154,7 @@ def _name(key: str) -> str:
 def _special_tokens(
     metadata: Metadata, tokens: Any, problems: list[str]
 ) -> tuple[dict[str, str], list[int], dict[str, dict[str, Any]]]:
-    """The special tokens by name, the ids that end an answer, and all added tokens by id."""
+    """Return the special tokens by name, the ids that end a response, and all added tokens by id."""
     if not _are_texts(tokens):
         if tokens is not None:
             problems.append(f"{_TOKENS} is {_kind(tokens)}, not a list of texts; it is ignored")
@@ -175,7 +175,7 @@ def _special_tokens(
 
 
 def _token_id(metadata: Metadata, key: str, tokens: Texts, problems: list[str]) -> int | None:
-    """The id under a key; None where there is none, and a problem where it is no token's."""
+    """Return the id under a key. Return None if it is missing, and add a problem if it is not a token's id."""
     number = metadata.value(key, LONGEST_NAME)
     if number is None or number == _NO_TOKEN or number == -1:
         return None
@@ -189,7 +189,7 @@ def _token_id(metadata: Metadata, key: str, tokens: Texts, problems: list[str]) 
 
 
 def _added_tokens(metadata: Metadata, tokens: Texts, problems: list[str]) -> dict[str, dict[str, Any]]:
-    """The control tokens and those that the model's maker added, by id, as tokenizer_config.json lists them."""
+    """Return the control tokens and user-defined tokens by id, as tokenizer_config.json lists them."""
     types = metadata.value(_TOKEN_TYPES, LONGEST_TOKEN)
     if types is None:
         return {}
@@ -206,7 +206,7 @@ def _added_tokens(metadata: Metadata, tokens: Texts, problems: list[str]) -> dic
 
 
 def _text(metadata: Metadata, key: str, longest: int, what: str, problems: list[str]) -> str | None:
-    """The text under a key; None where there is none, and a problem where there is something else."""
+    """Return the text under a key. Return None if it is missing, and add a problem if it is something else."""
     value = metadata.value(key, longest)
     if value is None or isinstance(value, str):
         return value

@@ -1,9 +1,9 @@
-"""The key-value pairs of a GGUF file, read through the `gguf` package, and nothing behind them.
+"""Read the key-value pairs of a GGUF file through the `gguf` package, without its tensors.
 
-`gguf_file.py` imports this when a GGUF file is read: the package (with numpy) is an extra. The package's reader makes
-several objects for every entry of every list (seconds for a large vocabulary), believes every length that a file states
-(an endless loop where a length is a lie), and reads the descriptions of all tensors. So lists are taken as one view
-here, lengths are checked against the file, and tensors are left out.
+`gguf_file.py` imports this module on first use, because the package (with numpy) is an extra. The package's own reader
+creates several objects per list entry (seconds for a large vocabulary). It trusts every length in the file (an endless
+loop if one is wrong), and reads the descriptions of all tensors. This module reads each list as one view, checks
+lengths against the file, and skips tensors.
 
 Layout of the file: docs/gguf.md of the ggml repository.
 """
@@ -21,26 +21,28 @@ if TYPE_CHECKING:
     from gguf.gguf_reader import ReaderField
 
 MOST_TEXTS, MOST_KEYS = 4_000_000, 10_000
-"""Texts in all lists of a file together, and keys. The largest vocabularies of today have some 300,000 tokens and twice
-as many merges, and files have some fifty keys; one with so many more is made to keep its reader busy."""
+"""Maximum number of texts in all lists of a file, and of keys. The largest current vocabularies have about 300,000
+tokens and twice as many merges, and files have about fifty keys. Files far above that are made to slow down their
+reader.
+"""
 
 
 class Damaged(ValueError):
-    """The metadata say something that cannot be."""
+    """The metadata contain an impossible value."""
 
 
 class Metadata(GGUFReader):
-    """The metadata of a GGUF file. Raises what a damaged file makes the package raise; see `DAMAGE`."""
+    """The metadata of a GGUF file. For a damaged file, the package raises the errors in `DAMAGE`."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._texts = 0
-        # The open file, where the package expects a path: numpy, to which it is handed on, maps either.
+        # The open file instead of a path: the package passes it to numpy, which maps either.
         super().__init__(file)  # type: ignore[arg-type]  # see above
 
     def value(self, key: str, longest: int) -> Any:
-        """The value of a key: a text, number or boolean, a `Texts` or a list of numbers; None without the key.
+        """Return the value of a key: a text, number or boolean, a `Texts` or a list of numbers. None if missing.
 
-        A text of more bytes than `longest` is handed out as `Oversized`.
+        A text of more than `longest` bytes is returned as `Oversized`.
         """
         field = self.fields.get(key)
         if field is None:
@@ -77,11 +79,11 @@ class Metadata(GGUFReader):
         elif item in self.gguf_scalar_to_np:
             end, payload = self._numbers(begin, count, self.gguf_scalar_to_np[item])
         else:
-            raise Damaged("a list within a list")  # llama.cpp refuses these files, too
+            raise Damaged("a list within a list")  # llama.cpp rejects these files, too
         return end - orig_offs, [payload], [0], [GGUFValueType.ARRAY, item]
 
     def _text_offsets(self, begin: int, count: int) -> tuple[int, Any]:
-        """Where the texts of a list begin, and where it ends; only their lengths are read."""
+        """Return the offsets of a list's texts and of its end. Only the lengths are read."""
         self._texts += count
         if self._texts > MOST_TEXTS:
             raise Damaged("more texts than any tokenizer has")
@@ -102,7 +104,7 @@ class Metadata(GGUFReader):
 
     @property
     def _order(self) -> str:
-        """The byte order of the file as `struct` writes it."""
+        """The byte order of the file, as in `struct`."""
         native = "<" if numpy.little_endian else ">"
         return native if self.byte_order == "I" else {"<": ">", ">": "<"}[native]
 
@@ -114,7 +116,7 @@ class Metadata(GGUFReader):
 
 
 class Texts:
-    """A list of texts in the file; one is decoded when it is asked for."""
+    """A list of texts in the file. Each is decoded on access."""
 
     def __init__(self, view: memoryview, offsets: Any, order: str) -> None:
         self._view, self._offsets, self._length = view, offsets, struct.Struct(f"{order}Q")
@@ -123,7 +125,7 @@ class Texts:
         return len(self._offsets)
 
     def text(self, index: int, longest: int) -> str | None:
-        """One text; None where there is none of this number, or one of more bytes than `longest`."""
+        """Return the text with this number. None if it does not exist or has more than `longest` bytes."""
         if not 0 <= index < len(self._offsets):
             return None
         begin = self._offsets[index] + 8
@@ -132,16 +134,16 @@ class Texts:
 
 
 class Oversized:
-    """A text that was left unread, for its length in bytes."""
+    """A text that was not read because of its length in bytes."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
 
 def text_of(data: bytes) -> str:
-    """The text; bytes that are no UTF-8 become U+FFFD, as in the runtimes that print them."""
+    """Return the text. Invalid UTF-8 becomes U+FFFD, as in the runtimes that print it."""
     return data.decode("utf-8", "replace")
 
 
 DAMAGE = (ValueError, IndexError, KeyError, OverflowError, TypeError, struct.error)
-"""What a file that is no GGUF file, or a damaged one, makes the reader raise."""
+"""The errors that the reader raises if a file is damaged or is not a GGUF file."""

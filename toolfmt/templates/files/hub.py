@@ -1,7 +1,7 @@
-"""A repository of the Hugging Face hub as a model's place: from the local cache, else fetched.
+"""Load a repository of the Hugging Face hub from the local cache, or download it.
 
-`load_repository` is the loader. The cache is read with the standard library and without network; fetching needs
-huggingface_hub, takes the small text files only, and leaves them in the cache. HF_HUB_OFFLINE is followed.
+`load_repository` reads the cache with the standard library and without network access. Downloading requires
+huggingface_hub. It downloads only the small text files, into the cache. HF_HUB_OFFLINE is respected.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 _HUB = "https://huggingface.co"
 _FETCHED = (*(name for name in FILES if name != MORE), f"{MORE}/*.jinja", "tokenizer.json")
 _LONGEST_FILE = 100_000_000
-"""Bytes. The largest tokenizer.json of today has some 33 MB."""
+"""Maximum size in bytes. The largest current tokenizer.json has about 33 MB."""
 _MOST_FILES = 64
 _SECONDS = 10.0
 
 
 class _Refused(Exception):
-    """Why a repository could not be fetched, as the end of a sentence."""
+    """Why a repository could not be downloaded, as the end of a sentence."""
 
 
 def load_repository(wanted: Repository, given: Path) -> ModelFiles:
-    """What the repository's files say; `given` is the path as it was given.
+    """Return the repository's chat-related files. `given` is the path that the caller passed.
 
-    A snapshot in the cache with a chat template is taken as it is. One without may be a part of the repository (other
-    programs fetch what they need), so the rest is fetched if that can be. Raises `BadModelDirectory` where there is
-    neither a snapshot nor a way to fetch one, with what was tried.
+    A cached snapshot with a chat template is used as it is. Without one, it may be incomplete (other programs download
+    only what they need), so the rest is downloaded if possible. Raises `BadModelDirectory` if there is no snapshot and
+    it cannot be downloaded; the message lists what was tried.
     """
     folder = cache()
     kept = snapshot(wanted, folder)
@@ -71,7 +71,7 @@ def _loaded(directory: Path, given: Path) -> ModelFiles:
 
 
 def _fetch(wanted: Repository, folder: Path) -> None:
-    """Puts the small text files of a repository into the cache; raises `_Refused` where that cannot be done."""
+    """Download the small text files of a repository into the cache. Raises `_Refused` if that fails."""
     if is_offline():
         raise _Refused("it was not fetched, as HF_HUB_OFFLINE is set")
     try:
@@ -98,12 +98,12 @@ def _fetch(wanted: Repository, folder: Path) -> None:
         raise _Refused(f"{endpoint} has no {revision}") from None
     except (_Refused, KeyboardInterrupt):
         raise
-    except Exception:  # noqa: BLE001 - the errors of whichever HTTP library huggingface_hub uses in this version
+    except Exception:  # noqa: BLE001 - the errors depend on the HTTP library of the huggingface_hub version
         raise _Refused(f"{endpoint} did not give {revision}; check the network and try again") from None
 
 
 def _names(siblings: list[RepoSibling], repository: str) -> list[str]:
-    """The files to fetch of those in the repository."""
+    """Return the names of the files to download."""
     wanted = [file for file in siblings if any(fnmatchcase(file.rfilename, pattern) for pattern in _FETCHED)]
     if all(file.rfilename == "tokenizer.json" for file in wanted):
         gguf = next((file.rfilename for file in siblings if file.rfilename.endswith(".gguf")), None)
@@ -115,7 +115,7 @@ def _names(siblings: list[RepoSibling], repository: str) -> list[str]:
 
 @contextmanager
 def _no_progress_bars() -> Iterator[None]:
-    """Files this small need no bar, and standard error is for what went wrong."""
+    """Files this small need no progress bar, and standard error is for errors."""
     from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     shown = not are_progress_bars_disabled()

@@ -1,7 +1,7 @@
-"""A path of this machine as a model's place: a directory of files, a GGUF file, a template alone.
+"""Load a local path: a directory of files, a GGUF file, or a template file.
 
-`load_path` finds out which and has it read. `holds_model` tells of a directory whether `load_path` can read one model
-from it, `directory_of` of a file which model's it is.
+`load_path` detects the kind and loads it. `holds_model` returns whether `load_path` can load exactly one model from a
+directory. `directory_of` returns the model directory of a file.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _VOCABULARY = "tokenizer.json"
 
 
 def load_path(path: Path) -> ModelFiles:
-    """What the model at a path says about its chat.
+    """Return the chat-related files of the model at a path.
 
-    Raises `BadModelDirectory` where there is none, several, or one that cannot be read. A model without any template is
-    returned as it is.
+    Raises `BadModelDirectory` if there is no model, more than one, or one that cannot be read. A model without any
+    template is returned as it is.
     """
     if path.is_dir():
         return _load_directory(path)
@@ -41,20 +41,20 @@ def load_path(path: Path) -> ModelFiles:
 
 
 def holds_model(directory: Path) -> bool:
-    """Whether a directory is that of one model."""
+    """Return whether a directory contains exactly one model."""
     return is_configured(directory) or len(gguf_files(directory)) == 1
 
 
 def is_configured(directory: Path) -> bool:
-    """Whether a directory holds a file of a model's configuration, or its template."""
+    """Return whether a directory contains a configuration file of a model, or its template."""
     return bool(set(os.listdir(directory)) & set(FILES))
 
 
 def directory_of(path: Path) -> Path | None:
-    """The model directory that a path stands for by naming one of its files; None where it stands for itself.
+    """Return the model directory that a path to one of its files refers to, or None if the path is a model itself.
 
-    A file of configuration makes its directory that of a model. A template does not: it is the directory's where
-    anything else of a model lies there, else a template alone; so is a vocabulary.
+    A configuration file makes its directory a model directory. A template or a vocabulary belongs to the directory only
+    if that contains other files of a model.
     """
     additional = path.parent.name == MORE and is_template(path)
     if not additional and path.name not in (*FILES, _VOCABULARY):

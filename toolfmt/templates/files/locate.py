@@ -1,7 +1,7 @@
-"""Any place a model lives: a path of this machine, else a repository id. And the models below a folder.
+"""Locate a model: a local path, a repository id, or the models below a folder.
 
-`load_files` is the way into this room; `model_places` is for those who want to look at every model of a folder,
-`model_place` returns the model that a path belongs to, and `place_name` its usual name.
+`load_files` is the entry point of this package. `model_places` returns all models of a folder, `model_place` the model
+that a path belongs to, and `place_name` its usual name.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from toolfmt.templates.files.template_file import is_template
 
 _ADDRESS = re.compile(r"https?://[^/\s]+/(?P<id>[\w.-]+/[\w.-]+)", re.ASCII)
 _DEEPEST = 32
-"""Levels of directories that are searched. A directory below them is listed, so that it is not skipped silently."""
+"""Maximum depth of searched directories. A deeper directory is listed, so that it is not skipped silently."""
 
 
 class NoTemplateHere(BadModelDirectory):
-    """A model directory has no chat template, but models below it, which `model_places` lists too."""
+    """A model directory has no chat template, but there are models below it, which `model_places` also lists."""
 
     def __init__(self, path: Path, count: int, listed: str) -> None:
         below = "1 model" if count == 1 else f"{count} models"
         super().__init__(f"{path}: no chat template here, but {below} below it; pass one of them: {listed}")
         is_listed = "its model is listed" if count == 1 else f"its {count} models are listed"
         self.in_table = f"{path}: a model configuration but no chat template; {is_listed} separately"
-        """The message for a table that lists these models as well."""
+        """The message for a table that also lists these models."""
 
 
 def load_files(path: str | Path) -> ModelFiles:
-    """What a model says about its chat: only the files that say so are read, no weights and no code.
+    """Return the chat-related files of a model. Weights and code are not read.
 
-    `path` is a model directory or one of its files, a .gguf file, a template's .jinja file, or a repository id of the
-    hub (`org/name`, `org/name@revision`), which is looked for in the hub cache and fetched where it is not there; a
-    path that exists is never taken for a repository id. A model directory with a template is that model, whatever
-    models are below it. A model without any template is returned as it is. Raises `BadModelDirectory` if there is no
-    model, if there are several, or if it cannot be read.
+    `path` is a model directory or one of its files, a .gguf file, a .jinja template file, or a repository id of the hub
+    (`org/name`, `org/name@revision`). A repository is read from the hub cache, or downloaded if it is not there. A path
+    that exists never counts as a repository id. A model directory with a template is that model, whatever models are
+    below it. A model without any template is returned as it is.
+
+    Raises `BadModelDirectory` if there is no model, if there are several, or if it cannot be read.
     """
     if not os.fspath(path):
         raise BadModelDirectory(f"the name is empty; {WANTED}")
     if address := _ADDRESS.match(os.fspath(path)):
         raise BadModelDirectory(f"{path}: an address; give the repository id, {address['id']}")
-    begins_as_path = os.fspath(path).startswith(("./", ".\\"))  # which `Path` drops
+    begins_as_path = os.fspath(path).startswith(("./", ".\\"))  # `Path` drops this prefix
     path = model_place(path)
     own = _configured(path)
     if own is not None and own.templates:
@@ -63,21 +64,26 @@ def load_files(path: str | Path) -> ModelFiles:
     if os.path.lexists(path):
         return load_path(path)
     wanted = None if begins_as_path else repository(path.as_posix())
-    # A path that begins with an existing directory is mistyped; it must not be looked up on the hub.
+    # A path that begins with an existing directory is mistyped; do not look it up on the hub.
     if wanted is None or os.path.isdir(path.parts[0]):
         raise BadModelDirectory(f"{path}: no such file or directory; {WANTED}")
     return load_repository(wanted, path)
 
 
 def model_place(path: str | Path) -> Path:
-    """The place that a path names: the model directory of a file of configuration or of a template that belongs to one,
-    the snapshot in force of a repository's folder in the hub cache; any other path as it is."""
+    """Return the path of the model that a path refers to.
+
+    For a configuration file or a template that belongs to a model directory, it is that directory. For a repository's
+    folder in the hub cache, it is the snapshot in force. Other paths are returned unchanged.
+    """
     path = Path(path)
     return directory_of(path) or _in_force(path) or path
 
 
 def place_name(path: str | Path) -> str:
-    """What people call a place: `org/name@revision` in the hub cache, a repository id as it is, else its last part."""
+    """Return the usual name of a path: `org/name@revision` in the hub cache, a repository id, else the last
+    component.
+    """
     name = Path(path).name
     if not os.path.lexists(path) and repository(Path(path).as_posix()) is not None:
         return Path(path).as_posix()
@@ -91,28 +97,28 @@ def file_of_model(place: str) -> str:
 
 
 def _in_force(folder: Path) -> Path | None:
-    """Return the snapshot of a repository's folder in the hub cache: the first that contains anything of a model."""
+    """Return the snapshot of a repository's folder in the hub cache: the first that contains a file of a model."""
     for directory in snapshots(folder):
         try:
             if _models(directory, set()):
                 return directory
-        except OSError:  # it may not be listed
+        except OSError:  # the directory may not be listed
             continue
     return None
 
 
 def model_places(folder: str | Path) -> list[Path]:
-    """The models in a folder and below it; empty if the folder is one model and nothing else, or holds none.
+    """Return the models in a folder and below it. Empty if the folder is exactly one model, or contains none.
 
-    A model is a model directory, a GGUF file or a .jinja file, in the folder or in any directory below it. A
-    directory with configuration is a model directory. Inside it, only entries with their own chat template count as
-    separate models; the others (onnx/, 1_Pooling/) are parts of it. If it has models but no template, it is listed
-    first, and `load_files` raises for it. If these models are its own GGUF files, its configuration belongs to them.
+    A model is a model directory, a GGUF file or a .jinja file, in the folder or in any directory below it. A directory
+    with configuration is a model directory. Inside it, only entries with their own chat template count as separate
+    models; the others (onnx/, 1_Pooling/) are parts of it. If it has models but no template, it is listed first, and
+    `load_files` raises for it. If these models are its own GGUF files, its configuration belongs to them.
 
     Hidden directories are not searched. A link in the folder itself may lead to a model, and is not searched. A link to
-    a directory further down is not followed, because the user need not know of it. A repository in the hub cache counts
-    as its current snapshot. Unreadable paths are listed, so that the report shows the reason: also broken links, and
-    later parts of a split GGUF file without the first part.
+    a directory further down is not followed, because the user may not know of it. A repository in the hub cache counts
+    as its current snapshot. Unreadable paths are listed, so that the report shows the reason. This includes broken
+    links, and later parts of a split GGUF file without the first part.
     """
     if not os.fspath(folder):
         return []
@@ -128,7 +134,7 @@ def model_places(folder: str | Path) -> list[Path]:
 def _models(directory: Path, seen: set[str], level: int = 1) -> list[Path]:
     """Return the models in a directory and below it, or the directory itself if it is one model.
 
-    `seen` holds the directories that are not to be searched again, `level` is 0 for the folder that was given.
+    `seen` are directories not to search again. `level` is 0 for the folder that the caller passed.
     """
     if level > _DEEPEST:
         return [directory]
@@ -142,7 +148,7 @@ def _models(directory: Path, seen: set[str], level: int = 1) -> list[Path]:
         elif not path.name.startswith(".") and path.is_dir() and os.path.realpath(path) not in seen:
             try:
                 below += _in_subdirectory(path, seen, level)
-            except OSError:  # it cannot be listed; the report on it shows why
+            except OSError:  # the directory cannot be listed; the report on it shows why
                 below.append(path)
     if not is_configured(directory) or _holds_templates_only(directory, jinjas):
         models = sorted([*ggufs, *jinjas, *below, *unreadable])
@@ -159,21 +165,21 @@ def _in_subdirectory(path: Path, seen: set[str], level: int) -> list[Path]:
     inside = _in_force(path) or path
     if not path.is_symlink():
         return _models(inside, seen, level + 1)
-    if level or not holds_model(inside):  # a link may lead to all of a machine
+    if level or not holds_model(inside):  # a link may lead anywhere on the machine
         return []
     seen.add(os.path.realpath(inside))
     return [inside]
 
 
 def _is_unreadable(path: Path, level: int) -> bool:
-    """Whether the path is of a model, but leads nowhere or lacks the part with the metadata. Reading it shows why."""
+    """Return whether a model's path is a broken link or lacks the part with the metadata. Reading it shows why."""
     if path.is_symlink() and not path.exists():
         return level == 0 or is_gguf(path) or is_template(path)
     return is_orphaned_part(path)
 
 
 def _holds_templates_only(directory: Path, jinjas: list[Path]) -> bool:
-    """Whether a folder is a collection of templates, one of which has the name that a model directory's has."""
+    """Return whether a folder is a collection of templates, one of which is named like a model directory's."""
     return len(jinjas) > 1 and set(os.listdir(directory)).isdisjoint({*FILES} - {JINJA})
 
 
@@ -181,7 +187,7 @@ def _configured(path: Path) -> ModelFiles | None:
     """Return the files of a model directory, or None for any other path. Raises `BadModelDirectory`."""
     try:
         return load_directory(path) if path.is_dir() and is_configured(path) else None
-    except OSError:  # it may not be listed
+    except OSError:  # the directory may not be listed
         return None
 
 

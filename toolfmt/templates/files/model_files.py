@@ -1,7 +1,7 @@
-"""What is known of a model's chat before anything is rendered: its templates, the one in force and why, its tokens.
+"""What is known about a model's chat before rendering: its templates, which one is in force and why, its tokens.
 
-Data only: the loaders beside it (`directory.py`, `gguf_file.py`, `template_file.py`, `hub.py`) make it, the inspection
-and the renderer read it. Precedence in a directory is that of transformers 5.23 tokenizers
+This module contains only data. The loaders (`directory.py`, `gguf_file.py`, `template_file.py`, `hub.py`) create it,
+and `toolfmt.inspect` and `toolfmt.render` read it. Precedence in a directory is that of transformers 5.23 tokenizers
 (tests/templates/test_templates_transformers.py), in a GGUF file that of llama.cpp (`common_chat_templates_init` and
 `common_chat_templates_apply_jinja` in its common/chat.cpp).
 """
@@ -28,8 +28,8 @@ Kind: TypeAlias = Literal["directory", "gguf", "template"]
 
 @dataclass(frozen=True)
 class TemplateSource:
-    """One chat template as found: its text, where it stands (a file, relative to the directory, or a key of a GGUF
-    file), the name it has there.
+    """A chat template: its text, its location (a file relative to the directory, or a key of a GGUF file), and its
+    name.
     """
 
     text: str
@@ -43,15 +43,15 @@ class TemplateSource:
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """What `load_files` read.
+    """The result of `load_files`.
 
-    `directory` is the path that was given: a directory, a file or a repository id. `templates` holds every template
-    found, best first; which one is in force depends on whether tools are given: `template(tools)`. `special_tokens` are
-    the variables the template gets. `text_model_type` is the model type of the language model inside a multimodal one.
-    `problems` names, one line each, what had an unexpected type.
+    `directory` is the path that the caller passed: a directory, a file or a repository id. `templates` are all
+    templates found, best first. Which one is in force depends on whether there are tools: `template(tools)`.
+    `special_tokens` are the variables that the template gets. `text_model_type` is the model type of the language model
+    inside a multimodal one. `problems` lists values of an unexpected type, one line each.
 
-    What a GGUF file says of the same things stands under the names of the files of a directory: its end-of-sequence ids
-    in `generation_config`, its control tokens in `tokenizer_config`.
+    For a GGUF file, the corresponding metadata is under the names of a directory's files: its end-of-sequence ids in
+    `generation_config`, its control tokens in `tokenizer_config`.
     """
 
     directory: Path
@@ -64,28 +64,29 @@ class ModelFiles:
     text_model_type: str | None = None
     problems: tuple[str, ...] = ()
     kind: Kind = "directory"
-    """What the model's place is: a directory of files, one GGUF file, or a template alone."""
+    """The kind of source: a directory of files, a GGUF file, or a template alone."""
     special_tokens_known: bool = True
-    """False where nobody can know them: a template alone names none."""
+    """False if the tokens cannot be known: a template alone has none."""
     read_from: Path | None = None
-    """Where the files really are, if not at `directory`: a repository's snapshot in the hub cache, a directory's only
-    GGUF file."""
+    """The location of the files if it is not `directory`: a repository's snapshot in the hub cache, or a directory's
+    only GGUF file.
+    """
     from_cache: bool = False
-    """Whether a repository was read from the hub cache without asking the hub, which may have more of it."""
+    """Whether a repository was read from the hub cache without contacting the hub, which may have more files."""
 
     @property
     def home(self) -> Path:
-        """The directory or file on this machine that was read."""
+        """The local directory or file that was read."""
         return self.read_from or self.directory
 
     @property
     def model_types(self) -> tuple[str, ...]:
-        """The model type and that of the language model inside, as far as they are named."""
+        """The model type and that of the language model inside, as far as they are known."""
         return tuple(dict.fromkeys(name for name in (self.model_type, self.text_model_type) if name))
 
     @property
     def added_tokens(self) -> dict[str, str] | None:
-        """The texts of the added tokens by their ids; None where tokenizer_config.json does not list them."""
+        """The texts of the added tokens by id. None if tokenizer_config.json does not list them."""
         added = self.tokenizer_config.get("added_tokens_decoder")
         if not isinstance(added, dict):
             return None
@@ -93,14 +94,14 @@ class ModelFiles:
         return {number: text for number, text in texts.items() if isinstance(text, str) and len(text) <= LONGEST_TOKEN}
 
     def template(self, tools: bool) -> TemplateSource | None:
-        """The template in force, if tools are given or not; None where there is none or none called default."""
+        """Return the template in force, with or without tools. None if there is none, or none called default."""
         named = self._in_force()
         chosen = (named.get("tool_use") if tools else None) or named.get("default")
-        # llama.cpp takes tool_use where there is no default.
+        # llama.cpp uses tool_use if there is no default.
         return chosen or (named.get("tool_use") if self.kind == "gguf" else None)
 
     def where(self, source: TemplateSource) -> str:
-        """The place of a template, as an error names it."""
+        """Return the location of a template for error messages."""
         if self.kind == "template":
             return str(self.directory)
         if self.kind == "gguf":
@@ -109,7 +110,7 @@ class ModelFiles:
         return f"{self.directory / source.origin}{named}"
 
     def reason(self, tools: bool) -> str:
-        """One sentence: why this template is in force, or why none is."""
+        """Return one sentence: why this template is in force, or why none is."""
         chosen = self.template(tools)
         if not self.templates:
             return self._why_none()
@@ -123,7 +124,7 @@ class ModelFiles:
 
     @property
     def way_out(self) -> str:
-        """What to do where no template is in force, without a full stop."""
+        """Return what to do if no template is in force, without a full stop."""
         if self.kind == "gguf":
             return (
                 "give llama.cpp the chat template of the original model (--chat-template-file), or write it into a "
@@ -133,7 +134,9 @@ class ModelFiles:
 
     @property
     def conflicts(self) -> tuple[tuple[TemplateSource, TemplateSource], ...]:
-        """Pairs of templates with one name and different text, the better one first; newline style does not count."""
+        """Return pairs of templates with the same name and different text, the better one first. Newline style does not
+        count.
+        """
         texts = [_rendered_text(source) for source in self.templates]
         return tuple(
             (self.templates[better], other)
@@ -143,7 +146,7 @@ class ModelFiles:
         )
 
     def _in_force(self) -> dict[str, TemplateSource]:
-        """The templates that can be in force, by name: those of the best place, as the places after it are ignored."""
+        """Return the templates that can be in force, by name: those of the best source. Later sources are ignored."""
         named: dict[str, TemplateSource] = {}
         for source in self.templates:
             if _place(source) == _place(self.templates[0]):
@@ -157,7 +160,7 @@ class ModelFiles:
         return f"neither {JINJA}, {MORE}/, {TOKENIZER} nor {PROCESSOR} holds a chat template{part}"
 
     def _reasons(self, chosen: TemplateSource, named: dict[str, TemplateSource], tools: bool) -> list[str]:
-        """What speaks for the template in force, as ends of a sentence that begins with its origin."""
+        """Return why the template is in force, as ends of a sentence that begins with its origin."""
         reasons = []
         if chosen.name == "tool_use":
             over = " over default" if "default" in named else ""
@@ -178,12 +181,12 @@ class ModelFiles:
 
 
 def _place(source: TemplateSource) -> str:
-    """Where a template stands, as far as precedence goes: all .jinja files are one place, all GGUF keys another."""
+    """Return the source of a template for precedence: all .jinja files are one, all GGUF keys are another."""
     if source.origin.startswith(GGUF_TEMPLATE):
         return "the GGUF file"
     return "the .jinja files" if source.origin.endswith(".jinja") else source.origin
 
 
 def _rendered_text(source: TemplateSource) -> str:
-    """The text without what jinja2 drops from any source: the style of its newlines, and the last of them."""
+    """Return the text without what jinja2 ignores in any source: the newline style and the last newline."""
     return source.text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")

@@ -1,7 +1,7 @@
-"""Reading one file of a model: text, a JSON object, a string in it. Everything that cannot be read is one clear line.
+"""Read one file of a model: text, a JSON object, or a string in it.
 
-The loaders of this room call it. Files are opened by `safe_open.py`: nothing that waits, nothing by way of a link that
-leads out of the directory that a file belongs to. Whatever cannot be read is a `BadModelDirectory` of one line.
+Files are opened by `safe_open.py`, which never blocks and does not follow links out of the file's directory. Anything
+unreadable raises a `BadModelDirectory` with a one-line message.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from toolfmt.messages.tools import kind_of
 from toolfmt.templates.files.safe_open import opened, read_at_most
 
 LONGEST_TEMPLATE = 4_000_000
-"""Bytes of a template that are read at all; what `ChatTemplate` then takes is its own affair."""
+"""Maximum size in bytes of a template file. `ChatTemplate` has its own limit."""
 
 LONGEST_NAME, LONGEST_TOKEN = 200, 1_000
-"""Of the name of a template or a type of model, and of a token's text. Longer ones are made to fill reports."""
+"""Maximum length of a template's name, a model type, or a token's text. Longer ones are made to fill reports."""
 
 LONGEST_JSON = 50_000_000
-"""Bytes of a configuration file. The largest tokenizer_config.json of today has some 2 MB."""
+"""Maximum size in bytes of a configuration file. The largest current tokenizer_config.json has about 2 MB."""
 
 MOST_VALUES = 1_000_000
-"""Values in a configuration file: two bytes can stand for an object of 64, so that a length bounds no memory."""
+"""Maximum number of values in a configuration file. Two bytes can become an object of 64, so a file size does not limit
+memory.
+"""
 
 
 def read_object(path: Path, within: Path | None = None) -> dict[str, Any]:
-    """The JSON object in a file, `{}` where there is no file."""
+    """Return the JSON object in a file, `{}` if the file does not exist."""
     if not os.path.lexists(path):
         return {}
     text = read_text(path, LONGEST_JSON, "configuration", within)
@@ -51,13 +53,15 @@ def read_object(path: Path, within: Path | None = None) -> dict[str, Any]:
 
 
 def read_template(path: Path, within: Path | None = None, *, endings: tuple[str, ...] = ()) -> str:
-    """The text of a template's file, which is refused where it is too large to be one."""
+    """Return the text of a template file. Raises if it is too large for one."""
     return read_text(path, LONGEST_TEMPLATE, "chat template", within, endings)
 
 
 def read_text(path: Path, at_most: int, what: str, within: Path | None = None, endings: tuple[str, ...] = ()) -> str:
-    """The text of a file, of at most so many bytes, as `what` it holds has them; `within` and `endings` as
-    `opened` takes them."""
+    """Return the text of a file of limited size in bytes.
+
+    `what` is what it contains, for errors. `within` and `endings` are those of `opened`.
+    """
     try:
         with opened(path, within, endings=endings) as file:
             size = os.fstat(file.fileno()).st_size
@@ -78,7 +82,7 @@ def read_text(path: Path, at_most: int, what: str, within: Path | None = None, e
 
 
 def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -> str | None:
-    """The name under a key; None where there is none, and a problem where there is something else."""
+    """Return the name under a key. Return None if it is missing, and add a problem if it is something else."""
     value = values.get(key)
     if value is None or (isinstance(value, str) and len(value) <= LONGEST_NAME):
         return value
@@ -88,5 +92,5 @@ def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -
 
 
 def too_long(text: str, what: str) -> str:
-    """What a problem says of a text that is longer than one of its kind."""
+    """Return the problem for a text that is longer than its kind allows."""
     return f"a string of {len(text):,} characters, too long for a {what}"

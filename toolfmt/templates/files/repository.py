@@ -1,7 +1,8 @@
-"""A repository id of the Hugging Face hub, and the snapshot of it that the local cache holds. No network, no library.
+"""Parse repository ids of the Hugging Face hub, and find their snapshots in the local cache, without network or
+library.
 
-`hub.py` asks here first, and `locate.py` for a folder of the cache that is given by its path. The layout of the cache
-is huggingface_hub's ("Understand caching" in its documentation): `models--ORG--NAME/refs/REVISION` holds the commit,
+`hub.py` uses it, and `locate.py` for a path into the cache. The layout of the cache is huggingface_hub's ("Understand
+caching" in its documentation): `models--ORG--NAME/refs/REVISION` contains the commit,
 `models--ORG--NAME/snapshots/COMMIT/` the files.
 """
 
@@ -22,23 +23,23 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _FOLDER = re.compile(r"models--[A-Za-z0-9][\w.-]*", re.ASCII)
 _LONGEST_REFERENCE = 200
 _MOST_REFERENCES = 200
-"""Names of revisions that are looked through for that of a snapshot."""
+"""Maximum number of revision names searched for that of a snapshot."""
 _MAIN = "main"
 _FILE_ENDINGS = (".gguf", ".jinja", ".jinja2", ".j2", ".json", ".safetensors")
 _TRUE = {"1", "ON", "YES", "TRUE"}
-"""As huggingface_hub reads its switches."""
+"""True values of switches, as in huggingface_hub."""
 
 
 @dataclass(frozen=True)
 class Repository:
-    """`org/name`, and the revision asked for, if any."""
+    """`org/name`, and the requested revision, if any."""
 
     id: str
     revision: str | None = None
 
 
 def repository(text: str) -> Repository | None:
-    """What a repository id names; None where the text cannot be one, as most paths cannot."""
+    """Return the repository of an id, or None if the text cannot be one, as most paths cannot."""
     found = _ID.fullmatch(text)
     if found is None or ".." in text or "--" in found["id"] or len(found["id"]) > 96:  # the hub's own limits
         return None
@@ -48,7 +49,7 @@ def repository(text: str) -> Repository | None:
 
 
 def cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """The directory of the hub cache, as huggingface_hub finds it."""
+    """Return the directory of the hub cache, as huggingface_hub finds it."""
     base = environment.get("XDG_CACHE_HOME") or "~/.cache"
     home = environment.get("HF_HOME") or f"{base}/huggingface"
     older = environment.get("HUGGINGFACE_HUB_CACHE") or f"{home}/hub"
@@ -56,13 +57,13 @@ def cache(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the user wants the hub left alone."""
+    """Return whether the user disabled access to the hub."""
     switch = environment.get("HF_HUB_OFFLINE") or environment.get("TRANSFORMERS_OFFLINE") or ""
     return switch.upper() in _TRUE
 
 
 def snapshot(wanted: Repository, folder: Path) -> Path | None:
-    """The directory of the repository's files in the cache; None where the cache has not got this revision."""
+    """Return the directory of the repository's files in the cache. None if the revision is not cached."""
     kept = folder / f"models--{wanted.id.replace('/', '--')}"
     revision = wanted.revision or _MAIN
     commit = revision if _COMMIT.fullmatch(revision) else _commit(kept / "refs" / revision, kept)
@@ -73,8 +74,10 @@ def snapshot(wanted: Repository, folder: Path) -> Path | None:
 
 
 def snapshots(folder: Path) -> list[Path]:
-    """The snapshots that a folder of the cache holds of its repository, the one in force first: the one that
-    `refs/main` names, then the newest. Empty for any other folder."""
+    """Return the snapshots in a repository's folder of the cache, the one in force first. Empty for any other folder.
+
+    The first one is that of `refs/main`; the others follow, newest first.
+    """
     if not _FOLDER.fullmatch(Path(os.path.abspath(folder)).name):
         return []
     try:
@@ -87,15 +90,15 @@ def snapshots(folder: Path) -> list[Path]:
 
 
 def _is_kept(directory: Path, kept: Path) -> bool:
-    """Whether a snapshot is a directory of its repository's folder, not a link that leads out of it."""
+    """Return whether a snapshot is a directory in its repository's folder, not a link that leads out of it."""
     return directory.is_dir() and Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(kept))
 
 
 def cached_name(path: str | Path) -> str | None:
-    """What a path inside a snapshot of the cache is called: `org/name@revision`, and what is named inside it behind a
-    slash. None for any other path.
+    """Return the name of a path inside a snapshot of the cache: `org/name@revision`, then the rest after a slash.
 
-    The revision is `main` where that is what `refs/main` names, another name that `refs` has for it, else the commit.
+    Return None for any other path. The revision is `main` if `refs/main` has this commit, else another name in `refs`,
+    else the commit.
     """
     whole = Path(os.path.abspath(path))
     for at, part in enumerate(whole.parts[:-2]):
@@ -107,7 +110,7 @@ def cached_name(path: str | Path) -> str | None:
 
 
 def _revision(references: Path, commit: str) -> str:
-    """The name of a commit: `main` rather than another, a shorter one rather than a longer one."""
+    """Return the name of a commit: preferably `main`, else the shortest."""
     if _commit(references / _MAIN, references) == commit:
         return _MAIN
     try:
@@ -120,7 +123,7 @@ def _revision(references: Path, commit: str) -> str:
 
 
 def _commit(path: Path, kept: Path) -> str:
-    """What a file of the cache says a revision is; empty for what is no file of this repository that can be read."""
+    """Return the commit in a revision file of the cache. Empty if it is not a readable file of this repository."""
     try:
         with opened(path, kept) as file:
             return read_at_most(file, _LONGEST_REFERENCE).decode("ascii").strip()

@@ -1,8 +1,8 @@
-"""Opening a file that a stranger may have put there: a regular file, at once, and only where it belongs.
+"""Open files from untrusted sources: only regular files, without blocking, and only inside the expected directory.
 
-`reading.py`, the readers of GGUF files and of tokenizers, and the hub cache open files here and nowhere else. Nothing
-is opened that could wait (a pipe, a device) and nothing is read by way of a link that leads out of the model's own
-directory: a report would print it. All is asked of the open file, so that nobody can put another one instead.
+The loaders, the readers of GGUF files and tokenizers, and the hub cache open files only through this module. It opens
+nothing that could block (a pipe, a device). It does not follow links out of the model's own directory, because a report
+would print the content. All checks use the open file, so that it cannot be replaced after the check.
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ _WITHOUT_WAITING = (
 )
 _NO_FILE = "{}: not a file; move it away or put the file there"
 _F_GETPATH, _LONGEST_PATH = 50, 1024
-"""What macOS tells the path of an open file by (`fcntl.h`)."""
+"""macOS: the `fcntl` command that returns the path of an open file (`fcntl.h`)."""
 
 
 class NoFile(BadModelDirectory):
-    """A directory, a pipe, a device or a socket where a file should be."""
+    """A directory, pipe, device or socket where a file is expected."""
 
 
 def opened(path: Path, within: Path | None = None, *, endings: tuple[str, ...] = ()) -> BinaryIO:
-    """The regular file at a path, open for reading, unbuffered.
+    """Open the regular file at a path for reading, unbuffered.
 
-    `within` is the directory that the file belongs to: a link is followed inside of it, and from a snapshot of the hub
-    cache to the blobs of the same repository. With `endings` what counts instead is the name of the file that is linked
-    to, wherever that lies. Without `within` a link may lead anywhere. Raises `NoFile` for what is no regular file,
-    `BadModelDirectory` for a link that leads elsewhere, `OSError` where nothing can be opened.
+    `within` is the directory that the file belongs to. A link is followed inside of it, and from a snapshot of the hub
+    cache to the blobs of the same repository. With `endings`, only the name of the linked file counts, not its
+    location. Without `within`, a link may lead anywhere.
+
+    Raises `NoFile` if it is not a regular file, `BadModelDirectory` for a link that leads elsewhere, and `OSError` if
+    the file cannot be opened.
     """
-    if not stat.S_ISREG(os.stat(path).st_mode):  # to open a device can do something already
+    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a device can already have side effects
         raise NoFile(_NO_FILE.format(path))
     descriptor = os.open(path, _WITHOUT_WAITING)
     try:
@@ -55,10 +57,10 @@ def opened(path: Path, within: Path | None = None, *, endings: tuple[str, ...] =
 
 
 def read_at_most(file: BinaryIO, bound: int) -> bytes:
-    """The first bytes of a file, so many at most; raises `OSError` where there are none now but may be later."""
+    """Return at most this many bytes from the start of a file. Raises `OSError` if there is no data yet."""
     parts, left = [], bound
     while left > 0:
-        # Not `file.read`, which takes what has nothing to say yet for the end.
+        # Not `file.read`, which treats missing data as the end of the file.
         part = os.read(file.fileno(), min(left, 1 << 20))
         if not part:
             break
@@ -68,7 +70,7 @@ def read_at_most(file: BinaryIO, bound: int) -> bytes:
 
 
 def _check_place(descriptor: int, path: Path, within: Path, endings: tuple[str, ...]) -> None:
-    """Raises where the open file lies neither in the directory nor in the blobs of the same repository."""
+    """Raise if the open file is neither in the directory nor in the blobs of the same repository."""
     place = _place(descriptor, path)
     home = _home(within)
     if place is not None and (place.name.lower().endswith(endings) if endings else place.is_relative_to(home)):
@@ -82,8 +84,10 @@ def _check_place(descriptor: int, path: Path, within: Path, endings: tuple[str, 
 
 
 def _home(within: Path) -> Path:
-    """Where a directory lies, named as `_place` names what is in it: macOS tells letters as the disk has them, and a
-    person may have typed small ones for large ones."""
+    """Return a directory's real location in the same form as `_place`.
+
+    On macOS, this has the letter case of the disk, which may differ from what the user typed.
+    """
     if sys.platform == "darwin":
         with suppress(OSError):
             descriptor = os.open(within, os.O_RDONLY)
@@ -95,7 +99,7 @@ def _home(within: Path) -> Path:
 
 
 def _place(descriptor: int, path: Path) -> Path | None:
-    """Where an open file lies, all links followed; None where that cannot be told."""
+    """Return where an open file is after following all links, or None if unknown."""
     with suppress(OSError):
         return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
     if sys.platform == "darwin":
@@ -108,7 +112,7 @@ def _place(descriptor: int, path: Path) -> Path | None:
 
 
 def _blobs(home: Path) -> Path | None:
-    """The blobs of the hub cache that a snapshot's files are links to; None for any other directory.
+    """Return the hub cache blobs that a snapshot's files link to. None for any other directory.
 
     huggingface_hub's layout: `models--ORG--NAME/snapshots/COMMIT/FILE` is a link to `models--ORG--NAME/blobs/HASH`.
     """

@@ -1,4 +1,4 @@
-"""A template alone: a text file whose name says that it is jinja. It tells neither model type nor special tokens."""
+"""Load a template file, which has neither a model type nor special tokens."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def is_template(path: Path) -> bool:
 
 
 def load_template(path: Path) -> ModelFiles:
-    """The template in a file; raises `BadModelDirectory` where it cannot be read, is too large or is not UTF-8."""
-    # Named by hand or found by a pattern: a link to another template is followed, to no other file.
+    """Return the template in a file. Raises `BadModelDirectory` if it cannot be read, is too large or is not UTF-8."""
+    # The user chose it by name or pattern: a link to another template file is followed, but not to other files.
     return template_alone(read_template(path, path.parent, endings=_ENDINGS), path)
 
 
 def template_alone(text: str, path: Path) -> ModelFiles:
-    """A template of which nothing but its text is known; `path` is what it is called."""
+    """Return the files of a template without a model. `path` is its name."""
     return ModelFiles(
         directory=path,
         model_type=None,
