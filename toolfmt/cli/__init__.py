@@ -1,1 +1,1 @@
-"""The command line: what it takes, what it prints, and with which status it ends."""
+"""The command line: arguments, output, and exit status."""

@@ -1,9 +1,9 @@
-"""An earlier report, or several, to compare with: what is new since then.
+"""Compare reports with earlier ones to find what is new.
 
-`read_baseline` takes what `--json` printed: the report on one place, a list of reports, or one report a line. A finding
-is new where the earlier report of its place has fewer of its code that were as bad; the wording does not count, since a
-finding quotes what the template writes. A place that the file does not hold has nothing but new findings. Places are
-told apart by their paths from the current directory, however those are spelled.
+`read_baseline` reads the output of `--json`: one report, a list of reports, or one report per line. A finding is new if
+the earlier report of its path has fewer findings of its code and severity or worse. The message does not count, because
+it quotes the template. If the file does not contain a path, all findings of that path are new. Paths are relative to
+the current directory and are normalized.
 """
 
 from __future__ import annotations
@@ -26,17 +26,16 @@ _WANTED = "what toolfmt inspect --json printed"
 
 @dataclass(frozen=True)
 class Baseline:
-    """Earlier reports as JSON by their places."""
+    """Earlier reports as JSON, by path."""
 
     reports: Mapping[str, Mapping[str, Any]]
     assumed: str = ""
-    """The place that the report of an earlier toolfmt, which names none, is taken for; empty where every one names its
-    own."""
+    """The path for a report of an earlier toolfmt that has no path. Empty if every report has one."""
     not_inspected: frozenset[str] = frozenset()
     """The paths, as keys, of models that the file lists without a report."""
 
     def compared(self, looked: InspectionOutcome) -> InspectionOutcome:
-        """What became of a place, each finding told whether it is new."""
+        """Return the outcome for a path with each finding marked as new or not."""
         report, before = looked.report, self._before(looked.place)
         if report is None:
             return looked
@@ -48,16 +47,16 @@ class Baseline:
         return replace(looked, report=replace(report, findings=findings, notes=notes))
 
     def verdict(self, place: str) -> str:
-        """The word of the earlier verdict on a place; empty where there was none."""
+        """Return the earlier verdict on a path. Empty if there is none."""
         word = self._before(place).get("verdict", {}).get("tools", "")
         return word if isinstance(word, str) else ""
 
     def holds(self, place: str) -> bool:
-        """Whether the file lists a place."""
+        """Return whether the file lists a path."""
         return bool(self._before(place)) or place_key(place) in self.not_inspected
 
     def gone(self, folders: Iterable[str], places: Iterable[str]) -> list[str]:
-        """The paths of earlier reports that are in one of these folders, but not among these places."""
+        """Return the paths of earlier reports that are in one of these folders but not among these paths."""
         inside = tuple(os.path.join(place_key(folder), "") for folder in folders)
         known = set(map(place_key, places))
         return [
@@ -67,8 +66,10 @@ class Baseline:
         ]
 
     def may_stand_elsewhere(self, place: str) -> bool:
-        """Whether a report is of a place with the same last part, and one of the two paths is relative and leads there
-        from another directory only."""
+        """Return whether a report may be of this path, if it was made in another directory.
+
+        Both have the same last component, and one of the two paths is relative.
+        """
         return any(
             os.path.basename(place_key(earlier)) == os.path.basename(place_key(place))
             and not (os.path.isabs(earlier) and os.path.isabs(place))
@@ -85,8 +86,9 @@ class Baseline:
 
 
 def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set[int]:
-    """The identities of the findings that are new: those that no known one is left for, once each that says the same as
-    a known one has been matched with it.
+    """Return the identities of the new findings: those without a matching known finding.
+
+    Known findings with the same message are matched first, and each known finding is matched once.
     """
     left = list(known)
     new = set()
@@ -116,11 +118,11 @@ def _as_bad(known: str, now: str) -> bool:
 
 
 def read_baseline(file: str, places: Sequence[str]) -> Baseline:
-    """The earlier reports in a file, for these places.
+    """Return the earlier reports in a file, for these paths.
 
-    One report of an earlier toolfmt, which names no place, is taken for that of the first. Raises `ToolfmtError`, which
-    names the file, where it cannot be read, holds anything but reports of `toolfmt inspect --json`, or holds several
-    that name no place where several are asked about.
+    A single report of an earlier toolfmt without a path is taken for that of the first path. Raises `ToolfmtError` with
+    the name of the file if it cannot be read or contains anything but reports of `toolfmt inspect --json`. Raises it as
+    well if several paths are inspected but a report has no path.
     """
     told = read_json_values(file, _WANTED)
     told = told[0] if len(told) == 1 and isinstance(told[0], list) else told
@@ -138,14 +140,14 @@ def read_baseline(file: str, places: Sequence[str]) -> Baseline:
 
 
 def _is_report(told: Any) -> bool:
-    """Whether it is a report, with what is compared in it, or says that a place could not be looked at."""
+    """Return whether it is a report with everything that is compared, or an error for a path."""
     if not isinstance(told, dict) or not isinstance(told.get("path", ""), str):
         return False
     return "error" in told or (told.get("schema") == SCHEMA and _is_whole(told))
 
 
 def _is_whole(report: Mapping[str, Any]) -> bool:
-    """Whether the parts that are compared are there, and what they are to be."""
+    """Return whether the compared parts exist and have the right types."""
     lists = [report.get(name) for name in ("findings", "notes")]
     return all(isinstance(told, list) and all(map(_is_finding, told)) for told in lists) and isinstance(
         report.get("verdict", {}), dict

@@ -1,9 +1,9 @@
-"""The command line: arguments in, printed report out; no decisions.
+"""The commands: arguments in, printed report out. Decisions are made in other modules.
 
-Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require say), `diff` a difference, `dev
-fuzz` a bug. 2: bad input, told in one line on standard error. What a command needs is imported when it runs, so that
-`toolfmt --help` is quick. Output is UTF-8 whatever the locale says; what UTF-8 has no bytes for (half a surrogate pair)
-is written as an escape.
+Exit status 0: done. 1: `inspect` found an error (or what --fail-on and --require select), `diff` a difference, `dev
+fuzz` a bug. 2: invalid input, reported in one line on standard error. Commands import what they need when they run, so
+that `toolfmt --help` is fast. Output is UTF-8, whatever the locale is. Text without a UTF-8 form (half a surrogate
+pair) is written as an escape.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def render(
 
 
 def _asked(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RequestInput:
-    """What is to be rendered, from the files that are named."""
+    """Return the request to render, read from the files that the options name."""
     from toolfmt.cli.request import RequestInput, read_request
     from toolfmt.errors import BadMessages, BadTools
 
@@ -351,7 +351,7 @@ def parse(
 def _check_one_way(
     file: str | None, jsonl_file: str | None, only_one: dict[str, Any], only_many: dict[str, Any]
 ) -> None:
-    """One answer or many: each way has options of its own."""
+    """Raise if options for one output and for many outputs are combined."""
     if jsonl_file is None:
         if given := [name for name, value in only_many.items() if value]:
             raise click.UsageError(f"{given[0]} goes with --jsonl")
@@ -538,7 +538,7 @@ def report_bug(**given: Any) -> int:
 
 
 def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, strict: bool, processes: int) -> int:
-    """A message a line for every recorded answer; what is none is named, and makes the status 2."""
+    """Print one message per line for each recorded output. Invalid lines are reported and set the status to 2."""
     from toolfmt.cli.printing.progress import Progress
     from toolfmt.formats.parse import messages_of
 
@@ -551,7 +551,7 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
 
 
 def _reading(format_name: str | None, directory: str | None, prefix: str | None) -> tuple[ToolCallFormat, str]:
-    """The format of many answers, and what their prompts began."""
+    """Return the format of the outputs, and the prefix that their prompts contain."""
     if directory is None:
         from toolfmt.formats.format_files import given_format
 

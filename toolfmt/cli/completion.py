@@ -1,7 +1,7 @@
-"""What a shell may complete behind an option or for an argument, by what its metavar says stands there.
+"""Shell completion for options and arguments, based on their metavars.
 
-`toolfmt.cli.group` gives every parameter of every command its type from here; click writes the scripts for bash, zsh
-and fish (docs/install.md). Nothing here prints or raises; what cannot be completed is completed with nothing.
+`toolfmt.cli.group` sets the type of every parameter of every command from here. click generates the scripts for bash,
+zsh and fish (docs/install.md). Nothing here prints or raises; if nothing matches, the completion is empty.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 Completer = Callable[[str], list[CompletionItem]]
-"""What may stand in the place of what was begun."""
+"""Returns the possible completions of partial input."""
 
 
 class Completed(StringParamType):
-    """A text as it was typed, which a shell can complete."""
+    """A string as typed, which a shell can complete."""
 
     def __init__(self, completer: Completer) -> None:
         self._completer = completer
@@ -27,7 +27,7 @@ class Completed(StringParamType):
 
 
 def complete(param: click.Parameter) -> None:
-    """Let the parameter be completed, where its metavar says what stands there."""
+    """Enable completion for the parameter if its metavar is known."""
     completer = _COMPLETERS.get((param.metavar or "").strip("[]."))
     if completer is not None and param.type is click.STRING:
         param.type = Completed(completer)
@@ -61,7 +61,7 @@ def _codes(begun: str) -> list[CompletionItem]:
 
 
 def _listed_codes(begun: str) -> list[CompletionItem]:
-    """The last of several with commas between them."""
+    """Complete the last of several comma-separated values."""
     before, comma, last = begun.rpartition(",")
     return [CompletionItem(before + comma + item.value, help=item.help) for item in _codes(last)]
 
@@ -74,7 +74,7 @@ def _output_formats(begun: str) -> list[CompletionItem]:
 
 
 def _beginning(begun: str, told: Iterable[tuple[str, str]]) -> list[CompletionItem]:
-    """Of values with what they are, those that begin so; a line each, whatever a plug-in calls its families."""
+    """Return the values with this prefix and their descriptions, one line each, whatever a plug-in contains."""
     return [CompletionItem(value, help=" ".join(what.split())) for value, what in told if value.startswith(begun)]
 
 

@@ -110,7 +110,7 @@ def derive(place: str, trusted: bool) -> int:
     if made.format is None or made.proof is None:
         sentence = f"no format can be derived: {made.why_not}"
         print_text(visible(f"{place}: {sentence}") + "\n")
-        if not is_terminal():  # whoever redirects standard output sees only standard error
+        if not is_terminal():  # if standard output is redirected, the user sees only standard error
             complain(f"{place}: {sentence}")
         return 1
     print_text(to_text(made.format))

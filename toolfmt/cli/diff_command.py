@@ -1,7 +1,7 @@
-"""Which differences of two models are told and count: the findings and the parts that a caller selects or ignores.
+"""Select which differences of two models are shown and count: findings and parts that the caller selects or ignores.
 
-`DifferenceSelection.of` takes what is typed, `apply` a comparison and gives back the one that is left. What is compared
-does not change by it.
+`DifferenceSelection.of` parses the options. `apply` takes a comparison and returns it with the remaining differences.
+What is compared does not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_NAMED = 30
 
 @dataclass(frozen=True)
 class _Typed:
-    """What is typed for one of the options: names of parts (of groups and kinds, too), and keys of findings."""
+    """The values of one option: names of parts (also of groups and kinds), and keys of findings."""
 
     parts: tuple[str, ...]
     keys: frozenset[FindingKey]
@@ -31,7 +31,7 @@ class _Typed:
         return bool(self.parts or self.keys)
 
     def names(self, group: str, kind: str) -> bool:
-        """Whether all of a kind in a group is meant."""
+        """Return whether the whole kind in a group is selected."""
         return group in self.parts or kind in self.parts
 
     def finding(self, group: str, finding: Finding) -> bool:
@@ -43,25 +43,26 @@ class _Typed:
 
 @dataclass(frozen=True)
 class DifferenceSelection:
-    """What is told where anything is selected, and what is not told."""
+    """What is shown if anything is selected, and what is not shown."""
 
     select: _Typed
     ignore: _Typed
 
     @classmethod
     def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> DifferenceSelection:
-        """The selection of what is typed, several words with commas between them.
+        """Parse the options, each with several comma-separated words.
 
         A word is a part (`capabilities`, `capabilities.system`, `runtimes`, `findings`, `prompts`, `behavior`,
-        `settings`), or the code, the name or the beginning of codes of findings. What is both selected and ignored is
-        ignored. Raises `UnknownCode` for any other word; what stands below a part only `apply` can tell.
+        `settings`), or the code, the name or a code prefix of findings. What is both selected and ignored is ignored.
+        Raises `UnknownCode` for any other word. Only `apply` can check what is below a part.
         """
         return cls(_typed(select), _typed(ignore))
 
     def apply(self, comparison: Comparison) -> Comparison:
-        """The comparison with the differences that are left.
+        """Return the comparison with the remaining differences.
 
-        Raises `UnknownCode` where a word names what no model has, or none of these two (a variable, a tool).
+        Raises `UnknownCode` if a word names something that exists in no model or in neither of these two (a variable, a
+        tool).
         """
         for word in (*self.select.parts, *self.ignore.parts):
             _check_part(word, comparison.names)
@@ -117,7 +118,7 @@ def _keys(word: str) -> frozenset[FindingKey]:
 
 
 def _check_part(word: str, names: Sequence[str]) -> None:
-    """Raise `UnknownCode` where a word is neither the name of anything that is compared nor the beginning of one."""
+    """Raise `UnknownCode` if a word is neither the name of a compared part nor the prefix of one."""
     if word in (*GROUPS, *_KINDS) or any(is_below(name, [word]) for name in names):
         return
     part, _, below = word.partition(".")

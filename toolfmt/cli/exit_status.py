@@ -1,4 +1,4 @@
-"""When `toolfmt inspect` fails: by the worst finding, by the verdict, and with a baseline by what is new alone."""
+"""Decide if `toolfmt inspect` fails: by the worst finding, by the verdict, and with a baseline by what is new."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _WITHOUT_TOOLS: tuple[ToolsWord, ...] = ("prompt-only", "broken")
 
 @dataclass(frozen=True)
 class Failing:
-    """A finding as bad as `fail_on` fails, and with `tools` a verdict by which no tools go through the template; with a
-    `baseline` only where that is new.
+    """What makes a run fail.
+
+    A finding fails if it is at least as severe as `fail_on`. With `tools`, a verdict fails if tools do not work through
+    the template. With a `baseline`, only new ones fail.
     """
 
     fail_on: FailOn = "error"
@@ -25,19 +27,19 @@ class Failing:
     baseline: Baseline | None = None
 
     def fails(self, looked: InspectionOutcome) -> bool:
-        """Whether what became of a place, with the findings that are told, is a failure."""
+        """Return whether the outcome for a path, with the shown findings, is a failure."""
         report = looked.report
         if report is None:
             return False
         return self.fails_verdict(looked) or any(map(self.fails_finding, (*report.findings, *report.notes)))
 
     def fails_finding(self, finding: Finding) -> bool:
-        """Whether the finding alone is a failure."""
+        """Return whether the finding alone is a failure."""
         bad = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1] if self.fail_on != "never" else ()
         return finding.severity in bad and finding.new is not False
 
     def fails_verdict(self, looked: InspectionOutcome) -> bool:
-        """Whether the verdict is a failure."""
+        """Return whether the verdict is a failure."""
         without = looked.report is not None and looked.report.verdict.tools in _WITHOUT_TOOLS
         return self.tools and without and not self._was_without(looked.place)
 
@@ -46,5 +48,5 @@ class Failing:
 
 
 def severity_of(typed: str) -> FailOn:
-    """What is typed for `fail_on`."""
+    """Parse the value of `fail_on`."""
     return next((severity for severity in SEVERITIES if severity == typed), "never")

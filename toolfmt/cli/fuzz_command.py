@@ -1,6 +1,6 @@
-"""What `toolfmt dev fuzz` was asked for: a target found, answers tried on it, the faults printed, the exit status out.
+"""`toolfmt dev fuzz`: find the target, try outputs on it, print the bugs, return the exit status.
 
-`toolfmt.cli.commands` makes a `Fuzzing` of what was typed.
+`toolfmt.cli.commands` creates a `Fuzzing` from the options.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _USUAL_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Fuzzing:
-    """What was typed, an option a field; None, or empty, where nothing is given."""
+    """The options, one field each. None, or empty, if not given."""
 
     given: str
     format_names: tuple[str, ...]
@@ -37,8 +37,9 @@ class Fuzzing:
     as_json: bool
 
     def status(self) -> int:
-        """Search, print, and return the exit status: 1 where there is a fault. Raises `ToolfmtError` and
-        `click.UsageError`."""
+        """Search, print, and return the exit status: 1 if there is a bug. Raises `ToolfmtError` and
+        `click.UsageError`.
+        """
         check_printable()
         chosen = [known_format(name).name for name in self.format_names]
         tried = target(self.given, self.timeout)
@@ -55,7 +56,7 @@ class Fuzzing:
         return _INTERRUPTED if search.interrupted else int(bool(search.faults))
 
     def _broken_off(self, search: Fuzz) -> bool:
-        """Whether the search was broken off; what was found until then is kept."""
+        """Return whether the search was interrupted. What was found until then is kept."""
         seconds = _USUAL_SECONDS if self.seconds is None and self.answers is None else self.seconds
         try:
             with Searching(seconds, sys.stderr is not None and sys.stderr.isatty()) as bar:
@@ -66,7 +67,7 @@ class Fuzzing:
         return False
 
     def _formats(self, tried: InProcessTarget | CommandTarget, chosen: Sequence[str]) -> list[str]:
-        """The formats whose answers are tried. Raises `ToolfmtError` and `click.UsageError`."""
+        """Return the formats whose outputs are tried. Raises `ToolfmtError` and `click.UsageError`."""
         if tried.is_toolfmt:
             if chosen and list(tried.formats) != list(chosen):
                 raise click.UsageError(f"{self.given} is a format itself; leave --format out")

@@ -1,4 +1,4 @@
-"""`toolfmt grammar`: the grammar of a model or a format, or a request's fields, printed."""
+"""`toolfmt grammar`: print the grammar of a model or a format, or the fields of a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolfmt.model.model import Model, load
 
 @dataclass(frozen=True, kw_only=True)
 class Constraining:
-    """What was asked for, as typed."""
+    """The options as given."""
 
     place: str
     tools_file: str

@@ -1,6 +1,6 @@
-"""What every command has in common: its failures are one line and an exit status, and the standard files it finds.
+"""What all commands share: one-line errors, exit statuses, and checks of the standard streams.
 
-`toolfmt.cli.commands` is made of it.
+`toolfmt.cli.commands` is built from it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ from toolfmt.cli.output import check_printable, complain, untold
 from toolfmt.errors import BrokenPlugIn, ToolfmtError
 
 TRACEBACK = "TOOLFMT_TRACEBACK"
-"""The environment variable that asks for the traceback of a fault."""
+"""The environment variable that enables the traceback of an internal error."""
 trusted_option = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _LONGEST_SAID = 200
 _LAST_STANDARD_FILE = 2
 _BESIDE_A_COMMAND = 4
-"""Columns of a list of commands that neither a name nor what it does takes: before and behind the name."""
+"""Columns of a command list in addition to the name and its description."""
 _LONGEST = 1_000_000
-"""Seconds: `poll`, by which a command is waited for, takes no more than 2**31 milliseconds."""
+"""Seconds. `poll`, which waits for a command, takes at most 2**31 milliseconds."""
 
 
 class Command(click.Command):
-    """A command whose every failure names it: click does not say whose option lacks its value. A shell can complete
-    what its parameters take."""
+    """A command that is named in all of its error messages, and whose parameters a shell can complete.
+
+    click itself does not name the command if an option lacks its value.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -51,15 +53,15 @@ class Command(click.Command):
             raise
 
     def get_help(self, ctx: click.Context) -> str:
-        check_printable()  # click prints nothing then, and calls it done
+        check_printable()  # click would print nothing and report success
         return super().get_help(ctx)
 
 
 class Commands(click.Group):
-    """The command group, whose every failure is one line and a status.
+    """The command group. Every failure is one line and an exit status.
 
-    `sections` are the headings under which its help lists commands, each with their names in order; those that stand in
-    none come last.
+    `sections` are the headings of its help, each with the names of its commands in order. Commands in no section come
+    last.
     """
 
     command_class = Command
@@ -97,7 +99,7 @@ class Commands(click.Group):
 
 @contextmanager
 def _told_in_a_line() -> Iterator[None]:
-    """A plug-in that is left out is told as everything else is; other warnings are those of Python."""
+    """Print the warning about a skipped plug-in like other messages. Other warnings are printed by Python."""
     before = warnings.showwarning
 
     def tell(message: Warning | str, category: type[Warning], *more: Any, **also: Any) -> None:
@@ -115,10 +117,12 @@ def _told_in_a_line() -> Iterator[None]:
 
 @contextmanager
 def _standard_files_taken() -> Iterator[None]:
-    """Where a standard file is closed, nothing else that is opened gets its number: what a library prints would be
-    written into that."""
+    """Occupy the numbers of closed standard files, so that another opened file does not get them.
+
+    Else the output of a library would be written into that file.
+    """
     taken = []
-    with suppress(OSError):  # no such device, or no more files: then there is nothing to be taken
+    with suppress(OSError):  # there is no such device, or no more files can be opened
         while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _LAST_STANDARD_FILE:
             taken.append(descriptor)
         os.close(descriptor)
@@ -130,7 +134,7 @@ def _standard_files_taken() -> Iterator[None]:
 
 
 def _status(run: Callable[[], Any]) -> int:
-    """The exit status of what is run: 2 where standard error cannot be written, whatever the status would be."""
+    """Return the exit status of a run: 2 if standard error cannot be written, whatever the status would be."""
     status = _status_of(run)
     return 2 if untold() else status
 
@@ -150,20 +154,20 @@ def _status_of(run: Callable[[], Any]) -> int:
         return complain(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except (BrokenPipeError, SystemExit):  # click makes a broken pipe an exit
+    except (BrokenPipeError, SystemExit):  # click turns a broken pipe into an exit
         return _no_reader()
     except OSError as error:
-        if error.filename is not None:  # a file that nobody expected to fail
+        if error.filename is not None:  # an unexpected failure of a file
             return _own_fault(error)
-        if sys.platform == "win32" and error.errno == EINVAL:  # what Windows calls a broken pipe
+        if sys.platform == "win32" and error.errno == EINVAL:  # a broken pipe on Windows
             return _no_reader()
         return complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
-    except Exception as error:  # noqa: BLE001 - a fault of toolfmt's is told in a line too, and where it can be reported
+    except Exception as error:  # noqa: BLE001 - an internal error is reported in one line too, with how to report it
         return _own_fault(error)
 
 
 def _own_fault(error: Exception) -> int:
-    """A line about an exception that nobody expected; all of it where the environment asks for that."""
+    """Return a line about an unexpected exception, or the traceback if the environment variable is set."""
     from toolfmt.cli.bug_report.errors import where
 
     if os.environ.get(TRACEBACK):
@@ -178,14 +182,16 @@ def _own_fault(error: Exception) -> int:
 
 
 def _no_reader() -> int:
-    """Whoever read the output has enough of it. The interpreter flushes once more at its end, into nothing."""
+    """Handle a reader that closed the output. The interpreter flushes again at exit, which then goes to the null
+    device.
+    """
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 class Count(click.IntRange):
-    """A whole number of at least 1, whose failure says so."""
+    """An integer of at least 1, with an error message that states this."""
 
     def __init__(self) -> None:
         super().__init__(min=1)
@@ -201,7 +207,7 @@ class Count(click.IntRange):
 
 
 class Seconds(click.FloatRange):
-    """A number of seconds above 0, or from `least` on, up to the longest time that every system can wait for."""
+    """A number of seconds above 0, or at least `least`, up to the longest time that all systems can wait."""
 
     def __init__(self, least: float = 0) -> None:
         super().__init__(min=least, min_open=not least)
@@ -219,7 +225,7 @@ class Seconds(click.FloatRange):
 
 
 def temperature(ctx: click.Context, param: click.Parameter, value: str) -> float | None:
-    """A number from 0 on, or `unset`, which is None; the callback of an option."""
+    """Parse a number of at least 0, or `unset`, which becomes None. The callback of an option."""
     if value == "unset":
         return None
     with suppress(ValueError):

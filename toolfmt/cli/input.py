@@ -1,7 +1,7 @@
-"""What comes in: the text of a file or of standard input as it arrives, its lines, and the JSON of messages and tools.
+"""Read input: text of a file or of standard input as it arrives, its lines, and JSON of messages and tools.
 
-The command line calls it; `-` names standard input. Whatever cannot be read is a `ToolfmtError` of one line that names
-the file and the way out.
+The command line uses it. `-` is standard input. Unreadable input raises a `ToolfmtError` with a one-line message that
+names the file and how to fix it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from toolfmt.errors import BadTools, RepeatedTool, ToolfmtError, json_fault
 _MOST_NAMED = 5
 _READ_AT_MOST = 1 << 16
 _LONGEST_JSON = 200_000_000
-"""Bytes of messages or tools; a device such as /dev/zero never ends."""
+"""Maximum size in bytes of messages or tools. A device such as /dev/zero never ends."""
 
 
 def pieces(file: str, tell: Callable[[str], object]) -> Iterator[str]:
-    """The text of a file as it arrives; bytes that are no UTF-8 become U+FFFD, as model output is never refused.
+    """Yield the text of a file as it arrives. Invalid UTF-8 becomes U+FFFD, because model output is never rejected.
 
-    `tell` is told of the first such bytes, in one line.
+    `tell` gets one line about the first invalid bytes.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="strict")
     before = 0
@@ -37,7 +37,7 @@ def pieces(file: str, tell: Callable[[str], object]) -> Iterator[str]:
             ended = not data
             try:
                 text = decoder.decode(data, ended)
-            except UnicodeDecodeError as error:  # the decoder is as it was before
+            except UnicodeDecodeError as error:  # the decoder's state did not change
                 begin = before - len(decoder.getstate()[0]) + error.start
                 tell(f"{shown(file)}: not UTF-8 text (offset {begin}); bytes that are none are read as U+FFFD")
                 decoder.errors = "replace"
@@ -48,7 +48,7 @@ def pieces(file: str, tell: Callable[[str], object]) -> Iterator[str]:
 
 
 def lines(file: str) -> Iterator[bytes]:
-    """The lines of a file as they arrive."""
+    """Yield the lines of a file as they arrive."""
     with _opened(file) as source:
         while data := _next_line(source, file):
             yield data
@@ -62,7 +62,7 @@ def _next_line(source: BinaryIO, file: str) -> bytes:
 
 
 def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
-    """The same text in pieces of `size` characters; as it comes without one."""
+    """Yield the same text in pieces of `size` characters, or unchanged without a size."""
     if size is None:
         yield from pieces
         return
@@ -78,14 +78,14 @@ def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
 
 
 def read_json(file: str, wanted: str = "a JSON list") -> Any:
-    """The JSON in a file; raises `ToolfmtError` where it cannot be read or is none, and says what is `wanted`."""
+    """Return the JSON in a file. Raises `ToolfmtError` with what is `wanted` if it cannot be read or is not JSON."""
     data = _data(file, wanted)
     with _naming_faults(file, data, wanted):
         return json.loads(data.decode("utf-8-sig"))
 
 
 def read_json_values(file: str, wanted: str) -> list[Any]:
-    """The JSON values in a file, which holds one, or one a line; raises what `read_json` raises."""
+    """Return the JSON values in a file, which has one value, or one per line. Raises what `read_json` raises."""
     data = _data(file, wanted)
     with _naming_faults(file, data, wanted):
         text = data.decode("utf-8-sig")
@@ -110,7 +110,7 @@ def _data(file: str, wanted: str) -> bytes:
 
 @contextmanager
 def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
-    """Errors about the JSON in these bytes in one line, with what is wanted."""
+    """Turn errors about the JSON in these bytes into one line, with what is wanted."""
     name = shown(file)
     try:
         yield
@@ -124,7 +124,7 @@ def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
 
 
 def name_models_below(place: str, complain: Callable[[str], object]) -> None:
-    """Print the models below the one that a command uses, which it ignores."""
+    """Print the models below the one that a command uses; the command ignores them."""
     import os.path
 
     from toolfmt._util.text_lists import listed_first
@@ -139,7 +139,10 @@ def name_models_below(place: str, complain: Callable[[str], object]) -> None:
 
 
 def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:
-    """The tools that count, plain; raises `BadTools`. Of two with one name it is the first, as `tell` is told."""
+    """Return the tools that count, as plain definitions. Raises `BadTools`.
+
+    Of two tools with the same name, the first one counts; `tell` gets a line about it.
+    """
     from toolfmt.messages.tools import counting_tools
 
     with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
@@ -153,8 +156,9 @@ def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[di
 
 @contextmanager
 def _opened(file: str, *, waiting: bool = True) -> Iterator[BinaryIO]:
-    """The file, open for reading; a named pipe that nobody writes to is `waiting` for somebody, as standard input is,
-    or refused after a while.
+    """Open the file for reading.
+
+    A named pipe without a writer is waited for if `waiting`, like standard input, else only for some time.
     """
     if file == "-":
         if sys.stdin is None:
@@ -170,7 +174,7 @@ def _opened(file: str, *, waiting: bool = True) -> Iterator[BinaryIO]:
 
 
 def _next_bytes(source: BinaryIO, file: str) -> bytes:
-    """What has arrived by now, at least a byte; empty at the end."""
+    """Return the bytes that have arrived, at least one. Empty at the end."""
     try:
         return source.read1(_READ_AT_MOST)  # type: ignore[attr-defined, no-any-return]  # buffered
     except (OSError, ValueError) as error:
@@ -183,13 +187,13 @@ def _unreadable(file: str, error: OSError | ValueError) -> ToolfmtError:
 
 
 def shown(file: str) -> str:
-    """What messages call the file."""
+    """Return what messages call the file."""
     return "standard input" if file == "-" else file
 
 
 @contextmanager
 def naming(file: str, kind: type[ToolfmtError]) -> Iterator[None]:
-    """Errors about the content of a file name it."""
+    """Add the file's name to errors about its content."""
     try:
         yield
     except kind as error:

@@ -1,8 +1,8 @@
-"""What `toolfmt inspect` was asked for: options in, one of its three ways taken, the exit status out.
+"""`toolfmt inspect`: check the options, run one of three modes, return the exit status.
 
-`toolfmt.cli.commands` makes an `Inspecting` of what was typed. One place is told in full, several as they come
+`toolfmt.cli.commands` creates an `Inspecting` from the options. One model is shown in detail, several as a table
 (`several_models.py`), and --fix writes a fixed copy. Options that exclude each other are a usage error, reported before
-anything is looked at.
+anything is inspected.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ probes gets another report."""
 
 @dataclass(frozen=True)
 class Inspecting:
-    """What was typed, an option a field: of files the names, None where none is given, `-` for standard output."""
+    """The options, one field each. Files are names: None if not given, `-` for standard output."""
 
     places: tuple[str, ...]
     as_json: bool
@@ -61,8 +61,9 @@ class Inspecting:
     trusted: bool
 
     def status(self) -> int:
-        """Look at what is asked for and tell it; the exit status. Raises `click.UsageError` for options that do not go
-        together, and `ToolfmtError`.
+        """Inspect, print, and return the exit status.
+
+        Raises `click.UsageError` for options that exclude each other, and `ToolfmtError`.
         """
         self._check_outputs()
         self._check_ways()
@@ -70,7 +71,7 @@ class Inspecting:
             return self._mended(self.output)
         return self._several() if self._are_several or self.lines_file is not None else self._one()
 
-    # --- the three ways
+    # --- the three modes
 
     def _one(self) -> int:
         place = self._meant[0]
@@ -83,7 +84,7 @@ class Inspecting:
         return 2 if outputs.failed else int(self._failing.fails(looked))
 
     def _several(self) -> int:
-        """One that cannot be read does not stop the others."""
+        """A model that cannot be read does not stop the others."""
         if self.lines_file is not None:
             return self._going_on(self.lines_file)
 
@@ -101,7 +102,7 @@ class Inspecting:
         return Outputs(self._targets, content)
 
     def _going_on(self, file: str) -> int:
-        """Lines have everything that was found; what of it counts is decided of old lines and new ones alike."""
+        """Lines contain all findings; the exit status is computed from old and new lines in the same way."""
 
         def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
             return self._inspector.looked_at(at, self.jobs, in_order=False)
@@ -112,10 +113,10 @@ class Inspecting:
         return go_on(file, self._meant, look, Outcomes(fails, self._uncounted, complain))
 
     def _mended(self, output: str) -> int:
-        """Write the mended copy and tell what changed; the exit status is that of the copy."""
+        """Write the fixed copy and print the changes. Return the exit status of the copy."""
         from toolfmt.model.fix import fixed_copy
 
-        check_printable()  # a copy of which nothing can be told is not written
+        check_printable()  # do not write a copy if nothing can be printed about it
         mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.keys_for)
         mended = mended.telling(self._selection.apply(mended.report))
         if self._targets == [Target("json")]:
@@ -126,7 +127,7 @@ class Inspecting:
             print_text(mended_text(mended, *terminal()))
         return int(self._failing.fails(InspectionOutcome(output, mended.report)))
 
-    # --- what does not go together
+    # --- options that exclude each other
 
     def _check_outputs(self) -> None:
         check_targets(self._targets)
@@ -159,7 +160,7 @@ class Inspecting:
         if self._are_several and self.full:
             raise click.UsageError("--full shows one model; give one place")
 
-    # --- what follows from the options
+    # --- values derived from the options
 
     @property
     def _targets(self) -> list[Target]:
@@ -192,7 +193,7 @@ class Inspecting:
         return Failing(severity_of(self.fail_on), self.require == "tools", self._baseline())
 
     def _tools(self) -> list[dict[str, Any]] | None:
-        """The tool definitions in their file, checked; None where none is given."""
+        """Return the checked tool definitions from their file, or None."""
         if self.tools_file is None:
             return None
         tools = read_json(self.tools_file)
@@ -200,7 +201,7 @@ class Inspecting:
             return canonical_tools(tools)
 
     def _baseline(self) -> Baseline | None:
-        """The earlier reports to compare with, told of the places that are not among them."""
+        """Return the earlier reports to compare with, after a message about the paths that are not among them."""
         if self.baseline_file is None:
             return None
         baseline = read_baseline(self.baseline_file, self._meant)
@@ -217,15 +218,15 @@ class Inspecting:
             complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new{hint}")
         return baseline
 
-    # --- what is told of a place
+    # --- what is shown for a path
 
     def _told(self, looked: InspectionOutcome) -> InspectionOutcome:
-        """What became of a place, with what is new marked and what is not asked about left out."""
+        """Return the outcome for a path with new findings marked and unselected ones left out."""
         baseline = self._failing.baseline
         return self._selection.applied(looked if baseline is None else baseline.compared(looked))
 
     def _uncounted(self, looked: InspectionOutcome) -> str:
-        """What those who asked what their tools cost are told where nothing was counted; else empty."""
+        """Return a line for users who asked for the tokens of their tools if nothing was counted. Empty otherwise."""
         asked = self.tools_file is not None or self.context is not None
         if not asked or looked.report is None or looked.report.sections.tokens is not None:
             return ""

@@ -1,7 +1,7 @@
-"""What `toolfmt measure` was asked for: options in, a subject made of them and asked, the exit status out.
+"""`toolfmt measure`: check the options, create a subject, ask it, return the exit status.
 
-`toolfmt.cli.commands` makes a `Measuring` of what was typed. What does not go together is a usage error, told before
-anything is asked.
+`toolfmt.cli.commands` creates a `Measuring` from the options. Options that exclude each other are a usage error,
+reported before anything is asked.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _INTERRUPTED = 130
 _LONGEST = 86_400
 _URL = re.compile(r"https?://\S+")
 ALL_CHOICES = tuple(choice.replace(" ", "-") for choice in TOOL_CHOICES)
-"""What --tool-choice takes."""
+"""The values of --tool-choice."""
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """What was typed, an option a field; None, or empty, where nothing is given."""
+    """The options, one field each. None, or empty, if not given."""
 
     place: str | None
     endpoint: str | None
@@ -59,11 +59,12 @@ class Measuring:
     trusted: bool
 
     def status(self) -> int:
-        """Ask, print what was measured, and return the exit status. Raises `click.UsageError` for options that do not
-        go together, and `ToolfmtError`.
+        """Ask, print what was measured, and return the exit status.
+
+        Raises `click.UsageError` for options that exclude each other, and `ToolfmtError`.
         """
         self._check()
-        check_printable()  # else hours of asking are for nothing
+        check_printable()  # else hours of measuring would be lost
         check_judge()
         sampling = Sampling(self.temperature, self.max_tokens, variables(self.typed))
         chosen = named(self.scenarios)
@@ -78,7 +79,7 @@ class Measuring:
         return _INTERRUPTED if interrupted else int(measurement.failed)
 
     def _ask(self, subject: Subject, measurement: Measurement) -> bool:
-        """Asks everything; whether that was broken off."""
+        """Ask everything. Return whether it was interrupted."""
         watched = sys.stderr is not None and sys.stderr.isatty()
         try:
             with MeasurementProgress(len(measurement.questions), watched) as bar:
@@ -93,7 +94,7 @@ class Measuring:
         return False
 
     def _check(self) -> None:
-        if not self.timeout <= _LONGEST:  # nor is nan
+        if not self.timeout <= _LONGEST:  # also catches nan
             raise click.UsageError(f"--timeout takes at most {_LONGEST} seconds, a day")
         beside_an_endpoint = {
             "--model": self.model_name,
@@ -149,7 +150,7 @@ class Measuring:
         return MeasurementPlan(chosen, self.runs, wordings, strategies, known)
 
     def _settings(self, sampling: Sampling) -> dict[str, Any]:
-        """What the requests are made with, as it is told."""
+        """Return the settings of the requests, for display."""
         heat = "unset" if sampling.temperature is None else sampling.temperature
         last = self.seed + self.runs - 1
         seeds = str(self.seed) if last == self.seed else f"{self.seed}–{last}"

@@ -1,7 +1,6 @@
-"""What goes out: text as UTF-8 at once, JSON, and the answers that `toolfmt parse` prints in three ways.
+"""Write output: text as UTF-8 without delay, JSON, and the results of `toolfmt parse` in three forms.
 
-The command line calls it; nothing here decides anything. What UTF-8 has no bytes for (half a surrogate pair) is written
-as an escape.
+The command line uses it. Text without a UTF-8 form (half a surrogate pair) is written as an escape.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
 
 _ESCAPE = json.JSONEncoder()
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Names of it: opened by them, a file that it is sent to would be written over from its beginning."""
+"""Names of standard output. Opening them would overwrite a file that it is redirected to."""
 _untold: list[str] = []
 _LONGEST_UNTOLD = 200
 PIPE_WIDTH = 100
-"""Columns of a text report that no terminal shows."""
+"""Columns of a text report that is not printed to a terminal."""
 _NARROWEST, _WIDEST = 60, 140
 
 
@@ -38,31 +37,35 @@ def print_json(value: Any) -> None:
 
 
 def json_text(value: Any) -> str:
-    """The value as indented JSON. What a template or a file's name could do to a terminal (control, format and private
-    characters) is written as the escapes that JSON has for it."""
+    """Return the value as indented JSON.
+
+    Control, format and private-use characters, which could affect a terminal, are written as JSON escapes.
+    """
     return _harmless(json.dumps(value, ensure_ascii=False, indent=2)) + "\n"
 
 
 def json_line(value: Any) -> str:
-    """The value as one line of JSON with its end, written as `json_text` writes it."""
+    """Return the value as one line of JSON with a newline, escaped like `json_text`."""
     return compact(value) + "\n"
 
 
 def compact(value: Any) -> str:
-    """The value as JSON in one line, with the escapes of `json_text`: a model may answer anything."""
+    """Return the value as JSON in one line, with the escapes of `json_text`, because a model may write anything."""
     return _harmless(json.dumps(value, ensure_ascii=False))
 
 
 def _harmless(text: str) -> str:
-    if text.isascii() and "\x7f" not in text:  # what is unseen of ASCII else, JSON escapes by itself
+    if text.isascii() and "\x7f" not in text:  # JSON itself escapes the other invisible ASCII characters
         return text
     unseen = {ord(char): _ESCAPE.encode(char)[1:-1] for char in set(text) if char != "\n" and is_unseen(char)}
     return text.translate(unseen) if unseen else text
 
 
 def tell(line: str) -> None:
-    """A line for a person on standard error. What cannot be written there makes the exit status 2 (`untold`), unless
-    nobody reads it any more."""
+    """Print a line to standard error.
+
+    If that fails, the exit status becomes 2 (`untold`), unless the reader has closed it.
+    """
     if sys.stderr is None:
         return
     try:
@@ -71,24 +74,24 @@ def tell(line: str) -> None:
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
             _untold.append(line[:_LONGEST_UNTOLD])
-        with suppress(OSError, ValueError):  # what comes later, and the interpreter's last flush, goes nowhere
+        with suppress(OSError, ValueError):  # later output, and the interpreter's last flush, is discarded
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def terminal(widest: int = _WIDEST) -> tuple[int, bool]:
-    """Width of what is printed as text, at most `widest` columns, and whether it may be coloured."""
+    """Return the width for text output, at most `widest` columns, and whether it may be colored."""
     width = shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
     colour = is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return min(max(width, _NARROWEST), widest), colour
 
 
 def is_terminal() -> bool:
-    """Whether standard output is one."""
+    """Return whether standard output is a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def complain(message: str) -> int:
-    """A line on standard error, with whose it is; the exit status of bad input."""
+    """Print an error with the name of its command to standard error. Return the exit status for invalid input."""
     from toolfmt.cli.printing.control_characters import visible
 
     tell("toolfmt: " + visible(" ".join(message.split())))
@@ -96,22 +99,22 @@ def complain(message: str) -> int:
 
 
 def untold() -> bool:
-    """Whether a line could not be told since this was asked last."""
+    """Return whether printing a line has failed since the last call."""
     some = bool(_untold)
     _untold.clear()
     return some
 
 
 def check_printable() -> None:
-    """Raises `ToolfmtError` where standard output is closed."""
+    """Raise `ToolfmtError` if standard output is closed."""
     if sys.stdout is None:
         raise ToolfmtError("standard output is closed; leave it open, or send it to a file")
 
 
 def print_text(text: str) -> None:
-    """The text as UTF-8, at once. Half a surrogate pair becomes `\\ud800`, which is also what JSON writes for it.
+    """Print the text as UTF-8 without delay. Half a surrogate pair becomes `\\ud800`, as in JSON.
 
-    Raises `ToolfmtError` where standard output is closed.
+    Raises `ToolfmtError` if standard output is closed.
     """
     if not text:
         return
@@ -121,10 +124,10 @@ def print_text(text: str) -> None:
 
 
 class EventLines:
-    """Every event as a line of JSON, when it happens."""
+    """Prints every event as a line of JSON when it occurs."""
 
     def __init__(self, parser: Parser, model: str) -> None:
-        """`model` is what a chunk calls the model that answered."""
+        """`model` is the model's name in a chunk."""
 
     def print(self, events: Iterable[Event]) -> None:
         print_text("".join(compact(event.to_dict()) + "\n" for event in events))
@@ -134,7 +137,7 @@ class EventLines:
 
 
 class OneMessage(EventLines):
-    """The whole answer as one message, at its end."""
+    """Prints the whole output as one message, at its end."""
 
     def __init__(self, parser: Parser, model: str) -> None:
         self._parser = parser
@@ -151,7 +154,7 @@ class OneMessage(EventLines):
 
 
 class OpenAIStream(EventLines):
-    """The answer as a chat completion stream, chunk by chunk."""
+    """Prints the output as a chat completion stream, chunk by chunk."""
 
     def __init__(self, parser: Parser, model: str) -> None:
         from toolfmt.integrations.protocols import Chat

@@ -15,7 +15,7 @@ FORMATS = ("text", "json", "sarif", "html", "markdown", "github", "junit")
 
 @dataclass(frozen=True)
 class Target:
-    """A format, and the file to write; None is standard output."""
+    """A format and the file to write. None is standard output."""
 
     format: str
     file: str | None = None

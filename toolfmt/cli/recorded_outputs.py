@@ -1,7 +1,7 @@
-"""Recorded answers: a file with a JSON object a line, which `toolfmt parse --jsonl` reads.
+"""Read recorded outputs: a file with one JSON object per line, for `toolfmt parse --jsonl`.
 
-A line that holds no answer is told and skipped. A wrong name for the answer's key makes such lines of a whole file: the
-first ones are told, the others counted.
+A line without an output is reported and skipped. If the key is wrong, this applies to every line. Therefore only the
+first ones are reported and the others are counted.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from toolfmt.errors import ToolfmtError, json_fault
 from toolfmt.formats.parse import Asked
 
 _MOST_TOLD = 20
-"""Lines without an answer that are told one by one."""
+"""Maximum number of lines without an output that are reported one by one."""
 _MOST_KEYS = 5
 _LONGEST_KEY = 40
 
 
 class _NoAnswer(ToolfmtError):
-    """The line has no text where the answer is to be."""
+    """The line has no string under the key of the output."""
 
 
 class Recorded:
-    """The answers of a file with their tools, one by one; empty lines say nothing.
+    """The outputs of a file with their tools, one by one. Empty lines are ignored.
 
-    `text_key` is where a line has the answer, `tools_key` where it may have its own tools, as a list or as the JSON
-    text of one; else it has `tools`. What is wrong with a line, and at the end with the keys, is told in one line;
-    `skipped` is how many lines were.
+    `text_key` is the key of the output in a line. `tools_key` is the key of its own tools, as a list or as JSON text;
+    without them, `tools` are used. Problems of a line, and at the end those of the keys, are reported in one line.
+    `skipped` counts the skipped lines.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Recorded:
         self.skipped = 0
 
     def answers(self, progress: Callable[[int], object]) -> Iterator[Asked]:
-        """The answers; `progress` is told how many bytes of the file have been read."""
+        """Yield the outputs. `progress` gets the number of bytes read."""
         read = without = 0
         has_keys = has_tools_key = False
         for number, data in enumerate(lines(self._file), 1):
@@ -75,7 +75,7 @@ class Recorded:
             self._tell(f"{shown(self._file)}: no line has {self._tools_key!r}; --tools-key names the key of its tools")
 
     def size(self) -> int | None:
-        """The bytes of the file; None where that is not known before its end."""
+        """The size of the file in bytes, or None if it is unknown before the end."""
         with suppress(OSError):
             about = os.stat(self._file)
             if stat.S_ISREG(about.st_mode):
@@ -95,7 +95,7 @@ class Recorded:
         tools = record.get(self._tools_key) if self._tools_key is not None else None
         place = f"tools under {self._tools_key!r}"
         with naming(place, ToolfmtError):
-            if isinstance(tools, str):  # as tables of recorded answers keep lists
+            if isinstance(tools, str):  # as in tables of recorded outputs, which store lists as text
                 tools = _json_of(tools.encode("utf-8", "surrogatepass"))
             return self._tools if tools is None else counted(tools, f"{where}: {place}", self._tell)
 

@@ -1,4 +1,4 @@
-"""`toolfmt report-bug`: options in, the report printed."""
+"""`toolfmt report-bug`: print the report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolfmt.errors import BadTools, ToolfmtError
 
 _LONGEST_ANSWER = 1_000_000
 _MOST_IN_AN_ISSUE = 60_000
-"""Characters; code hosts take some 65,000."""
+"""Maximum number of characters; code hosts accept about 65,000."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Reporting:
     trusted: bool
 
     def status(self) -> int:
-        """Print the report; the exit status."""
+        """Print the report. Return the exit status."""
         self._check()
         text = bug_report(self.place, self._output(), trusted=self.trusted, tell=complain)
         print_text(text)

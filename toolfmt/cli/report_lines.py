@@ -1,8 +1,8 @@
-"""Reports in a file, one a line, to which a run adds what it looks at: cut off, the next run goes on where it stopped.
+"""A file of reports, one per line, to which a run appends, so that an interrupted run can continue.
 
-`ReportLines` is the file. `earlier` reads what stands there whole before anything is written, and takes away a last
-line that was cut off; anything else in the file than what `toolfmt inspect --json` prints of several places is refused,
-so that no other file is lost to a slip in a name. `add` writes the line of one more place at once.
+`ReportLines` is the file. `earlier` reads the complete lines before anything is written, and removes an incomplete last
+line. It rejects a file with anything but lines of `toolfmt inspect --json` for several models, so that a mistyped name
+does not destroy another file. `add` writes the line of one more model immediately.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from toolfmt.inspect.report.report import SCHEMA, Finding, FormatDecision, Repor
 from toolfmt.model.batch import InspectionOutcome
 
 _LONGEST = 200_000_000
-"""Bytes of a line. A report is smaller than what a worker may answer."""
+"""Maximum size of a line in bytes. A report is smaller than the limit of a worker's response."""
 _BEGIN = b'{"path": "'
 
 
 class ReportLines:
-    """The file, opened and created where it is not there; raises `ToolfmtError` where it cannot be written, or is no
-    plain file."""
+    """The file, created if it does not exist. Raises `ToolfmtError` if it cannot be written or is not a regular
+    file.
+    """
 
     def __init__(self, file: str) -> None:
         self._name = file
@@ -36,10 +37,9 @@ class ReportLines:
             raise self._refused(error) from None
 
     def earlier(self) -> Iterator[InspectionOutcome]:
-        """What became of the places whose lines stand in the file whole, in brief; behind the last of them the file
-        ends, and `add` goes on.
+        """Yield brief outcomes of the complete lines in the file. `add` appends after the last of them.
 
-        Raises `ToolfmtError` for a line that is none; then the file is as it was.
+        Raises `ToolfmtError` for an invalid line. The file is then unchanged.
         """
         whole = 0
         for number, line in enumerate(iter(lambda: self._file.readline(_LONGEST), b""), 1):
@@ -53,7 +53,7 @@ class ReportLines:
         self._file.truncate()
 
     def add(self, looked: InspectionOutcome) -> None:
-        """Write what became of a place as the next line."""
+        """Append the outcome for a path as the next line."""
         try:
             self._file.write(json_line(looked.to_dict()).encode("utf-8", "backslashreplace"))
             self._file.flush()
@@ -79,7 +79,7 @@ class ReportLines:
 
 
 def _outcome(told: dict[str, Any]) -> InspectionOutcome:
-    """What a line says, as far as the exit status needs it; raises an error of any kind where it is no report."""
+    """Return the outcome in a line, as far as the exit status needs it. Raises any error if it is not a report."""
     path = "" + told["path"]
     if "error" in told:
         return InspectionOutcome(path, None, told["error"])
@@ -104,7 +104,7 @@ def _outcome(told: dict[str, Any]) -> InspectionOutcome:
 
 
 def _plain(file: str, flags: int) -> int:
-    """Open a plain file and nothing that may block."""
+    """Open a regular file and nothing that may block."""
     opened = os.open(file, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)

@@ -1,8 +1,8 @@
 """The outputs of `toolfmt inspect`: one inspection, written in several formats to standard output and to files.
 
-`Outputs` passes each outcome to every output, and finishes them at the end. An
-output that fails does not stop the others. A file is replaced as a whole, and only if it is empty or has an earlier
-output of the same format. Markdown is appended, since `$GITHUB_STEP_SUMMARY` collects the text of several steps.
+`Outputs` passes each outcome to every output, and finishes them at the end. An output that fails does not stop the
+others. A file is replaced as a whole, and only if it is empty or has an earlier output of the same format. Markdown is
+appended, because `$GITHUB_STEP_SUMMARY` collects the text of several steps.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EARLIER = {
     "github": rb"::(?:error|warning|notice) ",
     "junit": rb'<\?xml [^>]*\?>\s*<testsuites name="toolfmt"',
 }
-"""How a file begins that an output of the format may replace."""
+"""The beginning of a file that an output of the format may replace."""
 _LONGEST_BEGINNING = 1000
 _WIDEST_TABLE = 1000
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
@@ -53,8 +53,11 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Content:
-    """What the outputs of a run show: whether there are `several` models; `full` and `notes` for text; the codes that
-    are `selected`, and what counts for the exit status."""
+    """What the outputs of a run show.
+
+    It has whether there are `several` models, `full` and `notes` for text, the codes that are `selected`, and what
+    counts for the exit status.
+    """
 
     several: bool
     full: bool
@@ -71,15 +74,17 @@ class Output(Protocol):
     """Whether an interrupted run finishes it, with the models inspected until then."""
 
     def add(self, outcome: InspectionOutcome) -> None:
-        """Take the outcome of one more model."""
+        """Add the outcome of one more model."""
 
     def finish(self) -> None:
         """Write what is not written yet."""
 
 
 class Outputs:
-    """All outputs of a run, as a context manager that finishes them. Raises `ToolfmtError` before anything is
-    inspected if a file cannot be written."""
+    """All outputs of a run, as a context manager that finishes them.
+
+    Raises `ToolfmtError` before anything is inspected if a file cannot be written.
+    """
 
     def __init__(self, chosen: Sequence[Target], content: Content) -> None:
         self._outputs = [_output(target, content) for target in chosen]
@@ -136,7 +141,7 @@ def _output(target: Target, content: Content) -> Output:
 
 
 class TextOutput:
-    """A format that is printed as text; in a file as a whole."""
+    """A format that is printed as text. A file is written as a whole."""
 
     keeps_part = False
 
@@ -210,7 +215,7 @@ class HtmlPage:
 
 
 class HtmlPages:
-    """A page of each model in the folder `FILE.d`, and the page `FILE`, which lists them."""
+    """A page for each model in the folder `FILE.d`, and the page `FILE`, which lists them."""
 
     keeps_part = True
 
@@ -240,7 +245,7 @@ class HtmlPages:
         write_whole(self._file, index_page(self._outcomes, self._names), "html")
 
     def _name(self, place: str) -> str:
-        """A file name that no other model has, whatever the case of its letters."""
+        """Return a file name that no other model has, ignoring case."""
         plain = _NOT_IN_NAMES.sub("-", place_name(place)).strip("-.")[:_LONGEST_NAME] or "model"
         number, name = 1, plain
         while name.lower() in self._taken:
@@ -260,7 +265,7 @@ class HtmlPages:
 
 
 _Printer = tuple[Callable[[InspectionOutcome], str], Callable[[], str]]
-"""What is printed of each outcome when it arrives, and at the end."""
+"""Return what is printed of each outcome when it arrives, and at the end."""
 
 
 def _printer(target: Target, content: Content) -> _Printer:
@@ -355,7 +360,7 @@ def write_whole(file: str, text: str, format: str) -> None:
             if target.exists():
                 shutil.copymode(target, part)
             part.replace(target)
-        except BaseException:  # an interrupt leaves no part behind either
+        except BaseException:  # an interrupt leaves no partial file either
             with suppress(OSError):
                 part.unlink()
             raise
@@ -364,7 +369,7 @@ def write_whole(file: str, text: str, format: str) -> None:
 
 
 def _check_file(file: str, format: str) -> None:
-    """Raise `ToolfmtError` for what keeps the file from being written, as far as it is known beforehand."""
+    """Raise `ToolfmtError` if it is already known that the file cannot be written."""
     _check_place(file)
     try:
         _check_replaceable(file, format)
@@ -380,7 +385,9 @@ def _check_place(file: str) -> None:
 
 
 def _check_replaceable(file: str, format: str) -> None:
-    """Raise `ToolfmtError` if the file is not an earlier output of the format: a typo in a name must lose nothing."""
+    """Raise `ToolfmtError` if the file is not an earlier output of the format, so that a typo does not destroy a
+    file.
+    """
     path = Path(file)
     if not path.is_file():
         return

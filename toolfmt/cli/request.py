@@ -1,10 +1,10 @@
-"""What `toolfmt render` is asked for: a request as clients send it to a server, in one file, and variables as typed.
+"""Read the input of `toolfmt render`: a client's request to a server in one file, and variables from options.
 
-The command line calls it. Whatever a request or a variable cannot be is a `ToolfmtError` of one line that names the
-file or the variable, and the way out. Messages and tools are read by `toolfmt.render.request.client_request`; the keys
-here are vLLM's of Chat Completions (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). What
-steers sampling (`model`, `temperature`, …) has no part in a prompt and is passed over. What changes what some servers
-render, each in its own way (`reasoning_effort`, `documents`, …), is not passed on; a message names it.
+The command line uses it. An invalid request or variable raises a `ToolfmtError` with a one-line message that names it
+and how to fix it. `toolfmt.render.request.client_request` reads messages and tools. The keys here are vLLM's of Chat
+Completions (`chat_template_kwargs`, `add_generation_prompt`, `continue_final_message`). Sampling parameters (`model`,
+`temperature`, …) do not affect the prompt and are ignored. Keys that some servers render in their own way
+(`reasoning_effort`, `documents`, …) are not passed on, and a message names them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TAKEN = {
     "strategy": "--strategy names it",
     "lossy": "--lossy says so",
 }
-"""What rendering takes under these names, and how it is given on the command line."""
+"""Arguments of rendering with these names, and the corresponding options of the command line."""
 _BY_DEFAULT = {"tool_choice": "auto", "response_format": {"type": "text"}}
 _LONGEST_SHOWN = 60
 _PYTHON_LITERALS = {"True": "true", "False": "false", "None": "null"}
@@ -39,9 +39,10 @@ _PYTHON_LITERALS = {"True": "true", "False": "false", "None": "null"}
 
 @dataclass(frozen=True)
 class RequestInput:
-    """The messages and tools of a request, and the variables and settings it is rendered with; `name` is what errors
-    about them call their source. `not_passed_on` are lines about what of it has no part in the prompt, each with the
-    variable that would be set instead, if there is one.
+    """The messages and tools of a request, with its variables and settings. `name` is its source in error messages.
+
+    `not_passed_on` are lines about keys that do not affect the prompt, each with the variable to set instead, if there
+    is one.
     """
 
     name: str
@@ -52,7 +53,7 @@ class RequestInput:
 
 
 def read_request(file: str) -> RequestInput:
-    """The request in a file; raises `ToolfmtError`."""
+    """Return the request in a file. Raises `ToolfmtError`."""
     name = shown(file)
     request = read_json(file, "a JSON object")
     read = client_request.read_request(request, name)
@@ -76,7 +77,7 @@ def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What servers may render a request with beside what is rendered here: a variable, and a line with the way out."""
+    """Yield what servers may render differently: a variable, and a line with what to do."""
     reasoning = request.get("reasoning")
     asked = {
         "reasoning_effort": ("reasoning_effort", request.get("reasoning_effort")),
@@ -100,13 +101,13 @@ def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _thinks(thinking: Any) -> bool | None:
-    """Whether an answer thinks, as Anthropic's Messages say it."""
+    """Return whether thinking is enabled, in the syntax of Anthropic's Messages."""
     kind = thinking.get("type") if isinstance(thinking, dict) else None
     return kind != "disabled" if isinstance(kind, str) else None
 
 
 def variables(typed: Iterable[str]) -> dict[str, Any]:
-    """Variables as they are typed, `NAME=JSON` each; raises `ToolfmtError`."""
+    """Parse variables from options, each `NAME=JSON`. Raises `ToolfmtError`."""
     given: dict[str, Any] = {}
     for one in typed:
         name, equals, value = one.partition("=")
@@ -129,7 +130,7 @@ def variables(typed: Iterable[str]) -> dict[str, Any]:
 
 
 def fault_of(option: str, value: Any) -> str:
-    """Why a prompt cannot be rendered with this variable or setting; empty where it can."""
+    """Return why a prompt cannot be rendered with this variable or setting. Empty if it can."""
     if option in SETTINGS and not isinstance(value, bool):
         return f'"{option}" must be true or false, not {kind_of(value)}'
     if option in _TAKEN:
@@ -141,7 +142,7 @@ def fault_of(option: str, value: Any) -> str:
 
 @cache
 def _of_rendering() -> frozenset[str]:
-    """The names that rendering takes itself, which therefore reach no template."""
+    """Return the names that are arguments of rendering itself, which therefore reach no template."""
     taken = [inspect.signature(function).parameters for function in (prompt.render, Model.render)]
     named = (one for parameters in taken for one in parameters.values() if one.kind is not one.VAR_KEYWORD)
     return frozenset(one.name for one in named)

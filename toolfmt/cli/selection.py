@@ -1,8 +1,7 @@
-"""Which findings are told: those with the codes, names and severities that a caller selects, without those ignored.
+"""Select which findings are shown, by codes, names and severities, without those that are ignored.
 
-`Selection.of` takes what is typed; `apply` takes a report and gives back the one that is left. Nothing here changes
-what was inspected, nor the verdict, which is made of all findings; only what is told beside it, and what the exit
-status counts.
+`Selection.of` parses the options. `apply` takes a report and returns it with the selected findings. Neither the
+inspection nor the verdict changes, which is made of all findings. Only the shown findings and the exit status change.
 """
 
 from __future__ import annotations
@@ -22,19 +21,18 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Selection:
-    """The findings that are shown, by key, each with the severities that are."""
+    """The findings that are shown, by key, each with the shown severities."""
 
     told: frozenset[tuple[FindingKey, Severity]]
     requested: bool = False
-    """Whether they were selected by name, so that notes are shown that text otherwise leaves out."""
+    """Whether findings were selected by name. Notes are then shown that the text report otherwise leaves out."""
 
     @classmethod
     def of(cls, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> Selection:
-        """The selection of what is typed: codes, names, beginnings of codes or severities, several with commas between
-        them.
+        """Parse the options: comma-separated codes, names, code prefixes or severities.
 
-        Without `select` all findings are. What is both selected and ignored is ignored. Raises `UnknownCode`, and
-        `ToolfmtError` where nothing is left of what is selected, as that would find nothing anywhere.
+        Without `select`, all findings are selected. What is both selected and ignored is ignored. Raises `UnknownCode`,
+        and `ToolfmtError` if nothing remains of the selection, because that would never find anything.
         """
         selected, ignored = _told(select), _told(ignore)
         if selected and selected <= ignored:
@@ -42,20 +40,20 @@ class Selection:
         return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored, bool(selected))
 
     def apply(self, report: Report) -> Report:
-        """The report with the findings and notes that are left."""
+        """Return the report with the selected findings and notes."""
         findings, notes = self._kept(report.findings), self._kept(report.notes)
         left_out = len(report.findings) + len(report.notes) - len(findings) - len(notes)
         return replace(report, findings=findings, notes=notes, left_out=left_out)
 
     def keys_for(self, report: Report) -> frozenset[FindingKey]:
-        """The keys of the findings that are shown of a model with this report: of those that it has, the ones kept."""
+        """Return the keys of the selected findings that this report contains."""
         told = {key for key, _ in self.told}
         had = {finding.key for finding in (*report.findings, *report.notes)}
         kept = {finding.key for finding in (*self._kept(report.findings), *self._kept(report.notes))}
         return frozenset((told - had) | kept)
 
     def applied(self, looked: InspectionOutcome) -> InspectionOutcome:
-        """What became of a place, with the findings that are left."""
+        """Return the outcome for a path with the selected findings."""
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))
 
     def _kept(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:

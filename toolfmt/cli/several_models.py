@@ -1,7 +1,6 @@
-"""Several places: each is told as soon as it is known, and of each only what the end needs is kept.
+"""Inspect several models: print each outcome as soon as it is known, and keep only what is needed at the end.
 
-`inspect_several` writes the outputs, `go_on` adds lines of JSON to a file.
-`toolfmt.cli.commands` calls both.
+`inspect_several` writes the outputs, and `go_on` adds lines of JSON to a file. `toolfmt.cli.commands` calls both.
 """
 
 from __future__ import annotations
@@ -17,15 +16,17 @@ from toolfmt.cli.report_outputs import Outputs
 from toolfmt.model.batch import InspectionOutcome, place_key
 
 Looking: TypeAlias = Callable[[Sequence[str]], Iterator[InspectionOutcome]]
-"""What becomes of places one by one, with the findings that are told."""
+"""Yields the outcomes of paths one by one, with the selected findings."""
 _MOST_NAMED = 20
-"""Places that could not be looked at, or of which something could not be counted, are named up to so many."""
+"""Maximum number of named paths that could not be inspected or counted."""
 
 
 @dataclass
 class Outcomes:
-    """What the exit status and the lines on standard error are made of: `fails` says whether an outcome is a failure,
-    `uncounted` what could not be told of it (empty for nothing), and `complain` writes a line.
+    """Collects the exit status and the lines for standard error.
+
+    `fails` returns whether an outcome is a failure, `uncounted` a line on what could not be counted (or an empty
+    string), and `complain` prints a line.
     """
 
     fails: Callable[[InspectionOutcome], bool]
@@ -37,7 +38,7 @@ class Outcomes:
     left_out: int = 0
 
     def counted(self, looked: Iterable[InspectionOutcome]) -> Iterator[InspectionOutcome]:
-        """The same outcomes, each counted when it comes by."""
+        """Yield the same outcomes, and count each."""
         for one in looked:
             self.count(one)
             line = one.reason if one.report is None else self.uncounted(one)
@@ -52,7 +53,7 @@ class Outcomes:
         self.failed = self.failed or self.fails(one)
 
     def status(self) -> int:
-        """The exit status, and on standard error what could not be looked at."""
+        """Return the exit status, and print what could not be inspected to standard error."""
         more = f"and {self.left_out:,} more places" if self.left_out else ""
         for line in filter(None, (*self.lines, more)):
             self.complain(line)
@@ -60,8 +61,9 @@ class Outcomes:
 
 
 def inspect_several(places: Sequence[str], look: Looking, outcomes: Outcomes, outputs: Outputs) -> int:
-    """Inspect the models and write the outputs; the exit status. A model that cannot be read does not stop the
-    others."""
+    """Inspect the models, write the outputs, and return the exit status. An unreadable model does not stop the
+    others.
+    """
     with outputs:
         for one in outcomes.counted(_watched(places, look, beside=not outputs.streams)):
             outputs.add(one)
@@ -70,9 +72,11 @@ def inspect_several(places: Sequence[str], look: Looking, outcomes: Outcomes, ou
 
 
 def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -> int:
-    """Look at those of the places that have no report in a file yet, and write their lines into it, each as soon as it
-    is done; the exit status is that of all places, by what stands there. A path may be spelled in several ways; what
-    could not be looked at is tried again, and its last line counts."""
+    """Inspect the paths that have no report in a file yet, and append each line as soon as it is ready.
+
+    Return the exit status of all paths, according to the file. Different forms of the same path are equal. A path that
+    could not be inspected is tried again, and its last line counts.
+    """
     lines, asked, known = ReportLines(file), dict[str, str](), set[str]()
     for place in places:
         asked.setdefault(place_key(place), place)
@@ -93,8 +97,10 @@ def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -
 
 
 def _watched(places: Sequence[str], look: Looking, *, beside: bool) -> Iterator[InspectionOutcome]:
-    """The outcomes, with a bar on a terminal; not where lines are printed to a terminal meanwhile, unless they go
-    `beside` it."""
+    """Yield the outcomes with a progress bar on a terminal.
+
+    There is no bar if lines are printed to a terminal at the same time, unless `beside` is set.
+    """
     printing = sys.stdout is not None and sys.stdout.isatty() and not beside
     watched = sys.stderr is not None and sys.stderr.isatty() and not printing
     return tracked(look(places), len(places), watched)

@@ -1,7 +1,7 @@
-"""Pipes and devices that a user names where a file could be: `<(command)`, a named pipe, /dev/null, /dev/stdout.
+"""Pipes and devices that a user names instead of a file: `<(command)`, a named pipe, /dev/null, /dev/stdout.
 
-`input.py` opens them to read, `report_outputs.py` writes into them. Opening a named pipe blocks
-until its other end is open: for reading, this module waits for a while, for writing not at all.
+`input.py` opens them to read, `report_outputs.py` to write. Opening a named pipe blocks until its other end is open.
+For reading, this module waits for some time, for writing not at all.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import BinaryIO
 from toolfmt.errors import ToolfmtError
 
 _SECONDS = 10.0
-"""How long a pipe that is to be read as a whole may be without anybody who writes to it."""
+"""Seconds to wait for the writer of a pipe that is read as a whole."""
 
 
 def opened_pipe(file: str) -> BinaryIO | None:
-    """The pipe of this name, open for reading; None for anything else. Raises `ToolfmtError` where nobody begins to
-    write to it, and `OSError`.
+    """Open a pipe of this name for reading. Return None for anything else.
+
+    Raises `ToolfmtError` if no process opens it for writing, and `OSError`.
     """
     if not stat.S_ISFIFO(os.stat(file).st_mode):
         return None
@@ -29,7 +30,7 @@ def opened_pipe(file: str) -> BinaryIO | None:
     opening.start()
     opening.join(_SECONDS)
     if opening.is_alive():
-        with suppress(OSError):  # which lets the thread end
+        with suppress(OSError):  # lets the thread end
             os.close(os.open(file, os.O_WRONLY | os.O_NONBLOCK))
         raise ToolfmtError(f"{file}: no process writes to this pipe; start the writer first, or pass a file")
     if isinstance(found[0], OSError):
@@ -45,9 +46,9 @@ def _open(file: str) -> BinaryIO | OSError:
 
 
 def write_special(file: str, data: bytes) -> bool:
-    """Write the data where the name is that of a pipe or a device; False where it is not, and nothing is written.
+    """Write the data if the name is that of a pipe or a device. Return False, and write nothing, if it is not.
 
-    Raises `ToolfmtError` for a pipe that nobody reads and for a disk, and `OSError`.
+    Raises `ToolfmtError` for a pipe without a reader and for a disk, and `OSError`.
     """
     try:
         mode = os.stat(file).st_mode

@@ -1,4 +1,4 @@
-"""An exception in a bug report: its class, where toolfmt's code raised it, and its message, masked.
+"""Show an exception in a bug report: its class, where toolfmt's code raised it, and its message, masked.
 
 The message keeps the words of the interpreter, of the system, and of toolfmt's code on the traceback. Modules are named
 if they belong to toolfmt, the standard library, or a package that toolfmt uses.
@@ -37,8 +37,10 @@ _MOST_PLACES = 30
 
 
 def error_lines(error: BaseException, model: str = "") -> list[str]:
-    """The exception and its causes: the innermost places, then class and message. `model` is the path
-    of the model, which becomes MODEL."""
+    """Return lines on the exception and its causes: the innermost code locations, then class and message.
+
+    `model` is the path of the model, which becomes MODEL.
+    """
     lines: list[str] = []
     cause: BaseException | None = error
     for number in range(_MOST_CAUSES):
@@ -56,7 +58,7 @@ def error_lines(error: BaseException, model: str = "") -> list[str]:
 
 
 def where(error: BaseException) -> str:
-    """The innermost place in toolfmt, such as `toolfmt/model/model.py:120`, or an empty string."""
+    """Return the innermost code location in toolfmt, such as `toolfmt/model/model.py:120`, or an empty string."""
     own = [_place(frame, line) for frame, line in _frames(error.__traceback__) if _is_own(frame)]
     return own[-1].partition(" ")[0] if own else ""
 
@@ -69,7 +71,7 @@ def _text(error: BaseException) -> str:
 
 
 def _without_paths(text: str, model: str) -> str:
-    """The text without paths: a masked one would still show the lengths of its names."""
+    """Return the text without paths. Even a masked path would show the lengths of its names."""
     model = " ".join(model.split())
     if model not in ("", "."):
         text = re.sub(rf"(?<!\w){re.escape(model)}(?!\w)", "MODEL", text)
@@ -114,7 +116,7 @@ def _fixed_words() -> frozenset[str]:
 
 
 def _words_of(code: CodeType) -> Iterator[str]:
-    """The names and the strings of the code, including those of the functions in it."""
+    """Return the names and strings in the code, including those of the functions in it."""
     yield from (*code.co_names, *code.co_varnames, *code.co_freevars)
     for constant in code.co_consts:
         if isinstance(constant, str):

@@ -1,8 +1,7 @@
-"""Mask text: letters become x, digits 1, every other character outside ASCII ö. Lengths stay the same. Names of tools
-and parameters become other words instead, so that they stay different from each other.
+"""Mask text: letters become x, digits 1, every other character outside ASCII ö. Lengths stay the same.
 
-Only what is known in advance is kept: the markers of toolfmt's formats and a list of words. Text of a user cannot get
-through by being overlooked.
+Names of tools and parameters become different words instead, so that they stay different from each other. Only known
+text is kept: the markers of toolfmt's formats and a list of words. So text of a user can never be kept by mistake.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return frozenset(re.findall(r"\w+", text))
 
 
@@ -37,7 +36,7 @@ _PARTS = (
 
 
 class Masking:
-    """Masks text. `words` are kept, in addition to those that always are; `names` stay different from each other."""
+    """Masks text. `words` are kept in addition to the standard ones. `names` stay different from each other."""
 
     def __init__(self, words: Iterable[str] = (), names: Iterable[str] = ()) -> None:
         named = sorted({word for name in names for word in words_of(name)} - WORDS)
@@ -48,7 +47,7 @@ class Masking:
         self._parts = re.compile(f"(?P<marker>{markers_expression})|{_PARTS}", re.DOTALL)
 
     def masked(self, text: str) -> str:
-        """The masked text, which is as long as the text."""
+        """Return the masked text, which has the same length."""
         cut = self._cut_marker(text)
         return self._parts.sub(self._part, text[: len(text) - len(cut)]) + cut
 
@@ -63,7 +62,7 @@ class Masking:
         return re.sub("[0-9]", "1", text) if kind == "number" else "".join(map(_character, text))
 
     def _cut_marker(self, text: str) -> str:
-        """The beginning of a marker at the end of the text: truncated output is parsed differently without it."""
+        """Return the part of a marker at the end of the text. Truncated output is parsed differently without it."""
         for length in range(min(len(text), _LONGEST_MARKER), _SHORTEST_CUT - 1, -1):
             end = text[-length:]
             if not end[0].isalnum() and any(mark.startswith(end) for mark in self._markers):
@@ -73,7 +72,7 @@ class Masking:
 
 @cache
 def known_markers() -> frozenset[str]:
-    """The markers of toolfmt's own formats, of calls and of reasoning."""
+    """Return the markers of toolfmt's own formats, of calls and of reasoning."""
     from toolfmt.formats.known import KNOWN
     from toolfmt.formats.markers import markers_of
     from toolfmt.formats.reasoning_pairs import COMMON
@@ -87,7 +86,7 @@ def known_markers() -> frozenset[str]:
 
 
 def _is_marker(text: str) -> bool:
-    """Whether the text has letters and a delimiter, and is short."""
+    """Return whether the text is short and has letters and a delimiter."""
     letters = any(map(str.isalnum, text))
     return letters and len(text) <= _LONGEST_MARKER and not all(char.isalnum() or char in "_ " for char in text)
 
@@ -101,13 +100,15 @@ def _texts(data: Any) -> Iterator[str]:
 
 
 def _whole(mark: str) -> str:
-    """The marker as an expression. One that begins or ends with a letter is not a part of a word."""
+    """Return the marker as a regular expression. If it begins or ends with a letter, it must not be a part of a
+    word.
+    """
     before = r"(?<!\w)" if re.match(r"\w", mark) else ""
     return before + re.escape(mark) + (r"(?!\w)" if re.search(r"\w\Z", mark) else "")
 
 
 def _spelled(word: str, number: int) -> str:
-    """A word of the same length without x, another one for each number if it is long enough."""
+    """Return a word of this length without x. It is different for each number if it is long enough."""
     spelled = ""
     for char in reversed(word):
         if char.isascii() and char.isalpha():
@@ -127,7 +128,7 @@ def _character(char: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """An escape sequence of the same length, valid in JSON if the text is."""
+    """Return an escape sequence of the same length, valid in JSON if the text is."""
     if len(text) == 2:
         return text if text[1] in "\"'\\/bfnrt\n" else f"\\{_character(text[1])}"
     if text[1] == "x":

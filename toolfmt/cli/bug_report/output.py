@@ -1,7 +1,7 @@
-"""A model output that is parsed wrong: the output and its tools, masked, and the events that the parser emits for them.
+"""Show a model output that is parsed wrong: the output and its tools, masked, and the events that the parser emits.
 
-Masking keeps lengths, so the events of the masked output and of the output itself can be compared: the report shows
-whether the bug is still in what it prints.
+Masking keeps lengths, so the events of the masked output and of the output itself can be compared. This shows whether
+the bug also occurs with the masked output.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DEEPEST = 40
 def events_of(
     format: ToolCallFormat, text: str, tools: list[dict[str, Any]] | None, prefix: str, step: int | None = None
 ) -> list[Event] | list[str]:
-    """The merged events of the text, fed in chunks of `step` characters; the lines of the error if one is raised."""
+    """Return the merged events of the text, fed in chunks of `step` characters, or the lines of an error."""
     try:
         parser = Parser(format, tools=tools, prefix=prefix)
         size = step or max(len(text), 1)
@@ -37,7 +37,7 @@ def events_of(
 
 
 def outline(events: list[Event] | list[str]) -> list[Any]:
-    """The events with lengths instead of text: equal for an output and its masked form, if both are parsed alike."""
+    """Return the events with lengths instead of text, to compare an output with its masked form."""
     return [event if isinstance(event, str) else _lengths(event.to_dict()) for event in events]
 
 
@@ -47,12 +47,14 @@ def _lengths(value: Any) -> Any:
 
 
 def masked_tools(tools: list[dict[str, Any]] | None, masking: Masking) -> list[Any] | None:
-    """The definitions without descriptions, with masked names and values: what decides how arguments are parsed."""
+    """Return the definitions without descriptions and with masked names and values: what affects the parsing of
+    arguments.
+    """
     return None if tools is None else [_masked(tool, masking, 0, is_map=False) for tool in tools]
 
 
 def names_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """The names of tools and of their parameters in definitions."""
+    """Return the names of tools and of their parameters in definitions."""
     if depth == _DEEPEST:
         return
     if isinstance(value, list):
@@ -68,7 +70,7 @@ def names_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _masked(value: Any, masking: Masking, depth: int, *, is_map: bool) -> Any:
-    """The value, masked. The keys of a map are names of parameters or of schemas."""
+    """Return the value, masked. The keys of a map are names of parameters or of schemas."""
     if isinstance(value, str):  # `#/$defs/NAME` is masked part by part
         return "/".join(one if one.lstrip("$") in _KEYWORDS else masking.masked(one) for one in value.split("/"))
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""A bug report as Markdown: versions, the verdict on a model and its format, a masked output and its events.
+"""Create a bug report in Markdown: versions, the verdict on a model and its format, a masked output and its events.
 
-An error that is raised meanwhile is a part of the report. What the report has of a model is chosen field by field, so
-that a new field of an inspection stays out until someone has looked at it.
+An error while it is created becomes part of the report. The fields of an inspection are selected one by one, so that a
+new field is not included until someone has reviewed it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class WrongOutput:
 def bug_report(
     place: str | None, output: WrongOutput | None, *, trusted: bool = False, tell: Callable[[str], object] | None = None
 ) -> str:
-    """The report on the model at `place`, and on an output. Raises `ToolfmtError` if the format is unknown.
+    """Return the report on the model at `place` and on an output. Raises `ToolfmtError` if the format is unknown.
 
-    `tell` gets one line if the model cannot be read. The line has the path, which the report does not have.
+    `tell` gets one line if the model cannot be read. That line contains the path; the report does not.
     """
     parts = [HEAD, *_section("Versions", "text", [f"{name} {version}" for name, version in versions().items()])]
     with warnings.catch_warnings(action="ignore"):  # they quote the tools
@@ -63,7 +63,7 @@ def bug_report(
 def _add_model(
     parts: list[str], place: str, trusted: bool, tell: Callable[[str], object] | None
 ) -> tuple[ToolCallFormat | None, str]:
-    """Add the sections of the model. The result is its format, if it is known, and the start of its output."""
+    """Add the sections of the model. Return its format, if known, and the start of its output."""
     title = "The model cannot be read"
     try:
         from toolfmt.model.model import load
@@ -132,7 +132,7 @@ def _inspection(report: Report) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> list[Any]:
-    """The code and the line; the message may quote the template."""
+    """Return the code and the line of a finding. The message may quote the template."""
     return [finding.severity, finding.code, finding.line]
 
 
@@ -144,14 +144,14 @@ def _known(text: str | None, known: Any) -> str | None:
 
 
 def _section(title: str, language: str, lines: list[str]) -> list[str]:
-    """A heading, and the lines in a fence that nothing in them closes."""
+    """Return a heading and the lines in a fence that none of the lines can close."""
     longest = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"\n## {title}\n", f"{fence}{language}", *lines, fence]
 
 
 def _json_lines(value: Mapping[str, Any]) -> list[str]:
-    """A JSON object with one line per member."""
+    """Return a JSON object with one line per member."""
     return ["{", ",\n".join(f"  {_line(name)}: {_line(one)}" for name, one in value.items()), "}"]
 
 
@@ -160,5 +160,5 @@ def _line(value: Any) -> str:
 
 
 def _visible(text: str) -> str:
-    """The text with escapes for what a terminal or a page would not show, or would obey."""
+    """Return the text with escapes for characters that are invisible or control a terminal or a page."""
     return "".join(char if char.isprintable() or char in "\n\t" else json.dumps(char)[1:-1] for char in text)

@@ -1,4 +1,4 @@
-"""The versions of toolfmt, Python, the system and packages, without names of the machine or of its user."""
+"""The versions of toolfmt, Python, the system and packages, without names of the machine or its user."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ PACKAGES = (
     "jinja2 tokenizers click rich minijinja gguf huggingface_hub transformers mlx-lm vllm sglang llama-cpp-python "
     "llguidance xgrammar langchain-core smolagents pydantic jsonschema openai hypothesis"
 )
-"""The packages that toolfmt works with; others are not listed."""
+"""Packages that toolfmt works with. Others are not listed."""
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+){0,3}(?:(?:a|b|rc|\.?post|\.?dev)[0-9]+)?")
 
 
 def versions() -> dict[str, str]:
-    """The versions by name, those of packages as far as they are installed."""
+    """Return the versions by name, those of packages if they are installed."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     known = {"toolfmt": __version__, "Python": python, "system": _system()}
     return {**known, **{name: found for name in PACKAGES.split() if (found := _installed(name))}}
 
 
 def _system() -> str:
-    """System, its number and the kind of processor; what a kernel or a distribution was named beyond that is left out:
-    it can name a company or a machine."""
+    """Return the system, its version number and the processor type.
+
+    The full name of a kernel or distribution is left out, because it can contain the name of a company or a machine.
+    """
     number = platform.mac_ver()[0] if sys.platform == "darwin" else platform.release()
     told = _NUMBER.match(number)
     machine = platform.machine()
@@ -34,7 +36,7 @@ def _system() -> str:
 
 
 def _installed(name: str) -> str:
-    """The version of a package, without what its builder added; empty where it is not installed."""
+    """Return the version of a package without a builder's suffix. Empty if it is not installed."""
     try:
         told = _NUMBER.match(version(name) or "")
     except (PackageNotFoundError, OSError, ValueError):

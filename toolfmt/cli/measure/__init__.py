@@ -1,8 +1,8 @@
-"""Tool-call rates of a model, measured: questions with known answers, asked of an endpoint or of a model in this
-process, and what came back counted with intervals.
+"""Measure a model's tool-call rates: ask questions with known solutions, and count the results with intervals.
 
-`toolfmt measure` uses it. A `MeasurementPlan` lists the questions, a `Subject` responds, `outcomes` runs the plan, and
-a `Measurement` counts. It imports `toolfmt.model.model` and `toolfmt.integrations`, and prints nothing.
+The questions go to an endpoint or to a model in this process. `toolfmt measure` uses this package. A `MeasurementPlan`
+lists the questions, a `Subject` responds, `outcomes` runs the plan, and a `Measurement` counts. The package imports
+`toolfmt.model.model` and `toolfmt.integrations`, and prints nothing.
 """
 
 from toolfmt.cli.measure.measurement import Measurement, QuestionOutcome, outcomes

@@ -1,11 +1,11 @@
-"""Endpoints that speak OpenAI's protocol: of chat, where the server renders and parses, and of plain completions, where
-toolfmt does both.
+"""Endpoints with OpenAI's protocol: chat, where the server renders and parses, and completions, where toolfmt does
+both.
 
-HTTP is the library openai's (extra `measure`), imported when an endpoint is first made; it tries a request again,
-twice, where the server is busy or fails, or nothing is answered in time. Source: OpenAI API reference, "Chat
-Completions" and "Completions" (November 2026). `chat_template_kwargs` is vLLM's, SGLang's and mlx-lm's,
-`skip_special_tokens` vLLM's and SGLang's, `add_special_tokens` vLLM's alone; other servers pass them over. So a prompt
-that begins with a token of its own is begun twice by a server that puts one in front of every text (SGLang, mlx-lm).
+HTTP is done by the library openai (extra `measure`), imported when an endpoint is first created. It retries a request
+twice if the server is busy, fails, or does not respond in time. Source: OpenAI API reference, "Chat Completions" and
+"Completions" (November 2026). `chat_template_kwargs` is supported by vLLM, SGLang and mlx-lm, `skip_special_tokens` by
+vLLM and SGLang, `add_special_tokens` only by vLLM; other servers ignore them. Therefore a server that adds a
+beginning-of-sequence token to every text (SGLang, mlx-lm) duplicates it if the prompt already has one.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ from toolfmt.messages.message import Message, ToolCall
 from toolfmt.model.model import Model
 
 _MOST_STOPS = 4
-"""Stop strings that OpenAI's protocol takes."""
+"""Maximum number of stop strings in OpenAI's protocol."""
 _ENDED = (None, "stop", "eos", "tool_calls", "function_call")
-"""What servers call the end that a model makes; some call it nothing."""
+"""Finish reasons for a response that the model itself ended. Some servers give no reason."""
 _MOST_BYTES = 2**25
-"""Of an answer: one of a million tokens has some four million."""
+"""Maximum size of a response in bytes: one of a million tokens has about four million."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where an endpoint is (up to `/v1`), what its model is called there, the key, and the `timeout`: the seconds
-    within which an answer has to begin, and once it has, to be whole."""
+    """The URL of an endpoint (up to `/v1`), the model's name there, the key, and the `timeout`.
+
+    The timeout is in seconds: a response must start within it, and after its start, end within it.
+    """
 
     url: str
     model: str
@@ -47,7 +49,7 @@ class Address:
 
 
 class _Endpoint:
-    """What both have in common: requests go out, and what goes wrong with them is told in a line."""
+    """The common part of both endpoints: send requests, and report failures in one line."""
 
     def __init__(self, address: Address, sampling: Sampling) -> None:
         try:
@@ -68,7 +70,7 @@ class _Endpoint:
         return {"model": self._address.model, "max_tokens": sampling.max_tokens, "seed": seed, **heat}
 
     def _choice(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> dict[str, Any]:
-        """The first choice of what is answered, as it was sent; raises `NotAnswered`."""
+        """Return the first choice of a response, as sent. Raises `NotAnswered`."""
         import openai
 
         try:
@@ -77,7 +79,7 @@ class _Endpoint:
             raise
         except openai.APIStatusError as error:
             raise NotAnswered(in_one_line(f"{error.status_code} {_said(error)}")) from None
-        except Exception as error:  # noqa: BLE001  whatever a server sends, and openai and its HTTP library make of it
+        except Exception as error:  # noqa: BLE001  depends on what a server sends, and on openai and its HTTP library
             raise self._failure(error) from None
         choices = answered.get("choices") if isinstance(answered, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -85,7 +87,7 @@ class _Endpoint:
         return choices[0]
 
     def _body(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> bytes:
-        """What is answered; no longer waited for, and no more of it read, than an answer may take."""
+        """Return the body of a response, with limits on its time and size."""
         body = bytearray()
         with create(**self._settings(seed), **request) as response:
             until = time.monotonic() + self._address.timeout
@@ -98,11 +100,15 @@ class _Endpoint:
         return bytes(body)
 
     def _failure(self, error: Exception) -> NotAnswered:
-        """Why there is no answer. Only where no connection was made is nobody there."""
+        """Return the reason why there is no response. Only a failed connection means that the server is not
+        reachable.
+        """
         import openai
 
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error
-        kind = type(cause).__name__  # by its name: of httpx, or of what newer versions of openai have in its place
+        kind = type(
+            cause
+        ).__name__  # compared by name: the class is from httpx, or from its replacement in newer versions of openai
         if isinstance(error, openai.APITimeoutError) or kind == "ReadTimeout":
             return self._too_late()
         if kind == "ConnectError":
@@ -114,11 +120,11 @@ class _Endpoint:
 
 
 class ChatEndpoint(_Endpoint):
-    """An endpoint of chat completions.
+    """A chat completions endpoint.
 
-    With the strategy `template` it is sent messages and tools as every client sends them, and what it answers counts as
-    it is; where the model's `format` is known, by its name, file or `directory`, toolfmt looks for calls that were
-    left in the text. With `prompt` the tools are described in the system prompt, and toolfmt parses the calls. Raises
+    With the strategy `template`, it gets messages and tools as from any client, and its response counts as it is. If
+    the model's `format` is known, by its name, file or `directory`, toolfmt searches for calls that were left in the
+    text. With `prompt`, the tools are described in the system prompt, and toolfmt parses the calls. Raises
     `ToolfmtError` without the extra, and `UnknownFormat`.
     """
 
@@ -178,7 +184,7 @@ class ChatEndpoint(_Endpoint):
 
 
 class CompletionEndpoint(_Endpoint):
-    """An endpoint of plain completions: it is sent the prompt that toolfmt renders, and toolfmt reads the calls."""
+    """A completions endpoint: toolfmt renders the prompt and parses the calls."""
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
 
@@ -202,7 +208,7 @@ class CompletionEndpoint(_Endpoint):
 
 
 def _ended(choice: Mapping[str, Any]) -> bool:
-    """Whether the model ended the answer, as far as is told: else a call that lacks its end was broken off."""
+    """Return whether the model itself ended the response, as far as is known. Else an unfinished call was cut off."""
     return choice.get("finish_reason") in _ENDED
 
 
@@ -212,8 +218,10 @@ def _read(parser: Parser, text: str, ended: bool) -> Message:
 
 
 def _calls(said: Mapping[str, Any]) -> list[ToolCall]:
-    """The calls of a message as a client takes them: no client executes one without a name; arguments that are no text
-    are what some servers send."""
+    """Return the calls of a message as a client would use them.
+
+    Clients do not execute a call without a name. Some servers send arguments that are not a string.
+    """
     calls = said.get("tool_calls")
     listed = calls if isinstance(calls, list) else []
     functions = [call.get("function") for call in listed if isinstance(call, dict)]
@@ -229,7 +237,7 @@ def _as_text(arguments: Any) -> str:
 
 
 def _said(error: Any) -> str:
-    """What the server says about a failure, without what is wrapped around it."""
-    body = error.body  # of OpenAI's {"error": …} what stands in it: an object, or mlx-lm's bare text
+    """Return the server's message about a failure, without what is wrapped around it."""
+    body = error.body  # the content of OpenAI's {"error": …}: an object, or mlx-lm's plain string
     texts = [body.get(key) for key in ("message", "detail")] if isinstance(body, Mapping) else [body]
     return next((told for told in texts if isinstance(told, str) and told), str(error.message))

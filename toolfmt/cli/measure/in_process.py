@@ -1,7 +1,7 @@
-"""A model directory measured in this process: mlx-lm or transformers generate, toolfmt renders and reads.
+"""Measure a model directory in this process: mlx-lm or transformers generate, toolfmt renders and parses.
 
-The two runtimes are imported when one is asked for; without a choice it is mlx-lm where that is installed, else
-transformers. A template is told nothing about calling, so that `tool_choice` is always left out.
+The runtimes are imported on use. The default is mlx-lm if it is installed, else transformers. Templates do not receive
+a `tool_choice`, so it is always omitted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from toolfmt.render.prompt import Prompt
 
 Runtime: TypeAlias = Literal["mlx-lm", "transformers"]
 _PACKAGES: dict[Runtime, str] = {"mlx-lm": "mlx_lm", "transformers": "torch"}
-"""What has to be installed for each; transformers generates with torch."""
+"""Packages that each runtime needs. transformers generates with torch."""
 _INSTALL: dict[Runtime, str] = {"mlx-lm": "'mlx-lm[cpu]'", "transformers": "transformers torch"}
 _Generate: TypeAlias = Callable[[Prompt, int], Iterator[Event]]
-"""The events of an answer to a prompt, drawn with a seed."""
+"""Returns the events of a response to a prompt, sampled with a seed."""
 
 
 class InProcessSubject:
-    """A model in this process. Raises `ToolfmtError` where no runtime is installed, or it does not load the model."""
+    """A model in this process. Raises `ToolfmtError` if no runtime is installed or the runtime cannot load the
+    model.
+    """
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
 
@@ -42,7 +44,7 @@ class InProcessSubject:
         self._prompts = Prompts(model, sampling)
         try:
             self._generate = (_mlx if chosen == "mlx-lm" else _transformers)(str(path), sampling)
-        except Exception as error:  # noqa: BLE001  whatever a runtime makes of weights that are none
+        except Exception as error:  # noqa: BLE001  a runtime may raise anything for invalid weights
             why = in_one_line(f"{type(error).__name__}: {error}")
             raise ToolfmtError(f"{path}: {chosen} does not load it ({why})") from None
 
@@ -55,7 +57,7 @@ class InProcessSubject:
         try:
             stream = self._generate(prompt, seed)
             events = list(stream)
-        except Exception as error:  # noqa: BLE001  a runtime may fail in any way: no memory, a prompt too long for it
+        except Exception as error:  # noqa: BLE001  a runtime may fail in any way: out of memory, a prompt that is too long
             raise NotAnswered(in_one_line(f"{type(error).__name__}: {error}")) from None
         message = Message.from_events([*parser.continued, *events], (), parser.format.call_id)
         broken_off = any(one.reason == "incomplete_output" for one in message.rejected)

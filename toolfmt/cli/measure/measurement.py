@@ -1,7 +1,7 @@
-"""Questions asked, side by side or one by one, and what the answers showed, counted.
+"""Ask the questions, in parallel or one by one, and count the results.
 
-`outcomes` asks and yields what became of each question; a `Measurement` counts them, and is whole at any moment: who
-breaks off has what was measured until then. Nothing here prints.
+`outcomes` yields the outcome of each question. A `Measurement` counts them and is valid at any time, so an interrupted
+run keeps what was measured. Nothing here prints.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from toolfmt.cli.measure.subject import NotAnswered, NotReached, Subject
 RATES = tuple(field.name for field in fields(Judgement))
 """The names of the rates, in the order of the table."""
 _GIVEN_UP_AFTER = 3
-"""Requests of a cell that came to nothing before any was answered: the others would not be either."""
+"""Number of failed requests after which a cell without any response is given up."""
 
 
 @dataclass(frozen=True)
 class QuestionOutcome:
-    """What became of a question: a judgement, or why there is none (empty where it was not asked any more)."""
+    """The outcome of a question: a judgement, or why there is none (empty if it was not asked)."""
 
     question: Question
     judgement: Judgement | None = None
@@ -37,8 +37,11 @@ class QuestionOutcome:
 
 @dataclass
 class Tally:
-    """What is known of a cell. `failures` counts the requests that came to nothing by why, `not_asked` those that were
-    given up, `cut` the answers whose tokens ran out."""
+    """The counts of a cell.
+
+    `failures` are the failed requests by reason. `not_asked` are those that were given up. `cut` are the responses that
+    reached the token limit.
+    """
 
     rates: dict[str, Rate] = field(default_factory=lambda: {name: Rate() for name in RATES})
     answers: int = 0
@@ -64,7 +67,7 @@ class Tally:
 
 @dataclass
 class Measurement:
-    """What was measured of a subject by a plan. `settings` are what the requests were made with, told as they are."""
+    """The results of a plan with a subject. `settings` are those of the requests, for display."""
 
     name: str
     plan: MeasurementPlan
@@ -77,12 +80,12 @@ class Measurement:
 
     @cached_property
     def questions(self) -> tuple[Question, ...]:
-        """All that there is to be asked."""
+        """The number of questions in the plan."""
         return tuple(self.plan.questions())
 
     @property
     def whole(self) -> bool:
-        """Whether every question has been asked, or given up."""
+        """Whether every question has been asked or given up."""
         return self.asked == len(self.questions)
 
     @property
@@ -91,12 +94,12 @@ class Measurement:
 
     @property
     def failed(self) -> bool:
-        """Whether a request came to nothing."""
+        """Whether a request failed."""
         return any(tally.failures for tally in self.tallies.values())
 
     @property
     def failures(self) -> Counter[str]:
-        """Why requests came to nothing, of all cells."""
+        """Why requests failed, over all cells."""
         return sum((tally.failures for tally in self.tallies.values()), Counter())
 
     def add(self, outcome: QuestionOutcome) -> None:
@@ -120,18 +123,18 @@ class Measurement:
 def outcomes(
     subject: Subject, questions: Iterable[Question], *, seed: int = 0, parallel: int = 1
 ) -> Iterator[QuestionOutcome]:
-    """What becomes of the questions, each as it is known; up to `parallel` are asked at once.
+    """Yield the outcome of each question when it is known. Up to `parallel` are asked at a time.
 
-    The seed of a request is `seed` and the number of its run. A cell whose first requests all come to nothing is given
-    up. Raises `NotReached` where nobody is there, and `ToolfmtError` where arguments cannot be judged; what else goes
-    wrong is told by the outcome.
+    The seed of a request is `seed` plus the number of its run. A cell whose first requests all fail is given up. Raises
+    `NotReached` if the subject cannot be reached, and `ToolfmtError` if arguments cannot be judged. Other failures are
+    part of the outcomes.
     """
     asking = _QuestionRunner(subject, seed)
     yield from map(asking.ask, questions) if parallel == 1 else _side_by_side(asking.ask, questions, parallel)
 
 
 class _QuestionRunner:
-    """Asks one question; remembers which cells answer."""
+    """Asks one question, and remembers which cells respond."""
 
     def __init__(self, subject: Subject, seed: int) -> None:
         self._subject, self._seed = subject, seed
@@ -156,7 +159,7 @@ class _QuestionRunner:
 def _side_by_side(
     ask: Callable[[Question], QuestionOutcome], questions: Iterable[Question], workers: int
 ) -> Iterator[QuestionOutcome]:
-    """Asks in threads that end with the program: whoever breaks off does not wait for answers that are on their way."""
+    """Ask in daemon threads, so that an interrupt does not wait for pending responses."""
     waiting: queue.SimpleQueue[Question] = queue.SimpleQueue()
     done: queue.SimpleQueue[QuestionOutcome | BaseException] = queue.SimpleQueue()
     count = 0

@@ -1,8 +1,8 @@
-"""What is measured: the cells of the table, and the questions that fill them.
+"""The plan of a measurement: the cells of the table, and their questions.
 
-A cell is a wording of the question, a way the tools go in, and what the request says about calling. A question is asked
-again with other seeds; where a scenario has results, it is also asked with the right calls made and returned, whatever
-the model itself has called: so that how it reads results can be counted even of a model that never calls.
+A cell is a wording of the question, a way to pass the tools, and a `tool_choice`. A question is repeated with other
+seeds. If a scenario has results, it is also asked after the right calls with their results, whatever the model itself
+called. So reading results is measured even for a model that never calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Question:
-    """One request: the `run`th of a scenario in a cell, with the right calls made and `returned` or not."""
+    """One request: run number `run` of a scenario in a cell, with or without the right calls and their results."""
 
     cell: Cell
     scenario: Scenario
@@ -39,17 +39,17 @@ class Question:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation so far, in the shape of chat endpoints."""
+        """The conversation so far, in the format of chat endpoints."""
         conversation = self.scenario.answered if self.returned else self.scenario.asked
         return conversation(self.cell.wording)
 
 
 @dataclass(frozen=True)
 class MeasurementPlan:
-    """Which cells are measured, with which scenarios, how often each is asked.
+    """Which cells are measured, with which scenarios, and how often each is asked.
 
-    Where tools go in as words a request has no tools and can say nothing about calling. A question that no tool helps
-    with is not asked where a call is `required`, and neither is what results say: the model may not answer.
+    If the tools are described in the system prompt, a request has no tools and no `tool_choice`. With `required`, the
+    model must call, so questions without a matching tool and questions about results are left out.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -59,7 +59,7 @@ class MeasurementPlan:
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
 
     def cells(self) -> list[Cell]:
-        """The cells, in the order of the table; those that no scenario fills are none."""
+        """The non-empty cells, in the order of the table."""
         asked = {wording for scenario in self.scenarios for wording in scenario.questions}
         return [
             Cell(strategy, choice, wording)
@@ -75,7 +75,7 @@ class MeasurementPlan:
         return [choice for choice in self.tool_choices if strategy == "template" or choice == "left out"]
 
     def questions(self) -> Iterator[Question]:
-        """Every question, run by run, so that all cells are known equally well wherever it is broken off."""
+        """Yield every question, run by run, so that an interrupt leaves all cells equally complete."""
         cells = self.cells()
         for run in range(self.runs):
             for scenario in self.scenarios:

@@ -1,4 +1,4 @@
-"""Questions as prompts of a model whose directory is known, and as messages for one whose directory is not."""
+"""Questions as prompts for a model whose directory is known, and as messages for one whose directory is not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Prompts:
         self._made: dict[tuple[Cell, str, bool], Prompt] = {}
 
     def of(self, question: Question) -> Prompt:
-        """The prompt; raises `NotAnswered` where the template refuses, or cannot be given tools in this way."""
+        """Return the prompt. Raises `NotAnswered` if the template raises, or does not support the tools in this way."""
         key = question.cell, question.scenario.name, question.returned
         if key not in self._made:
             strategy, variables = question.cell.strategy, self._sampling.variables
@@ -38,8 +38,10 @@ class Prompts:
 
 
 def messages_in_words(format: ToolCallFormat, question: Question) -> list[dict[str, Any]]:
-    """The conversation with tools, calls and results in words, for an endpoint of whose template nothing is known: the
-    instructions are a system message, all results of a turn one message of the user's, each under its heading."""
+    """Return the conversation with tools, calls and results as text, for an endpoint whose template is unknown.
+
+    The instructions are a system message. All results of a turn are one user message, each under its heading.
+    """
     asked = [{"role": "system", "content": prose(format, tools())}, *question.scenario.asked(question.cell.wording)]
     if not question.returned:
         return asked

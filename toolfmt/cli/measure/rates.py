@@ -1,8 +1,8 @@
-"""How often something happened of how often it could have, and what that says about how often it does.
+"""Count how often something happened out of how often it could have, with a confidence interval.
 
 The interval is Wilson's score interval (E. B. Wilson, "Probable inference, the law of succession, and statistical
-inference", Journal of the American Statistical Association 22, 1927): it stays within 0 and 1, and says something where
-nothing, or everything, was counted. Its level is 95 %.
+inference", Journal of the American Statistical Association 22, 1927). It stays within 0 and 1, and is meaningful even
+for a share of 0 or 1. Its level is 95 %.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ LEVEL = 0.95
 
 @dataclass
 class Rate:
-    """`count` of `of`; both 0 where nothing could be counted."""
+    """`count` out of `of`. Both are 0 if nothing could be counted."""
 
     count: int = 0
     of: int = 0
 
     def add(self, happened: bool | None) -> None:
-        """One more; None where it could not have happened, so that nothing is counted."""
+        """Count one more. None means that it could not have happened, so it does not count."""
         if happened is not None:
             self.of += 1
             self.count += happened
 
     @property
     def share(self) -> float | None:
-        """Between 0 and 1; None where nothing could be counted."""
+        """The share between 0 and 1, or None if nothing could be counted."""
         return self.count / self.of if self.of else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval that holds the true share, of 95 intervals of 100; None where nothing could be counted."""
+        """The 95 % confidence interval, or None if nothing could be counted."""
         return wilson(self.count, self.of) if self.of else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Rate:
 
 
 def wilson(count: int, of: int, level: float = LEVEL) -> tuple[float, float]:
-    """The bounds of Wilson's score interval, without a correction for continuity. Takes at least one in `of`."""
+    """Return the bounds of Wilson's score interval without continuity correction. `of` must be at least 1."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     share, square = count / of, z * z / of
     middle = share + square / 2

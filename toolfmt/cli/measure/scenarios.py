@@ -1,9 +1,9 @@
-"""What a model is asked, as data: `scenarios.json` beside this module.
+"""The questions as data, from `scenarios.json` next to this module.
 
-Every scenario is asked with the same tools, so that there is always one to choose. Its question comes in wordings: the
-`direct` one asks for the tool by its name, the `neutral` one states a need and names no tool; a scenario of the wording
-`no-tool` has a question that no tool helps with. A scenario with calls tells what the right ones return, in their
-order, and the facts in that which an answer has to hold; they stand nowhere else.
+Every scenario has the same tools, so that the model always has to choose. Its question has several wordings: `direct`
+names the tool, `neutral` describes a need without naming a tool, and `no-tool` is a question that no tool helps with. A
+scenario with calls has the results of the right calls, in order, and the facts in them that a response must contain.
+These facts occur nowhere else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORDINGS: tuple[Wording, ...] = ("direct", "neutral", "no-tool")
 
 @dataclass(frozen=True)
 class Scenario:
-    """A question in its wordings, the calls that answer it, what these return, and what of that has to be told."""
+    """A question in its wordings, the right calls, their results, and the facts that a response must contain."""
 
     name: str
     questions: dict[Wording, str]
@@ -32,15 +32,15 @@ class Scenario:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The names of the tools that are to be called."""
+        """The names of the tools to call."""
         return frozenset(call["name"] for call in self.calls)
 
     def asked(self, wording: Wording) -> list[dict[str, Any]]:
-        """The conversation that begins with the question."""
+        """Return the conversation that begins with the question."""
         return [{"role": "user", "content": self.questions[wording]}]
 
     def answered(self, wording: Wording) -> list[dict[str, Any]]:
-        """The conversation once the right calls were made and have returned, in the shape of chat endpoints."""
+        """Return the conversation after the right calls and their results, in the format of chat endpoints."""
         calls = [
             {"id": _id(number), "type": "function", "function": {**call, "arguments": json.dumps(call["arguments"])}}
             for number, call in enumerate(self.calls)
@@ -53,7 +53,7 @@ class Scenario:
 
 
 def _id(number: int) -> str:
-    return f"call{number:05}"  # nine letters and digits: Mistral's templates take no other ids
+    return f"call{number:05}"  # nine letters and digits: Mistral's templates accept no other ids
 
 
 @cache
@@ -64,13 +64,13 @@ def _read() -> dict[str, Any]:
 
 
 def tools() -> list[dict[str, Any]]:
-    """The definitions of the tools that go with every question."""
+    """Return the definitions of the tools of every question."""
     listed: list[dict[str, Any]] = _read()["tools"]
     return listed
 
 
 def scenarios() -> tuple[Scenario, ...]:
-    """All scenarios, in their order."""
+    """Return all scenarios, in order."""
     return tuple(
         Scenario(
             one["name"],
@@ -84,7 +84,7 @@ def scenarios() -> tuple[Scenario, ...]:
 
 
 def named(names: tuple[str, ...]) -> tuple[Scenario, ...]:
-    """The scenarios of these names, all of them without names; raises `ToolfmtError` for one that there is not."""
+    """Return the scenarios of these names, or all. Raises `ToolfmtError` for an unknown name."""
     known = {one.name: one for one in scenarios()}
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -1,7 +1,7 @@
-"""What an answer shows: whether the model called, the right tool, with arguments that fit and that it was given.
+"""Score a response: whether the model called, the right tool, with arguments that are valid and not invented.
 
-`judge` decides by the conversation and the definitions alone. The terms are the field's where it has them: BFCL (the
-Berkeley Function-Calling Leaderboard) calls it irrelevance where no tool fits.
+`judge` uses only the conversation and the definitions. Terms are the usual ones if there are any: BFCL (the Berkeley
+Function-Calling Leaderboard) calls it irrelevance if no tool fits.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from toolfmt.messages.message import ToolCall
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-"""A number in a text, thousands apart by commas or not; a sign before it may be a hyphen, and does not count."""
+"""A number in a text, with or without thousands separators. The sign is ignored, because it may be a hyphen."""
 _GIVEN = ("enum", "const", "default")
-"""The keywords of a schema whose values a model is given."""
+"""Schema keywords whose values the model knows."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What of an answer counts; None where that is not asked of it, or could not be seen.
+    """The scores of a response. None if a score does not apply or is unknown.
 
-    - `called`: a client would execute a call of it.
-    - `right_tool`: it called all tools that the scenario wants, and no other. Of answers that called.
-    - `valid_arguments`: the arguments of all its calls fit the schemas of their tools. Of answers that called.
-    - `invented_arguments`: an argument of a call has a value that stands nowhere in the conversation. Of answers that
-      called.
-    - `rejected`: toolfmt's reader rejected a call.
-    - `left_in_text`: whoever answered left a call in the text, where no client executes it.
-    - `misread_result`: a fact that a tool returned is not in the answer to it. Of answers to results; nothing else is
-      asked of these.
+    - `called`: a client would execute a call in it.
+    - `right_tool`: it called all tools of the scenario and no other. Applies to responses with calls.
+    - `valid_arguments`: the arguments of all calls match the schemas of their tools. Applies to responses with calls.
+    - `invented_arguments`: an argument has a value that does not occur in the conversation. Applies to responses with
+      calls.
+    - `rejected`: toolfmt's parser rejected a call.
+    - `left_in_text`: the server left a call in the text, so that clients do not execute it.
+    - `misread_result`: a fact of a result is missing in the response to it. Applies to responses to results, and is
+      their only score.
     """
 
     called: bool | None = None
@@ -53,7 +53,7 @@ class Judgement:
 
 
 def judge(question: Question, answer: SubjectResponse) -> Judgement:
-    """What an answer to this question shows. Raises `ToolfmtError` where jsonschema is not installed."""
+    """Return the scores of a response to this question. Raises `ToolfmtError` if jsonschema is not installed."""
     scenario, calls = question.scenario, answer.message.tool_calls
     if question.returned:
         told = answer.message.content or ""
@@ -72,25 +72,26 @@ def judge(question: Question, answer: SubjectResponse) -> Judgement:
 
 
 def check_judge() -> None:
-    """Raises `ToolfmtError` where jsonschema is not installed: who asks a model for hours wants to know it before."""
+    """Raise `ToolfmtError` if jsonschema is not installed, to report it before hours of measuring."""
     invalid_arguments({}, {})
 
 
 def is_valid(call: ToolCall) -> bool:
-    """Whether a tool of this name is there and its schema takes the arguments; as calls are carried out, so that a
-    name that stands in them twice is not."""
+    """Return whether a tool of this name exists and its schema accepts the arguments.
+
+    The check is that of executing a call, so arguments with a duplicate name are invalid.
+    """
     parameters = _parameters().get(call.name)
     arguments, why_not = read_arguments(call.arguments)
     return parameters is not None and not why_not and not invalid_arguments(arguments, parameters)
 
 
 def invented(call: ToolCall, conversation: str) -> list[str]:
-    """The values in a call's arguments that stand nowhere in the conversation: in lists and objects too, in their
-    order.
+    """Return the values in a call's arguments that do not occur in the conversation, at any depth, in order.
 
-    What a schema lists (`enum`, `const`, `default`) is given; what is only an example in a description, or in the
-    instructions for tools, is not. A text is compared word by word, so that case, blanks and punctuation make no
-    difference, a number by its value. Truth values, null and empty texts say nothing that could be made up.
+    Values that a schema lists (`enum`, `const`, `default`) are known. Examples in a description or in the instructions
+    for tools are not. Texts are compared word by word, ignoring case, whitespace and punctuation, numbers by value.
+    Booleans, null and empty texts cannot be invented.
     """
     given = _listed(_parameters().get(call.name, {}))
     values = [value for value in _leaves(_arguments(call)) if value not in given]
@@ -98,8 +99,10 @@ def invented(call: ToolCall, conversation: str) -> list[str]:
 
 
 def occurs(value: str | float, text: str) -> bool:
-    """Whether a value stands in a text: its words one behind the other, or for a number one of the same value. Signs
-    without any word (`€`) stand there as they are."""
+    """Return whether a value occurs in a text: its words in sequence, or a number of the same value.
+
+    A text without any word (`€`) must occur unchanged.
+    """
     number = _as_number(value)
     if number is not None and number in {_read(found) for found in _NUMBER.findall(text)}:
         return True
@@ -112,7 +115,7 @@ def occurs(value: str | float, text: str) -> bool:
 def _as_number(value: str | float) -> float | None:
     if isinstance(value, str):
         return _read(value) if _NUMBER.fullmatch(value) else None
-    return abs(float(value)) if abs(value) < 1e300 else None  # a larger one is no float
+    return abs(float(value)) if abs(value) < 1e300 else None  # a larger one is not a float
 
 
 def _read(number: str) -> float:
@@ -121,7 +124,7 @@ def _read(number: str) -> float:
 
 @lru_cache(maxsize=64)
 def _words(text: str) -> str:
-    """The words of a text, folded, with a blank on both sides of each: what is in it word by word is in it as text."""
+    """Return the words of a text, case-folded, with a space around each, to search for word sequences as substrings."""
     return f" {' '.join(_WORD.findall(_folded(text)))} "
 
 
@@ -134,7 +137,7 @@ def _texts(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _arguments(call: ToolCall) -> Any:
-    """The arguments, read; a text that is not JSON stands for itself, and fits no schema."""
+    """Return the parsed arguments. A text that is not JSON is returned as it is, and matches no schema."""
     try:
         return json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -142,7 +145,7 @@ def _arguments(call: ToolCall) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[str | float]:
-    """The texts and numbers in it."""
+    """Yield the texts and numbers in the value."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -153,7 +156,7 @@ def _leaves(value: Any) -> Iterator[str | float]:
 
 
 def _listed(schema: Any) -> list[Any]:
-    """The values that a schema lists, anywhere in it."""
+    """Yield the values that a schema lists, at any depth."""
     if isinstance(schema, list):
         return [value for inner in schema for value in _listed(inner)]
     if not isinstance(schema, dict):

@@ -1,6 +1,6 @@
-"""What is measured answers questions: the answer as it is judged, and what a subject has to be able to do.
+"""The interface of what is measured: a subject responds to questions.
 
-A chat endpoint, an endpoint of completions and a model in this process are subjects (`endpoints.py`, `in_process.py`).
+Chat endpoints, completions endpoints and models in this process are subjects (`endpoints.py`, `in_process.py`).
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ _LONGEST_WHY = 200
 
 
 class NotAnswered(Exception):
-    """A request came to nothing; the message is one line that says why."""
+    """A request failed. The message is one line with the reason."""
 
 
 def in_one_line(text: object) -> str:
-    """What somebody else says about a failure, in one line of bounded length."""
+    """Return an external error message as one line of bounded length."""
     line = " ".join(str(text).split())
     return line if len(line) <= _LONGEST_WHY else line[: _LONGEST_WHY - 1] + "…"
 
 
 class NotReached(NotAnswered):
-    """Nobody is there to be asked."""
+    """The subject cannot be reached."""
 
 
 @dataclass(frozen=True)
 class SubjectResponse:
-    """What came back.
+    """A response.
 
-    `message` holds the calls that a client would execute, and those that toolfmt rejected. `rejections_known` says
-    whether toolfmt has read the text. `left_in_text` counts the calls that whoever answered left in the text and that
-    toolfmt reads there; None where toolfmt has not read it, or has read all of it itself. `cut` says whether the tokens
-    ran out.
+    `message` has the calls that a client would execute and those that toolfmt rejected. `rejections_known` is whether
+    toolfmt parsed the text. `left_in_text` counts the calls that the server left in the text and that toolfmt can
+    parse; None if toolfmt did not parse the text, or parsed all of it itself. `cut` is whether the token limit was
+    reached.
     """
 
     message: Message
@@ -47,7 +47,7 @@ class SubjectResponse:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How answers are drawn: `temperature` None leaves it to whoever answers; `variables` are the template's."""
+    """Sampling settings. `temperature` None uses the default of the subject. `variables` are the template's."""
 
     temperature: float | None = 0.7
     max_tokens: int = 512
@@ -55,12 +55,12 @@ class Sampling:
 
 
 class Subject(Protocol):
-    """What answers."""
+    """A model to measure."""
 
     name: str
-    """What it is called in a report."""
+    """Its name in a report."""
     tool_choices: Collection[ToolChoice]
-    """What a request to it can say about calling."""
+    """The values of `tool_choice` that a request to it can have."""
 
     def ask(self, question: Question, seed: int) -> SubjectResponse:
-        """The answer to a question. Raises `NotAnswered`, and nothing that depends on the answer."""
+        """Return the response to a question. Raises `NotAnswered`, but never because of the response's content."""

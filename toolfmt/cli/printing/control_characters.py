@@ -1,6 +1,6 @@
-"""Characters that show nothing and may do something: move a cursor, turn the reading direction, hide what follows.
+"""Escape invisible characters that can have effects: move a cursor, change the reading direction, hide text.
 
-What comes from a model is untrusted: every text of it that a person reads goes through `visible`.
+Text from a model is untrusted, so all of it goes through `visible` before a person reads it.
 """
 
 from __future__ import annotations
@@ -8,18 +8,20 @@ from __future__ import annotations
 import unicodedata
 
 LONGEST = 10_000
-"""Characters of one text that are printed."""
+"""Maximum number of characters of one text."""
 _CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 
 
 def is_unseen(char: str) -> bool:
-    """Whether it is a control, format, private or surrogate character, or separates lines or paragraphs."""
+    """Return whether it is a control, format, private-use or surrogate character, or a line or paragraph separator."""
     return unicodedata.category(char) in _CATEGORIES
 
 
 def visible(text: str) -> str:
-    """The text on one line with every control and format character as an escape, so that it cannot move a cursor; cut
-    with `…` where it is longer than any that is meant to be read."""
+    """Return the text on one line with every control and format character escaped, so that it cannot move a cursor.
+
+    A text that is too long to read is cut with `…`.
+    """
     if len(text) > LONGEST:
         return f"{visible(text[:LONGEST])}… ({len(text):,} characters)"
     return text if text.isprintable() else "".join(map(_visible, text))
@@ -30,6 +32,6 @@ def _visible(char: str) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """The text on one line and visible, cut with `…` where it is longer."""
+    """Return the text on one line and visible, cut with `…` if it is longer."""
     shown = visible(text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""A comparison of two models as text. Data in, text out; `toolfmt.cli.commands` calls it."""
+"""A comparison of two models as text, from data. `toolfmt.cli.commands` calls it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _LONGEST_MESSAGE = 180
 _ONE_LINE = 70
 _LONGEST_EXCERPT = 72
 _LONGEST_ALIKE = 32
-"""Characters of what two texts have in common that are shown before they part."""
+"""Characters of the common beginning of two texts that are shown before the difference."""
 _LONGEST_NAMES = 3
-"""So many conversations are named of those that differ in the same way."""
+"""Maximum number of named conversations that differ in the same way."""
 
 
 def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
-    """What differs: what is told of the two, findings that went or came, and the first difference of their prompts; the
-    settings behind the behavior."""
+    """Return the differences: capabilities, findings that are new or gone, the first difference of the prompts, and
+    settings.
+    """
     parts: list[Text | Table | Group] = [_title(comparison), *_group(comparison.behavior)]
     if comparison.prompts:
         parts.append(_prompts(comparison))
@@ -56,7 +57,7 @@ def _group(told: Differences) -> list[Table | Group]:
 
 
 def _summary(comparison: Comparison) -> str:
-    """Whether they behave alike, on the last line, and how much differs."""
+    """Return the last line: whether the behavior is the same, and how much differs."""
     settings = f"the settings differ: {_counted(comparison.settings)}" if comparison.settings else ""
     left_out = f" {comparison.left_out} excluded by --select or --ignore." if comparison.left_out else ""
     if not comparison.differs:
@@ -89,7 +90,7 @@ def _counted(told: Differences) -> str:
 
 
 def _changes(changes: Iterable[ReportChange]) -> Group:
-    """A change a line where both sides are short, else a line for each side."""
+    """Return one line per change if both sides are short, else a line for each side."""
     parts: list[Text | Table] = []
     for change in changes:
         # A runtime that a report does not list: `none` would mean that it has no parser.
@@ -104,7 +105,7 @@ def _changes(changes: Iterable[ReportChange]) -> Group:
 
 
 def _signed(lines: Iterable[tuple[str, str, str]]) -> Table:
-    """Lines with a sign before each and its style, so that what is wrapped stays behind the sign."""
+    """Return lines with a styled prefix character each. Wrapped text is indented to it."""
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True, width=len("    -"))
     table.add_column(overflow="fold")
@@ -114,7 +115,7 @@ def _signed(lines: Iterable[tuple[str, str, str]]) -> Table:
 
 
 def _sides(a: Any, b: Any) -> tuple[str, str]:
-    """The two values in words, cut where they are long; but never before the first sign that differs."""
+    """Return the two values as text, cut if they are long, but never before the first difference."""
     sides = _in_words(a, b, _LONGEST_VALUE)
     if sides[0] != sides[1]:
         return sides
@@ -122,7 +123,7 @@ def _sides(a: Any, b: Any) -> tuple[str, str]:
 
 
 def _parted(a: str, b: str, longest: int) -> tuple[str, str]:
-    """The two texts cut, both alike at their begin where what differs would be cut off."""
+    """Return the two texts cut. Both begin at the same offset if the difference would be cut off."""
     sides = shortened(a, longest), shortened(b, longest)
     if sides[0] != sides[1]:
         return sides
@@ -132,12 +133,14 @@ def _parted(a: str, b: str, longest: int) -> tuple[str, str]:
 
 
 def _end(text: str) -> str:
-    """The end of what two texts have in common."""
+    """Return the last characters of the common beginning of two texts."""
     return text if len(text) <= _LONGEST_ALIKE else f"…{text[1 - _LONGEST_ALIKE :]}"
 
 
 def _in_words(a: Any, b: Any, longest: int) -> tuple[str, str]:
-    """Both values, each text in them cut; of lists and objects what the other does not have, and of answers all."""
+    """Return both values with long texts cut. Lists and objects show only what the other one lacks, except for
+    answers.
+    """
     if isinstance(a, list) and isinstance(b, list):
         gone, new = [item for item in a if item not in b], [item for item in b if item not in a]
         a, b = (gone, new) if gone or new else (a, b)
@@ -182,7 +185,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _prompts(comparison: Comparison) -> Group:
-    """The first difference of the prompts, once for all conversations that differ in the same way."""
+    """Yield the first difference of the prompts, once for all conversations that differ in the same way."""
     alike: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
     for change in comparison.prompts:
         alike.setdefault(tuple(_sides_of(change)), []).append(change)
@@ -199,14 +202,14 @@ def _named(names: list[str]) -> str:
 
 
 def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
-    """The line before the first that differs."""
+    """Return the line before the first difference."""
     before = change.before.rpartition("\n")[0].rpartition("\n")[2]
     if before.strip():
         yield " ", "", shortened(before, _LONGEST_EXCERPT)
 
 
 def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
-    """The first line of both that differs, in the manner of a unified diff."""
+    """Return the first different line of both, as in a unified diff."""
     begun = _end(change.before.rpartition("\n")[2])
     threw = (change.a_threw, change.b_threw)
     texts = [

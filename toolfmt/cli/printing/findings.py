@@ -1,4 +1,4 @@
-"""The findings as text: the page of one, and the list of all. Data in, text out."""
+"""Findings as text: the page of one, and the list of all, from data."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LINE_END = re.compile(r"\n\s*(?![-*] )")
 
 
 def page_text(text: str, width: int, colour: bool) -> str:
-    """A finding's page, its paragraphs wrapped to the width; what is indented stays as it is."""
+    """Return a finding's page with its paragraphs wrapped. Indented text stays unchanged."""
     title, _, rest = text.partition("\n")
     return printed(Text(title + "\n", "bold"), width, colour) + reflowed(rest, width, colour)
 
 
 def findings_table(width: int, colour: bool) -> str:
-    """Every finding there is: code, name, severity, and the first sentence of its page."""
+    """Return a table of all findings: code, name, severity, and the first sentence of the page."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(no_wrap=True)
@@ -33,13 +33,14 @@ def findings_table(width: int, colour: bool) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first line of a page."""
+    """Return the first line of a page."""
     return text.partition("\n")[0]
 
 
 def reflowed(text: str, width: int, colour: bool) -> str:
-    """The page with each paragraph and each item of a list wrapped to the width; what is indented by four blanks stays
-    as it is, however wide, so that it can be copied.
+    """Return the page with each paragraph and list item wrapped to the width.
+
+    Text indented by four spaces stays unchanged, however wide, so that it can be copied.
     """
     return "\n".join(
         printed(Text(part), UNWRAPPED, colour)

@@ -1,6 +1,6 @@
-"""What `toolfmt inspect --fix` did, as text: every change as a diff under the finding that it heals, and what remains.
+"""The result of `toolfmt inspect --fix` as text: every change as a diff under its finding, and what remains.
 
-Data in, text out; `toolfmt.cli.commands` calls it. Diffs are not wrapped, so that they can be applied.
+From data; `toolfmt.cli.commands` calls it. Diffs are not wrapped, so that they can be applied.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def mended_text(mended: MendedModel, width: int, colour: bool) -> str:
-    """The diffs, what remains and why, what the copy holds."""
+    """Return the diffs, the remaining findings with reasons, and what the copy contains."""
     diffs = "".join(printed(_diff(fixed), UNWRAPPED, colour) for fixed in mended.fixed)
     return diffs + printed(spaced(_summary(mended)), width, colour)
 
@@ -50,7 +50,7 @@ def _summary(mended: MendedModel) -> Iterator[Text | Group]:
 
 
 def _healed(mended: MendedModel) -> str:
-    """How many findings are healed; where none is, that the copy is the same."""
+    """Return how many findings are fixed. If none is, state that the copy is the same."""
     output = visible(str(mended.output))
     if not mended.fixed:
         selected = " of what is selected" if mended.report.left_out else ""

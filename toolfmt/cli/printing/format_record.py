@@ -1,4 +1,4 @@
-"""A format as data: what `toolfmt formats` prints, as JSON here and as text in `toolfmt.cli.printing.formats`."""
+"""A format as data for `toolfmt formats`: JSON here, text in `toolfmt.cli.printing.formats`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _LONG: dict[str, Any] = {"city": "Paris", "days": 3}
 
 
 def example(format: ToolCallFormat, *, short: bool = False) -> str:
-    """One call as the format's own writer writes it."""
+    """Return one call as the format's own writer writes it."""
     return write(format, [("get_weather", _SHORT if short else _LONG)])
 
 
 def described(format: ToolCallFormat) -> dict[str, Any]:
-    """The format's record as JSON."""
+    """Return the format's record as JSON."""
     return {
         "name": format.name,
         "aliases": list(format.aliases),

@@ -1,5 +1,4 @@
-"""The formats as text: the registry as a list, and one format's page. Data in, text out; `toolfmt.cli.commands` calls
-it."""
+"""Formats as text, from data: the registry as a list, and the page of one. `toolfmt.cli.commands` calls it."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from toolfmt.formats import ToolCallFormat
 
 
 def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) -> str:
-    """The registry: each format with who speaks it, a call in it (`⏎` where a line ends), what others call it."""
+    """Return the registry: each format with its models, an example call (`⏎` for a newline), and its other names."""
     parts: list[Text | Table] = []
     for format in formats:
         table = Table.grid(padding=(0, 2, 0, 0))
@@ -32,7 +31,7 @@ def formats_text(formats: Sequence[ToolCallFormat], width: int, colour: bool) ->
 
 
 def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
-    """One format's page: what it is, a call in it, its names here and in runtimes, where it is documented."""
+    """Return one format's page: a description, an example call, its names here and in runtimes, and its sources."""
     facts = grid()
     rows: list[tuple[str, str]] = [
         ("aliases", ", ".join(format.aliases)),
@@ -52,7 +51,7 @@ def format_text(format: ToolCallFormat, width: int, colour: bool) -> str:
 
 
 def _lines(text: str) -> str:
-    """A text of a format, which a file of a stranger may have brought: nothing in it moves a cursor."""
+    """Return text of a format without control characters, because its file may be untrusted."""
     return "\n".join(map(visible, text.split("\n")))
 
 

@@ -1,7 +1,6 @@
-"""The faults of a parser as text: each as a case that can be put into a corpus file, with what came out; and how far
-the search has come.
+"""Bugs of a parser as text: each as a case for a corpus file with its events, and the progress of the search.
 
-`toolfmt.cli.fuzz_command` calls it with what `toolfmt dev fuzz --json` prints.
+`toolfmt.cli.fuzz_command` passes what `toolfmt dev fuzz --json` prints.
 """
 
 from __future__ import annotations
@@ -21,8 +20,11 @@ from toolfmt.cli.printing.progress import Bar
 
 
 def fuzzed_text(found: Mapping[str, Any], colour: bool, timed: bool = True) -> str:
-    """Every fault, and what was tried; how fast only where it is `timed`: the rest is the same in every run of so many
-    answers. Lines are not wrapped: a case is to be copied."""
+    """Return every bug, and what was tried.
+
+    The speed is shown only if `timed`; the rest is the same in every run with the same number of outputs. Lines are not
+    wrapped, so that cases can be copied.
+    """
     parts: list[RenderableType] = [*(_fault(fault) for fault in found["faults"]), _summary(found, timed)]
     return printed(spaced(parts), UNWRAPPED, colour)
 
@@ -64,14 +66,14 @@ def _summary(found: Mapping[str, Any], timed: bool) -> Text:
 
 
 class Searching(Bar):
-    """How far a search has come: answers, their rate, faults, and the markers that were tried."""
+    """The progress of a search: outputs, their rate, bugs, and the markers that were tried."""
 
     def __init__(self, seconds: float | None, shown: bool) -> None:
         columns = (progress.BarColumn(), progress.TextColumn("{task.fields[told]}"))
         super().__init__(*columns, total=None if seconds is None else round(seconds * 10), shown=shown, told="")
 
     def update(self, found: Any) -> None:
-        """What a search has come to by now."""
+        """Update the progress."""
         rate = found.answers / found.seconds if found.seconds else 0.0
         tried = ", ".join(f"{count}/{every} {way}" for way, (count, every) in found.coverage.items())
         told = f"{found.answers:,} answers, {rate:,.0f} a second, {len(found.faults)} faults, markers {tried}"

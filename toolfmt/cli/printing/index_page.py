@@ -1,7 +1,7 @@
-"""A page that lists models, worst verdict first, each with a link to its own page; data in, text out.
+"""A page that lists models, worst verdict first, each with a link to its own page, from data.
 
-It is drawn with the style and the environment of `toolfmt.cli.printing.page`, whose contract it shares: no script, no
-other file, nothing of what a model directory says that could act.
+It uses the style and the environment of `toolfmt.cli.printing.page` and gives the same guarantees: no script, no other
+file, and all text of a model directory escaped.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MEANINGS = {
     "adapted": ("Adapted", "Tool calling works if messages are normalized first; `toolfmt render` does this."),
     "native": ("Native", "Tool calling works with the template as it is."),
 }
-"""The groups in their order: a heading, and what it means."""
+"""The groups in order: a heading, and its meaning."""
 _LONGEST_REASON = 500
 
 
@@ -44,7 +44,7 @@ class _Group:
 
 
 def index_page(looked: Sequence[InspectionOutcome], files: Sequence[str]) -> str:
-    """The page. `files` are where the pages of the models lie, seen from this one; empty for one that has none."""
+    """Return the page. `files` are links from it to the pages of the models, empty if a model has none."""
     groups = {id: _Group(id, word, meaning) for id, (word, meaning) in _MEANINGS.items()}
     for one, name, file in zip(looked, names_of([one.place for one in looked]), files, strict=True):
         group = "unread" if one.report is None else one.report.verdict.tools
@@ -77,7 +77,7 @@ def _model(one: InspectionOutcome, name: str, href: str) -> dict[str, Any]:
 
 
 def _codes(report: Report) -> Iterable[dict[str, str]]:
-    """The codes of errors and warnings with how bad they are, each once, the worst first."""
+    """Return the codes of errors and warnings with their severity, each once, the worst first."""
     told = [one for one in worst_first(report.findings) if one.severity != "note"]
     severities = {one.code: one.severity for one in reversed(told)}
     return [{"code": code, "severity": severities[code]} for code in dict.fromkeys(one.code for one in told)]

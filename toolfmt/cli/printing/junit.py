@@ -104,7 +104,7 @@ def _result(case: Element, tag: str, kind: str, message: str, body: str) -> None
 
 
 def _body(findings: Sequence[Finding], place: str, report: Report) -> str:
-    """The findings with their places and fixes. Line ends within them are escapes."""
+    """Return the findings with their locations and fixes. Newlines within them are escaped."""
     parts = []
     for one in findings:
         file, line = file_and_line(place, one, report)
@@ -122,7 +122,7 @@ def _count(suite: Element) -> None:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """The names, each once: a test is known by its class and name."""
+    """Return unique names, because a test is identified by its class and name."""
     found: dict[str, str] = {}
     for called in map(_xml, names):
         number, unique = 1, called
@@ -134,7 +134,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _class(name: str) -> str:
-    """The class of a model's tests. Jenkins splits a class name at its dots: the package is `toolfmt`."""
+    """Return the class of a model's tests. Jenkins splits a class name at its dots: the package is `toolfmt`."""
     return f"toolfmt.{name.replace('.', '_')}"
 
 
@@ -143,5 +143,5 @@ def _xml_lines(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """The text with escapes for control characters; what XML cannot have is U+FFFD."""
+    """Return the text with control characters escaped. Characters that XML cannot contain become U+FFFD."""
     return _NOT_XML.sub("\ufffd", visible(text))

@@ -1,6 +1,6 @@
-"""How text is laid out with rich: grids of columns, and printing to a string.
+"""Text layout with rich: grids of columns, and printing to a string.
 
-The printers of this room are built from it. Nothing is read as markup, and the same data gives the same text.
+The printers of this package use it. Nothing is interpreted as markup, and the same data give the same text.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from rich.table import Table
 UNWRAPPED = 100_000
 """A width at which nothing is wrapped."""
 GLUE = "\ue000"
-"""Stands for a blank where no line may end (a runtime and its flag): rich breaks lines at a no-break space too."""
+"""A placeholder for a space at which lines must not break (a runtime and its flag). rich breaks at no-break spaces
+too.
+"""
 DOT = f"{GLUE}· "
 ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 
 
 def grid(first: int | None = None) -> Table:
-    """Two columns without lines around them: a short one that never wraps (`first` wide), and the rest."""
+    """Return a grid of two columns without borders: a short one that never wraps (`first` wide), and the rest."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, width=first)
     table.add_column(overflow="fold")
@@ -29,12 +31,12 @@ def grid(first: int | None = None) -> Table:
 
 
 def spaced(parts: Iterable[RenderableType]) -> Group:
-    """The parts with an empty line between them."""
+    """Return the parts with an empty line between them."""
     return Group(*[Padding(part, (0 if position == 0 else 1, 0, 0, 0)) for position, part in enumerate(parts)])
 
 
 def printed(what: RenderableType, width: int, colour: bool) -> str:
-    """What rich makes of it at this width, without blanks at the ends of lines."""
+    """Return what rich prints at this width, without trailing spaces."""
     out = io.StringIO()
     console = Console(
         file=out,

@@ -1,7 +1,7 @@
-"""A measurement as text: a row of rates for each wording, under what the request said; and how far the asking has come.
+"""A measurement as text: a row of rates per wording, grouped by the settings of the request, and the progress.
 
-`toolfmt.cli.measure_command` calls it. Each rate is printed above its interval, in percent; what could not be counted
-is a dash.
+`toolfmt.cli.measure_command` calls it. Each rate is printed above its interval, in percent. A rate that could not be
+counted is a dash.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _HEADINGS = {
 }
 _FAULTS = frozenset({"invented_arguments", "rejected", "left_in_text", "misread_result"})
 _OF = "called"
-"""The rate that every answer to a question counts in."""
+"""The rate that every response to a question counts in."""
 _NOTHING = "–"
 
 
 def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
-    """The settings, a table for each way the tools go in and what was said about calling, and what is to be known."""
+    """Return the settings, a table for each strategy and `tool_choice`, and notes."""
     shown = [name for name in RATES if any(tally.rates[name].of for tally in measurement.tallies.values())] or [
         "called"
     ]
@@ -64,7 +64,7 @@ def _setting(value: Any) -> str:
 
 
 def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
-    """What was measured of one way to give tools: its name, its rows, and what went wrong."""
+    """Yield the results of one way to pass tools: its name, its rows, and the failures."""
     cell = cells[0][0]
     said = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
     title = {"template": "Tools through the template", "prompt": "Tools in words"}[cell.strategy]
@@ -93,13 +93,13 @@ def _rate(rate: Rate, is_fault: bool) -> Text:
 
 
 def _percent(rate: Rate) -> str:
-    """The share in per cent; what is not all is never told as all, and what is not nothing never as nothing."""
+    """Return the share in percent. Only all is shown as 100, and only none as 0."""
     whole = round(100 * rate.count / rate.of)
     return str(min(max(whole, 1 if rate.count else 0), 100 if rate.count == rate.of else 99))
 
 
 def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
-    """Why requests came to nothing, the most frequent first."""
+    """Return why requests failed, the most frequent reason first."""
     for why, count in tally.failures.most_common():
         yield f"{cell.wording}: {count:,} without an answer: {visible(why)}"
     if tally.not_asked:
@@ -125,7 +125,7 @@ def _legend(measurement: Measurement) -> Text:
 
 
 class MeasurementProgress(Bar):
-    """How far the asking has come."""
+    """The progress of a measurement."""
 
     def __init__(self, total: int, shown: bool) -> None:
         columns = (
@@ -135,6 +135,6 @@ class MeasurementProgress(Bar):
         super().__init__(*columns, total=total, shown=shown, failed="")
 
     def update(self, measurement: Measurement) -> None:
-        """One more has been asked."""
+        """Update the progress after one more question."""
         failed = measurement.failures.total()
         self.draw(measurement.asked, failed=f"{failed:,} without an answer" if failed else "")

@@ -1,4 +1,7 @@
-"""Several models as a table, one line each, and how far the looking has come. `toolfmt.cli.commands` calls it."""
+"""Several models as a table with one row each, and the progress of inspecting them.
+
+`toolfmt.cli.commands` calls it.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +29,23 @@ from toolfmt.templates import cached_name, file_of_model, place_name
 _HEADINGS = ("model", "type", "verdict", "format", "tools", "calls", "results", "E/W/N", "findings")
 _NARROW_HEADINGS = ("model", "verdict", "format", "E/W/N", "findings")
 _FOLDED = ("findings",)
-"""The columns whose words may go over several lines where nothing is cut."""
+"""Columns whose text may wrap if nothing is cut."""
 _PIECES = re.compile(r"[^-_./@ ]*[-_./@ ]?")
-"""What of a name stands on one line, with the sign behind it."""
+"""The part of a name that is on one line, including the delimiter after it."""
 _ABILITIES = ("tools", "tool_calls", "tool_results")
 _NARROWEST_NAME, _NARROWEST_FINDINGS = 22, 12
 _NARROW = 76
-"""Below this width the confidence of the format is left out, too."""
+"""Below this width, the confidence of the format is left out too."""
 _LONGEST_TYPE = 20
 _LEGEND = "E/W/N: errors, warnings, notes."
 _NEW = " *: new."
 
 
 def models_text(looked: Sequence[InspectionOutcome], width: int | None, colour: bool, *, cut: bool = True) -> str:
-    """One line a model, a summary, and what to type for the one with the worst verdict.
+    """Return one line per model, a summary, and the next command to run for the model with the worst verdict.
 
-    Without a `width` a line is as long as it gets. Where a table with everything in it is wider than that, model type
-    and answers are left out, and long names are `cut`, or go over several lines.
+    Without a `width`, lines are not limited. If a complete table is wider than that, model type and answers are left
+    out, and long names are `cut` or wrapped.
     """
     names = [visible(name) for name in names_of([one.place for one in looked])]
     rows = [_row(name, one.report, one) for name, one in zip(names, looked, strict=True)]
@@ -68,7 +71,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[Text]], folded: Coll
 
 
 def _next(looked: Sequence[InspectionOutcome]) -> str:
-    """What to type next: a line that is never wrapped; empty where no place could be looked at."""
+    """Return the next command to run. It is never wrapped, and empty if no path could be inspected."""
     order: tuple[ToolsWord, ...] = get_args(ToolsWord)
     reports = [(one.place, order.index(one.report.verdict.tools)) for one in looked if one.report is not None]
     place, _ = max(reports, key=lambda one: one[1], default=("", 0))
@@ -76,7 +79,7 @@ def _next(looked: Sequence[InspectionOutcome]) -> str:
 
 
 def _rooms(rows: list[list[Text]], width: int) -> tuple[int, int]:
-    """The columns for names and for findings: findings keep their room first, then the names."""
+    """Return the widths for names and for findings: findings keep their width first, then names."""
     longest = [max((len(row[column].plain) for row in rows), default=0) for column in range(len(_NARROW_HEADINGS))]
     room = width - sum(max(one, 5) + 2 for one in longest[1:-1]) - 2
     for_findings = max(_NARROWEST_FINDINGS, min(longest[-1], room - min(longest[0], _NARROWEST_NAME)))
@@ -84,7 +87,7 @@ def _rooms(rows: list[list[Text]], width: int) -> tuple[int, int]:
 
 
 def _fitted(rows: list[list[Text]], width: int) -> list[list[Text]]:
-    """The rows with names and findings cut so that they fit."""
+    """Return the rows with names and findings cut to fit."""
     for_names, for_findings = _rooms(rows, width)
     return [
         [Text(_cut(row[0].plain, for_names), "bold"), *row[1:-1], Text(shortened(row[-1].plain, for_findings))]
@@ -93,7 +96,7 @@ def _fitted(rows: list[list[Text]], width: int) -> list[list[Text]]:
 
 
 def _folded(rows: list[list[Text]], width: int) -> list[list[Text]]:
-    """The rows with names over several lines where they do not fit, which end behind a hyphen or the like."""
+    """Return the rows with long names wrapped after a hyphen or a similar character."""
     for_names, _ = _rooms(rows, width)
     return [[Text(_in_lines(row[0].plain, for_names), "bold"), *row[1:]] for row in rows]
 
@@ -108,14 +111,13 @@ def _in_lines(name: str, longest: int) -> str:
 
 
 def _cut(name: str, longest: int) -> str:
-    """The name with its middle left out where it is longer; the end tells sizes and variants."""
+    """Return the name with its middle cut out if it is longer. Sizes and variants are at the end."""
     begin = longest // 2
     return name if len(name) <= longest else f"{name[:begin]}…{name[len(name) - (longest - begin - 1) :]}"
 
 
 def tracked(looked: Iterable[InspectionOutcome], total: int, shown: bool) -> Iterator[InspectionOutcome]:
-    """What became of the places one by one; where `shown`, how far it has come is drawn on standard error, and wiped at
-    the end."""
+    """Yield the outcomes one by one. If `shown`, draw a progress bar on standard error and erase it at the end."""
     if not shown:
         yield from looked
         return
@@ -128,13 +130,12 @@ def tracked(looked: Iterable[InspectionOutcome], total: int, shown: bool) -> Ite
 
 
 def _plain(place: str) -> str:
-    """The name of a place, with nothing that rich reads as markup."""
+    """Return the name of a path without rich markup."""
     return shortened(place_name(place), 30).replace("[", "(")
 
 
 def names_of(places: Sequence[str]) -> list[str]:
-    """What each place is called: what people call it in the hub cache, else its path below the folder that all of them
-    stand in."""
+    """Return the names of paths: the usual name in the hub cache, else the path below the common folder."""
     paths = [os.path.abspath(place) for place in places]
     try:
         common = os.path.commonpath([os.path.dirname(path) for path in paths])
@@ -173,7 +174,7 @@ def _verdict(report: Report) -> Text:
 
 
 def _not_inspected(headings: Sequence[str]) -> Iterator[Text]:
-    """The cells between the name and the reason."""
+    """Return the cells between the name and the reason."""
     return (Text(NOT_INSPECTED, "red") if heading == "verdict" else Text("-") for heading in headings[1:-1])
 
 
@@ -194,7 +195,7 @@ def _counts(report: Report) -> str:
 
 
 def _codes(report: Report) -> str:
-    """The codes of errors and warnings, errors first, and of notes that are new; all that are new with a sign."""
+    """Return the codes of errors and warnings, errors first, and of new notes. New ones are marked."""
     counted = _found(report)
     told = (*counted["error"], *counted["warning"], *(note for note in counted["note"] if note.new))
     new = {finding.code for finding in told if finding.new}
@@ -202,7 +203,7 @@ def _codes(report: Report) -> str:
 
 
 def _found(report: Report) -> dict[Severity, list[Finding]]:
-    """Everything found by its severity, notes included."""
+    """Return all findings by severity, including notes."""
     return by_severity(notable(report))
 
 

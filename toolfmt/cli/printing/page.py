@@ -1,8 +1,8 @@
-"""The report as one HTML page: data in, text out, the same bytes for the same data.
+"""The report as one HTML page, from data: the same data give the same bytes.
 
-The page needs no script and no other file. What comes from a model directory is hostile: every value is escaped, its
-control and bidi characters are written as visible escapes (`finalize`, so that no place in the template can forget it),
-and a content security policy forbids everything but the page's own style.
+The page needs no script and no other file. Text of a model directory is untrusted. Every value is escaped, its control
+and bidi characters are written as visible escapes (by `finalize`, so that no part of the template can omit it), and a
+content security policy forbids everything except the page's own style.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _KINDS: dict[SampleSpanKind, tuple[str, str]] = {
     "generation": ("generation", "the generation prompt: here the model goes on"),
     "frame": ("frame", "what the template writes around it all"),
 }
-"""The kinds of pieces in the order of the legend: the label in the margin, and what it means."""
+"""The kinds of pieces in the order of the legend: the label in the margin, and its meaning."""
 _TEMPLATE_WRITES: tuple[SampleSpanKind, ...] = ("frame", "tools", "call", "generation")
-"""Kinds of pieces with words of the template in them: only there something that looks like a marker is one."""
+"""Kinds of pieces with text of the template. Only in these, text that looks like a marker is one."""
 _ATTRIBUTE = r'(?: [\w.-]{1,40}="[^"<>\n]{0,80}")'
 _MARKER = rf"<[^<>\s]{{1,60}}{_ATTRIBUTE}{{0,4}}>|\[/?[A-Z][A-Z_]{{1,40}}\]"
 _PRINTED = re.compile(r"[^\n\t\x20-\x7e]")
@@ -58,8 +58,9 @@ class _Paragraph:
 
 
 def report_page(report: Report, index: str = "") -> str:
-    """The page; see the module. `index` is where a page that lists this one lies, seen from it. Never raises on what a
-    report says."""
+    """Return the page. `index` is the link from it to a page that lists it. Never raises because of the report's
+    content.
+    """
     style = resource("page.css")
     findings = worst_first(report.findings)
     rendered: str = template("page.html.jinja").render(
@@ -89,7 +90,7 @@ def report_page(report: Report, index: str = "") -> str:
 
 
 def _chapters(report: Report) -> dict[str, str]:
-    """The headings by id, of the chapters that have something to say."""
+    """Return the headings by id, for sections that are not empty."""
     sections = report.sections
     works = not is_broken(report)
     runs = sections.advice or report.profile.stop or report.profile.prefill
@@ -115,7 +116,7 @@ def _chapters(report: Report) -> dict[str, str]:
 
 
 def _percent(share: float) -> str:
-    """Rounded down, so that 100 % means all of it."""
+    """Return a percentage, rounded down, so that 100 % means all."""
     return f"{int(share * 100)}\u00a0%"
 
 
@@ -123,13 +124,13 @@ def _percent(share: float) -> str:
 
 
 def _drawn(report: Report) -> list[dict[str, object]]:
-    """The pieces of the sample with what is in them made visible."""
+    """Return the pieces of the sample with their content made visible."""
     markers = markers_seen(report)
     return [{"kind": piece.kind, "name": piece.name, "text": _text(piece, markers)} for piece in report.sections.sample]
 
 
 def markers_seen(report: Report) -> re.Pattern[str]:
-    """The markers that the report knows of, and whatever looks like one."""
+    """Return the markers in the report, and all text that looks like a marker."""
     tokens = report.sections.tokens
     known = {
         *report.profile.stop,
@@ -141,7 +142,7 @@ def markers_seen(report: Report) -> re.Pattern[str]:
 
 
 def marked(piece: SampleSpan, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
-    """The text of a piece in parts, each with whether it is a marker."""
+    """Return the text of a piece in parts, each with whether it is a marker."""
     at = 0
     for marker in markers.finditer(piece.text) if piece.kind in _TEMPLATE_WRITES else ():
         yield piece.text[at : marker.start()], False
@@ -151,7 +152,7 @@ def marked(piece: SampleSpan, markers: re.Pattern[str]) -> Iterator[tuple[str, b
 
 
 def _text(piece: SampleSpan, markers: re.Pattern[str]) -> Markup:
-    """The text, with its markers, line ends and control characters in elements of their own."""
+    """Return the text with its markers, newlines and control characters in separate elements."""
     parts: list[Markup] = []
     for text, is_marker in marked(piece, markers):
         parts += [Markup('<span class="marker">'), _plain(text), _END] if is_marker else [_plain(text)]
@@ -162,7 +163,7 @@ _END = Markup("</span>")
 
 
 def _plain(text: str) -> Markup:
-    """The text escaped; what is not printed stands as an escape, and a line end can be seen."""
+    """Return the text escaped, with visible escapes for invisible characters and newlines."""
     return Markup("").join(
         Markup('<span class="eol">\n</span>') if part == "\n" else _escaped(part)
         for part in re.split(r"(\n)", text)
@@ -182,7 +183,7 @@ def _escaped(text: str) -> Markup:
 
 
 def _unknown_tokens(report: Report) -> list[str]:
-    """What stands in the sample for special tokens of which only the names are known."""
+    """Return the placeholders in the sample for special tokens of which only the names are known."""
     named = () if report.template is None else report.template.variables
     written = [piece.text for piece in report.sections.sample if piece.kind in _TEMPLATE_WRITES]
     return [mark for mark in map(token_mark, named) if any(mark in text for text in written)]
@@ -197,7 +198,7 @@ def _legend(pieces: Sequence[SampleSpan]) -> dict[str, str]:
 
 
 def _page(wanted: str) -> list[_Paragraph]:
-    """The paragraphs of a finding's page; none for a code that has none."""
+    """Return the paragraphs of a finding's page, empty if the code has no page."""
     return next((_paragraphs(page(check)) for check in CHECKS if code(check) == wanted), [])
 
 
@@ -213,7 +214,7 @@ def _paragraphs(text: str) -> list[_Paragraph]:
 
 
 def _prose(text: str) -> Markup:
-    """A paragraph with its code in backticks, and what it is about where it says so, marked up."""
+    """Return a paragraph with markup for code in backticks and for its label."""
     lead = _LEAD.match(text)
     parts = [Markup("<strong>{}:</strong> ").format(lead[1])] if lead else []
     at = lead.end() if lead else 0
@@ -228,7 +229,7 @@ def _prose(text: str) -> Markup:
 
 @cache
 def template(name: str) -> Template:
-    """A template of this room, whose every value is escaped and made visible where it is printed."""
+    """Return a template of this package. Every value is escaped and made visible when it is printed."""
     environment = Environment(
         loader=FunctionLoader(resource),
         autoescape=True,
@@ -242,16 +243,16 @@ def template(name: str) -> Template:
 
 
 def _finalized(value: Any) -> Any:
-    """What jinja prints of a value: text with its control characters visible, unless it has been marked up here."""
+    """Return what jinja2 prints of a value: text with visible control characters, unless it is already markup."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def resource(name: str) -> str:
-    """A file of this room."""
+    """Return the text of a file of this package."""
     return files("toolfmt.cli.printing").joinpath(name).read_text("utf-8")
 
 
 def style_hash(style: str) -> str:
-    """How a content security policy names the one style that it allows."""
+    """Return the hash of the only allowed style for the content security policy."""
     digest = hashlib.sha256(style.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"

@@ -1,7 +1,7 @@
-"""What the details and definitions of a report come to in a few words, beside the ability they belong to.
+"""Short phrases for the details and definitions in a report, shown next to the capability they belong to.
 
-`phrases` is called for each ability of the report; what is fine, or told by the ability itself, has no words. The
-evidence of every answer is printed in full, by `toolfmt.cli.printing.sections`.
+`phrases` is called for each capability of the report. Details that are fine, or covered by the capability itself, have
+no phrase. `toolfmt.cli.printing.sections` prints all evidence.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from toolfmt._util.text_lists import listed_first
 from toolfmt.inspect.report.report import Answer, Report
 
 _MOST = 6
-"""So many parts of a schema are named; the others are counted."""
+"""Maximum number of named parts of a schema; the others are counted."""
 
 _NO_TEXT = "no text next to a call"
 _BESIDE_LATER = {
     "misplaced": "text next to a call appears after the result",
     "lost-later": "text next to a call is dropped in some turns",
 }
-# What is said of a detail that is not yes, by the ability it belongs to.
+# The phrase for a detail that is not yes, by its capability.
 _DETAILS: Mapping[str, Mapping[str, str]] = {
     "calls": {
         "text_beside_call": _NO_TEXT,
@@ -38,7 +38,7 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
         "reasoning_in_loop": "dropped after a tool result",
     },
 }
-# Told by the abilities themselves, or neither good nor bad.
+# Covered by the capabilities themselves, or neither good nor bad.
 _TOLD = (
     *(
         "ids_ordinary",
@@ -50,7 +50,7 @@ _TOLD = (
         "generation_open",
         "stop",
     ),
-    # What clients seldom send; a note tells those who do.
+    # Clients seldom send these; a note covers them.
     *(
         "content_absent",
         "calls_empty",
@@ -68,10 +68,10 @@ _TOLD = (
         "system_alone",
     ),
 )
-# Turns that may not follow each other: one phrase for all of them.
+# Turns that may not be adjacent: one phrase for all of them.
 _IN_A_ROW = ("users_in_a_row", "assistants_in_a_row", "user_after_result")
 _IDS = {"ids_nine": "ids such as q7Zk2Wx9B only", "ids_function": "ids functions.NAME:N only"}
-# What a definition may look like, beside what stands in it.
+# The forms that a definition may have, except its contents.
 _FORMS = {
     "no_descriptions": "without descriptions",
     "no_parameters": "without parameters",
@@ -90,13 +90,13 @@ _SEVERAL = "results_several"
 
 
 def phrases(report: Report, ability: str) -> list[str]:
-    """Lines to stand under an ability that is there; each a few words."""
+    """Return short lines for a capability."""
     details = report.sections.details
     if ability == "definitions":
         return _definitions(report.sections.definitions)
     if ability == "reasoning" and report.capabilities["reasoning"].answer != "yes":
         return []
-    # Where a turn has one call only, nothing is said of several results.
+    # If a turn has only one call, several results do not occur.
     unasked = () if report.capabilities["parallel_tool_calls"].answer == "yes" else (_SEVERAL,)
     asked = {name: words for name, words in _DETAILS.get(ability, {}).items() if name not in unasked}
     told = [words for name, words in asked.items() if _is_not(details, name)]
@@ -115,13 +115,13 @@ def phrases(report: Report, ability: str) -> list[str]:
 
 
 def phrased() -> frozenset[str]:
-    """The names of the details that have words here, or need none."""
+    """Return the names of the details that have a phrase here or need none."""
     names = (name for words in _DETAILS.values() for name in words)
     return frozenset((*names, *_IN_A_ROW, *_IDS, *_TOLD))
 
 
 def _ids(details: Mapping[str, Answer]) -> list[str]:
-    """The form of ids that is needed where those that clients write are not taken."""
+    """Return the form of ids that the template needs, if it does not accept those of clients."""
     if not _is_not(details, "ids_ordinary"):
         return []
     forms = [words for name, words in _IDS.items() if name in details and not _is_not(details, name)]

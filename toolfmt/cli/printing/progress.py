@@ -1,6 +1,6 @@
-"""How far something long has come, on standard error: a file that is read, a model that is asked.
+"""Progress bars on standard error, for reading a file or measuring a model.
 
-The command line calls it.
+The command line uses them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from rich import progress
 from rich.console import Console
 
 _PAUSE = 0.1
-"""Seconds between two drawings; no thread draws, since other processes may be started meanwhile."""
+"""Seconds between two redraws. No thread draws, because other processes may be started in the meantime."""
 
 
 class Bar:
-    """A bar while it is open, wiped at the end; nothing at all where it is not `shown`."""
+    """A bar while it is open, erased at the end. Draws nothing unless `shown`."""
 
     def __init__(self, *columns: progress.ProgressColumn, total: int | None, shown: bool, **fields: Any) -> None:
         self._bar = progress.Progress(
@@ -27,7 +27,7 @@ class Bar:
         self._drawn = 0.0
 
     def draw(self, completed: int, **fields: Any) -> None:
-        """So much is done; drawn now and then."""
+        """Set the progress. The bar is redrawn only from time to time."""
         now = time.monotonic()
         if now - self._drawn >= _PAUSE:
             self._drawn = now
@@ -44,7 +44,7 @@ class Bar:
 
 
 class Progress(Bar):
-    """A bar over the bytes of a file."""
+    """A progress bar over the bytes of a file."""
 
     def __init__(self, what: str, total: int | None, shown: bool) -> None:
         columns = (
@@ -53,5 +53,5 @@ class Progress(Bar):
         super().__init__(*columns, total=total, shown=shown)
 
     def update(self, done: int) -> None:
-        """So many bytes have been read."""
+        """Set how many bytes have been read."""
         self.draw(done)

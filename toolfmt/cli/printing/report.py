@@ -1,8 +1,8 @@
-"""The report on one model as text: data in, text out, the same text for the same data.
+"""The report on one model as text, from data: the same data give the same text.
 
-At one glance: the verdict, what to do next, what will go wrong, what the model can do. Every answer with its evidence
-comes with `full`. The sections with the details are in `toolfmt.cli.printing.sections`. What comes from a model
-directory is untrusted: it is made `visible`, and nothing is read as markup.
+The first screen has the verdict, what to do next, what will fail, and what the model can do. `full` adds every answer
+with its evidence. `toolfmt.cli.printing.sections` prints the sections with the details. Text of a model directory is
+untrusted: it is made `visible`, and nothing is interpreted as markup.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEXT = "  next"
 _NARROWEST_ADVICE = 30
 _COMMAND = re.compile(r"toolfmt (?:render .+? --request FILE(?: --var \S+)*|inspect .+? --fix --output COPY)")
 _LONGEST = 240
-"""So many characters of a sentence are printed on a terminal; all of them in a pipe and in full."""
+"""Maximum number of characters of a sentence on a terminal. Pipes and `full` get all of them."""
 _WORDS = {"no": "missing", "error": "rejected"}
 _LOST_LATER = "rendered for a question, dropped after a tool result"
 _NO_FORMAT = "unknown: no parser is known to parse the calls"
@@ -44,8 +44,10 @@ _NOT_SEEN = "from the template's history, not from a model's output"
 
 
 def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: bool, whole: bool) -> str:
-    """The report at one glance; with `notes` the notes as whole as the findings, with `full` every answer with its
-    evidence behind it. Sentences are printed `whole`, or cut where they are longer than anybody reads at a glance.
+    """Return the report as text.
+
+    With `notes`, notes are shown like findings. With `full`, every answer with its evidence follows. Sentences are
+    printed `whole`, or cut if they are long.
     """
     every = notes or full
     told = worst_first((*report.findings, *(report.notes if every else ())))
@@ -87,7 +89,7 @@ def _verdict(report: Report) -> tuple[str, Text]:
 
 
 def _abilities(report: Report) -> list[tuple[str, Text]]:
-    """What the template can do, each with what to know of it; what it cannot in a line."""
+    """Return what the template supports, each with its notes, and one line of what it does not support."""
     rows: list[tuple[str, Text]] = []
     others: dict[str, list[str]] = {"no": [], "error": []}
     for name, capability, said in _ROWS:
@@ -104,7 +106,7 @@ def _abilities(report: Report) -> list[tuple[str, Text]]:
 
 
 def _format(report: Report) -> list[tuple[str, Text]]:
-    """The format of calls, where the verdict does not speak of it."""
+    """Return the format of calls, if the verdict does not contain it."""
     decided = report.format
     if decided.derived is not None:
         told = f"{decided.name} ({decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
@@ -148,7 +150,7 @@ _ROWS: tuple[tuple[str, str, Callable[[Report], str]], ...] = (
 
 
 def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
-    """Lines of text under the names of their chapters; a name is told once."""
+    """Return lines of text under the names of their sections. A name is printed once."""
     table = grid(first=_LABEL)
     before = ""
     for name, line in lines:
@@ -158,7 +160,7 @@ def _rows(lines: Iterable[tuple[str, Text]]) -> Table:
 
 
 def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: int | None) -> Table:
-    """The findings, the worst first, each with what to do, and how many notes there are of each code in a line."""
+    """Return the findings, the worst first, each with its fix, and one line with the number of notes of each code."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for _ in ("severity", "code"):
         table.add_column(no_wrap=True)
@@ -176,13 +178,13 @@ def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: in
 
 
 def _hidden(report: Report) -> list[tuple[str, Text]]:
-    """The notes that only `--full` shows, in a row."""
+    """Return a line of the notes that only `--full` shows."""
     names = dict.fromkeys(f"{summary(one)} ({one.code})" for one in report.notes if one.on_request and not one.new)
     return [("hidden", Text(f"{', '.join(names)}; show with --full"))] if names else []
 
 
 def _message(finding: Finding, longest: int | None) -> str:
-    """What was found, with the line; the file stands in the title."""
+    """Return the message with the line. The title contains the file."""
     return _told(finding.message, longest) + ("" if finding.line is None else f" (line{GLUE}{finding.line})")
 
 
@@ -191,7 +193,7 @@ def _told(sentence: str, longest: int | None) -> str:
 
 
 def _counted(notes: Sequence[Finding]) -> str:
-    """The codes of notes, each with how often it was found, and how many are new."""
+    """Return the codes of notes, each with how often it was found, and how many are new."""
     times = Counter(note.code for note in notes)
     told = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
     new = sum(note.new is True for note in notes)
@@ -202,7 +204,7 @@ def _counted(notes: Sequence[Finding]) -> str:
 
 
 def _next(report: Report, width: int) -> str:
-    """What to do, where, in lines; what is to be typed stands in one, however long."""
+    """Return lines with the next steps. A command is on one line, however long."""
     first = visible(first_step(report))
     rows = [*([("first", first, False)] if first else ()), *_serving(report), *_decoding(report)]
     widest = max((len(where) for where, *_ in rows), default=0)
@@ -216,15 +218,17 @@ def _next(report: Report, width: int) -> str:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    """The text in lines; a command in it stands in one, however long, so that it can be copied."""
+    """Return the text wrapped. A command in it stays on one line, however long, so that it can be copied."""
     held = _COMMAND.sub(lambda command: command[0].replace(" ", GLUE), text)
     lines = textwrap.wrap(held, room, break_on_hyphens=False, break_long_words=False)
     return [line.replace(GLUE, " ") for line in lines]
 
 
 def _serving(report: Report) -> list[tuple[str, str, bool]]:
-    """What to set in each runtime: one runtime a line, alone as it is typed, what else to know below it; runtimes for
-    which nothing can be set share a line. Each with whether it is typed."""
+    """Return the settings for each runtime, each line with whether it is a command.
+
+    Each runtime has a line with only its command, with notes below it. Runtimes without settings share a line.
+    """
     advice = report.sections.advice
     without: dict[tuple[str, str], list[str]] = {}
     lines: list[tuple[str, str, bool]] = []
@@ -243,8 +247,10 @@ def _below(remark: str) -> list[tuple[str, str, bool]]:
 
 
 def _decoding(report: Report) -> list[tuple[str, str, bool]]:
-    """What to know where answers are read: where they stop, how they begin, which markers a detokenizer would drop;
-    nothing where no prompt can be made."""
+    """Return notes for decoding: stop strings, how responses start, which markers a detokenizer would drop.
+
+    Empty if no prompt can be rendered.
+    """
     if is_broken(report):
         return []
     lines = []
@@ -264,13 +270,13 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
 
 
 def _stops(report: Report) -> str:
-    """The stop strings in words, with what a prompt that describes tools in words has besides."""
+    """Return the stop strings, and the additional ones of a prompt that describes the tools."""
     told = "; ".join(" ".join(filter(None, (" ".join(marks), where))) for marks, where in stops(report))
     return "; ".join(filter(None, (told, invented_result(report))))
 
 
 def _more(report: Report, full: bool) -> str:
-    """Where more is told: of the worst finding, and of everything; empty for nowhere."""
+    """Return where to find details: on the worst finding, and on everything. Empty if there are none."""
     worst = worst_first(notable(report))[:1]
     explained = [f"toolfmt explain {finding.code}" for finding in worst]
     return "; ".join([*explained, *(() if full else ("--full shows every result with its evidence",))])

@@ -1,9 +1,9 @@
-"""Findings as SARIF 2.1.0, the form in which code hosts and editors take the results of checks.
+"""Findings as SARIF 2.1.0, the format in which code hosts and editors read the results of checks.
 
-`SarifLog` makes the JSON of one run from the outcome of each model; the command line prints it. Field names and what is
-required are those of the OASIS standard and its JSON schema (sarif-schema-2.1.0.json, errata 01). The same findings
-give the same JSON. A line is told only where the template is a file of its own: inside a JSON or GGUF file the
-template's line is not the file's.
+`SarifLog` creates the JSON of one run from the outcome of each model; the command line prints it. Field names and
+required fields are those of the OASIS standard and its JSON schema (sarif-schema-2.1.0.json, errata 01). The same
+findings give the same JSON. A line is included only if the template is a file of its own: inside a JSON or GGUF file,
+the template's line is not the file's.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 
 class SarifLog:
-    """The log of one run: every check as a rule, every finding and note as a result, every model that was not inspected
-    as a notification, and the verdict on each model as a property."""
+    """The log of one run.
+
+    Every check is a rule, every finding and note a result, every model that was not inspected a notification, and the
+    verdict on each model a property.
+    """
 
     def __init__(self) -> None:
         self._results: list[dict[str, Any]] = []
@@ -55,7 +58,7 @@ class SarifLog:
 
 
 def _verdict(place: str, report: Report) -> dict[str, str]:
-    """The verdict on a place, for which the standard has no field of its own."""
+    """Return the verdict on a path. The standard has no field for it."""
     return {"place": relative(place), **report.verdict.to_dict()}
 
 
@@ -123,22 +126,22 @@ def _location(uri: str, line: int | None) -> dict[str, Any]:
 
 
 def _bytes(uri: str) -> bytes:
-    """As the file system has it, where a name may be no UTF-8."""
+    """Return the path as bytes of the file system, because a name may not be valid UTF-8."""
     try:
         return uri.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half a surrogate pair, which no file's name holds
+    except UnicodeEncodeError:  # half a surrogate pair, which file names cannot contain
         return uri.encode("utf-8", "replace")
 
 
 def _is_a_file(report: Report) -> bool:
-    """Whether the template in force is a file of its own, so that its lines are the file's."""
+    """Return whether the template in force is a file of its own, so that its lines are the file's."""
     return report.template is not None and report.template.origin.endswith(".jinja")
 
 
 def relative(place: str) -> str:
-    """The place as seen from the working directory, which is where code hosts start from; with / between the parts.
+    """Return the path relative to the working directory, which code hosts use as the root, with / as the separator.
 
-    A place outside of it is called by its last part, so that no path of this machine gets into the log.
+    A path outside of it becomes its last component, so that the log contains no path of this machine.
     """
     if not os.path.exists(place):
         return place

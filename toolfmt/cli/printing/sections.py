@@ -1,6 +1,6 @@
-"""The chapters of a report as lines of text: at a glance only what a person needs, in full every answer with evidence.
+"""The sections of a report as lines of text: a summary, or in full every answer with its evidence.
 
-`toolfmt.cli.printing.report` puts the lines where they belong. Every line is already `visible`.
+`toolfmt.cli.printing.report` places the lines. Every line is already `visible`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from toolfmt.inspect.report.growing_prompts import PrefixCondition, Turn
 from toolfmt.inspect.report.report import Answer, Report, Tokens, Variable
 
 _MOST, _MOST_IDLE = 3, 8
-"""So many variables are told at a glance, and so many named that change nothing; the others are counted."""
+"""Maximum number of variables in the summary, and of named variables without effect; the others are counted."""
 
 
 def chapters(report: Report) -> list[tuple[str, Text]]:
-    """The chapters at a glance: costs, and what it depends on. What findings and notes tell is not told again."""
+    """Return the sections of the summary: costs and conditions. What findings and notes cover is not repeated."""
     lines = [
         *(("details", line) for line in _unphrased(report.sections.details)),
         *(("prefix", line) for line in _prefix(report)),
@@ -42,11 +42,11 @@ _AFTER: Mapping[Turn, str] = {
     "later question": "a later question",
 }
 
-# --- at a glance
+# --- summary
 
 
 def _unphrased(details: Mapping[str, Answer]) -> list[str]:
-    """The names of details that are not yes and that no phrase of `toolfmt.cli.printing.phrases` covers."""
+    """Return the names of details that are not yes and have no phrase in `toolfmt.cli.printing.phrases`."""
     names = [_words(name) for name, answer in details.items() if answer.answer != "yes" and name not in phrased()]
     return [f"not {listed_first(names, _MOST_IDLE)}; see --full"] if names else []
 
@@ -71,7 +71,7 @@ def _prefix(report: Report) -> list[str]:
 
 
 def _conditions(conditions: Sequence[PrefixCondition]) -> str:
-    """The conditions under which less is kept."""
+    """Return the conditions under which less is supported."""
     return listed(dict.fromkeys(_condition(condition) for condition in conditions), "or")
 
 
@@ -97,7 +97,7 @@ def _tokens(tokens: Tokens | None) -> list[str]:
 
 
 def _variables(variables: Iterable[Variable]) -> list[str]:
-    """A line for each variable that changes something, the others by name."""
+    """Return a line for each variable with an effect, and the names of the others."""
     told = [variable for variable in variables if variable.effect]
     idle = [variable.name for variable in variables if not variable.effect]
     lines = [_variable(variable) for variable in told[:_MOST]]
@@ -120,7 +120,7 @@ _SCOPE = (
 
 
 def everything(report: Report) -> list[RenderableType]:
-    """Every answer of every chapter with its evidence, a heading before each chapter that has something to say."""
+    """Yield every answer of every section with its evidence, with a heading before each non-empty section."""
     sections = report.sections
     evidence = {f"{one.source}: {one.format or 'none'}": one.detail for one in report.format.evidence}
     told: list[tuple[str, Table]] = [
@@ -184,7 +184,7 @@ def _turns(report: Report) -> dict[str, str]:
 
 
 def _starts(report: Report) -> dict[str, str]:
-    """What responses start with: with the usual variables, and with those that make a difference."""
+    """Return what responses start with: with the usual variables, and with those that make a difference."""
     groups: dict[tuple[tuple[str, bool], ...], dict[str, list[str]]] = {}
     for start in report.sections.response_starts:
         groups.setdefault(start.variables, {}).setdefault(start.prefix, []).append(_AFTER[start.turn])

@@ -1,6 +1,6 @@
-"""What a report tells whoever sets a runtime up: where answers stop, which markers are special, what to leave out.
+"""Notes for setting up a runtime: stop strings, which markers are special tokens, which tools to leave out.
 
-The lines of text and the web page say it in the same words. Every text is already `visible`.
+The text report and the web page share them. Every text is already `visible`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from toolfmt.inspect.report.report import Report, Tokens
 
 
 def invented_result(report: Report) -> str:
-    """What a prompt that describes the tools in words stops at besides: a result that the model begins to invent."""
+    """Return the additional stop string of a prompt that describes the tools: an invented tool result."""
     return f"{RESULT_HEADING} (if the system prompt describes the tools)" if report.strategy == "prompt" else ""
 
 
 def stops(report: Report) -> list[tuple[list[str], str]]:
-    """The stop strings, and where they stand; told apart where calls end with others than answers do."""
+    """Return the stop strings and their source. Separate if calls end with other strings than responses do."""
     of_calls = [visible(stop) for stop in report.profile.stop if stop in report.profile.stop_of_calls]
     others = [visible(stop) for stop in report.profile.stop if stop not in report.profile.stop_of_calls]
     if not of_calls:
@@ -30,15 +30,15 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
 
 
 def special_markers(report: Report) -> list[str]:
-    """The markers to be read that are special tokens, which a detokenizer drops unless told not to."""
+    """Return the markers of calls that are special tokens, which a detokenizer drops by default."""
     tokens = report.sections.tokens
     markers = () if tokens is None else tokens.markers
-    # What an answer stops at is special nearly everywhere, and nobody has to read it.
+    # Stop strings are special nearly everywhere, and no parser needs them.
     return [visible(one.marker) for one in markers if one.special and one.kind != "stop"]
 
 
 def leaving_out(tokens: Tokens | None) -> str:
-    """Which tools to leave out so that the rest fits into its share of the context; empty where all do."""
+    """Return which tools to leave out so that the rest fits into its share of the context. Empty if all fit."""
     if tokens is None or not tokens.leave_out or tokens.room is None:
         return ""
     if len(tokens.leave_out) == len(tokens.tools):

@@ -1,4 +1,4 @@
-"""In which order findings are told, and how each severity is drawn."""
+"""The order of findings, and the style of each severity."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ SEVERITY_STYLES: dict[Severity, str] = {"error": "red", "warning": "yellow", "no
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings by severity; those of one severity in their order."""
+    """Return the findings by severity. Findings of the same severity keep their order."""
     return [one for of in by_severity(findings).values() for one in of]
 
 
 def notable(report: Report) -> tuple[Finding, ...]:
-    """Findings and notes without those that are shown on request, unless they are new."""
+    """Return findings and notes without those that are shown on request, unless they are new."""
     return tuple(one for one in (*report.findings, *report.notes) if one.new or not one.on_request)
 
 
 def by_severity(findings: Iterable[Finding]) -> dict[Severity, list[Finding]]:
-    """The findings of each severity, the worst first."""
+    """Return the findings of each severity, the worst first."""
     told = list(findings)
     return {severity: [one for one in told if one.severity == severity] for severity in SEVERITY_STYLES}

@@ -1,7 +1,7 @@
-"""What became of some places as a short piece of Markdown: for the summary of a CI run, or a comment on a change.
+"""A short Markdown summary of several models, for a CI run or a comment on a change.
 
-`Summary.add` takes one after the other and keeps a bounded part of it; `text` is never longer than a comment may be.
-What comes from a model directory is untrusted: nothing of it is read as Markdown, as HTML, as a mention or as a link.
+`Summary.add` takes one outcome after the other and keeps a bounded part of it. `text` is never longer than a comment
+may be. Text of a model directory is untrusted: nothing in it is interpreted as Markdown, HTML, a mention or a link.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from toolfmt.model.batch import NOT_INSPECTED, InspectionOutcome
 from toolfmt.templates import cached_name
 
 _VERDICTS = ("unread", "broken", "prompt-only", "adapted", "native")
-"""What is told first, and in which order."""
+"""The order of the summary."""
 _MOST_MODELS, _MOST_FINDINGS = 40, 5
 _LONGEST = 200
 _TABLE = "| model | verdict | errors | warnings | notes |\n|---|---|---|---|---|\n"
 _ROOM = 60_000
-"""Characters of all of it. A comment on GitHub has at most 65,536."""
+"""Maximum number of characters. A comment on GitHub has at most 65,536."""
 _MARKUP = re.compile(r"[\\`*_\[\]<>#|~$@&]|:(?=//)|(?<=[Ww])\.")
 
 
 @dataclass
 class Summary:
-    """Verdicts, and of what was found the errors and warnings; with a baseline what is new alone."""
+    """The verdicts, and the errors and warnings. With a baseline, only what is new."""
 
     _counts: Counter[str] = field(default_factory=Counter)
     _rows: dict[str, list[str]] = field(default_factory=dict)
     _found: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, looked: InspectionOutcome) -> None:
-        """Take what became of one more place."""
+        """Add the outcome of one more model."""
         verdict = "unread" if looked.report is None else looked.report.verdict.tools
         self._counts[verdict] += 1
         if self._counts[verdict] > _MOST_MODELS:
@@ -48,7 +48,7 @@ class Summary:
         self._found.setdefault(verdict, []).append("".join(_findings(name, looked.report)))
 
     def text(self) -> str:
-        """The Markdown, with a line end behind it."""
+        """Return the Markdown, with a newline at the end."""
         told = [f"{self._counts[verdict]:,} {_said(verdict)}" for verdict in _VERDICTS if self._counts[verdict]]
         text = f"### toolfmt: {', '.join(told)}\n\n" + _TABLE
         rows = _fitting([row for verdict in _VERDICTS for row in self._rows.get(verdict, ())], _ROOM - len(text))
@@ -60,7 +60,7 @@ class Summary:
 
 
 def _fitting(texts: list[str], room: int) -> list[str]:
-    """The first of them, as far as there is room."""
+    """Return the first items that fit."""
     ends = accumulate(map(len, texts))
     return [text for text, end in zip(texts, ends, strict=True) if end <= room][:_MOST_MODELS]
 
@@ -85,7 +85,7 @@ def _number(found: list[Finding]) -> str:
 
 
 def _findings(name: str, report: Report | None) -> Iterator[str]:
-    """The findings of a model in lines: those that are new where there was a baseline, else errors and warnings."""
+    """Return the findings of a model as lines: the new ones if there is a baseline, else errors and warnings."""
     if report is None:
         return
     found = (*report.findings, *report.notes)
@@ -101,6 +101,9 @@ def _findings(name: str, report: Report | None) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown shows as it is: every sign that could mean anything is a character reference; behind what
-    begins a mention, a reference to an issue or an address stands an empty comment, which ends it."""
+    """Return text that Markdown shows unchanged.
+
+    Every character that could have a meaning becomes a character reference. An empty comment ends what would begin a
+    mention, a reference to an issue, or an address.
+    """
     return _MARKUP.sub(lambda found: f"&#{ord(found[0])};" + ("<!-- -->" if found[0] in "@#:." else ""), text)

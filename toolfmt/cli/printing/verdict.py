@@ -1,7 +1,6 @@
-"""What stands beside the verdict on top of a report: how good it is, and how much was found.
+"""What is shown next to the verdict of a report: its level, the first step, and the number of findings.
 
-The text and the page of a report both begin with it, and with what to do first where it is a bad one; the verdict
-itself is the report's.
+The text and the page of a report both use it. The verdict itself is part of the report.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from toolfmt.inspect.report.report import Report, ToolsWord
 
 Level: TypeAlias = Literal["good", "care", "bad"]
 LEVELS: Mapping[ToolsWord, Level] = {"native": "good", "adapted": "good", "prompt-only": "care", "broken": "bad"}
-"""How good each verdict is, in three steps."""
+"""The level of each verdict, in three steps."""
 LEVEL_STYLES: Mapping[Level, str] = {"good": "bold green", "care": "bold yellow", "bad": "bold red"}
 
 
 def is_broken(report: Report) -> bool:
-    """Whether the template fails on everything."""
+    """Return whether the template fails on everything."""
     return all(answer.answer == "error" for answer in report.capabilities.values())
 
 
 def first_step(report: Report) -> str:
-    """What to do before all else if there is an error: the fix of the first one, by its code.
+    """Return what to do first if there is an error: the fix of the first one, with its code.
 
-    Empty if there is none, or if no template can be rendered, which the advice states.
+    Empty if there is no error, or if no template can be rendered, which the advice already states.
     """
     errors = [finding for finding in report.findings if finding.severity == "error"]
     if report.verdict.tools != "broken" or not errors or report.template is None or is_broken(report):
@@ -35,7 +34,10 @@ def first_step(report: Report) -> str:
 
 
 def counts(report: Report, *, full: bool = False) -> str:
-    """How much was found, the worst first, what of it is new, and what is left out; `full` shows hidden notes too."""
+    """Return how much was found, the worst first, what of it is new, and what is left out.
+
+    `full` shows hidden notes too.
+    """
     found = notable(report)
     told = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):

@@ -1,6 +1,5 @@
-"""What `toolfmt dev new-format` and `toolfmt dev new-finding` write into a clone of the repository, for somebody to
-fill in.
+"""The files that `toolfmt dev new-format` and `toolfmt dev new-finding` create in a clone of the repository.
 
-`clone.py` knows the clone and writes; `new_format.py` and `new_finding.py` say what is written. Whatever a person has
-to fill in begins with `TO FILL`, which the contract tests refuse. Imported by the command line alone.
+`clone.py` finds the clone and writes; `new_format.py` and `new_finding.py` define the content. Everything that a person
+must write begins with `TO FILL`, which the contract tests reject. Only the command line imports this package.
 """

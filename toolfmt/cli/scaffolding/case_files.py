@@ -1,7 +1,7 @@
-"""The case files of a new format: cases that its template proves, and for the other topics what there is to find out.
+"""The case files of a new format: cases that its template verifies, and for the other topics notes on what to find out.
 
-A case here is a turn that the template was asked to render. Its text is what came out, and its expectation what went
-in: no parser is asked for either. Whether one reads it is for the tests to say.
+A case here is a turn that the template rendered. Its text is the rendered output, and its expectation is the input. No
+parser is involved; the tests then show whether one parses it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REASONING = "They want to know the weather, so the tool is called."
 
 @dataclass(frozen=True)
 class CaseRequest:
-    """A case in the making: its topic and title, the tools by their name in corpus/tools.json, and the turn."""
+    """A case in preparation: its topic and title, the tools by their name in corpus/tools.json, and the turn."""
 
     topic: str
     title: str
@@ -31,15 +31,17 @@ class CaseRequest:
     content: str = ""
     reasoning: str = ""
     declared: bool = True
-    """Whether the case gives the parser the tools with which the turn was rendered."""
+    """Whether the parser gets the tools with which the turn was rendered."""
 
     @property
     def turn(self) -> AskedTurn:
         return AskedTurn(tool_sets()[self.tools], self.calls, self.content, self.reasoning)
 
     def content_in(self, text: str, alone: str | None) -> str:
-        """What of the rendered text is content: `alone` is how the same calls are rendered without any. Blanks between
-        them belong to the content, which is verbatim."""
+        """Return what of the rendered text is content. `alone` is the rendering of the same calls without content.
+
+        Whitespace between them belongs to the content, which is verbatim.
+        """
         calls = "" if alone is None else alone.strip()
         begin = text.find(self.content)
         if not self.content or not calls or not text.rstrip().endswith(calls) or begin < 0:
@@ -47,12 +49,12 @@ class CaseRequest:
         return text[begin : text.rindex(calls)]
 
     def reasoning_in(self, text: str) -> str:
-        """The reasoning with the blanks around it: what stands between the marks of its block is told verbatim."""
+        """Return the reasoning with the whitespace around it, because text inside the markers is verbatim."""
         found = re.search(rf"\s*{re.escape(self.reasoning)}\s*", text)
         return found[0] if found else self.reasoning
 
     def case(self, text: str, alone: str | None) -> str:
-        """The case with the text that the template has rendered of the turn."""
+        """Return the case with the text that the template rendered for the turn."""
         expected: list[Said | ExpectedCall] = []
         if self.reasoning:
             expected.append(Said("reasoning", self.reasoning_in(text)))
@@ -61,7 +63,7 @@ class CaseRequest:
         for number, (name, arguments) in enumerate(self.calls):
             expected.append(ExpectedCall(number, name, arguments=json.dumps(arguments)))
         tools = tool_sets()[self.tools] if self.declared else None
-        lines = [line for line in lines_of(expected) if not line.startswith("end ")]  # that it ends goes without saying
+        lines = [line for line in lines_of(expected) if not line.startswith("end ")]  # the end of a call is implied
         return case_text(self.title, text, lines, tools=tools, seen=SEEN)
 
 
@@ -107,7 +109,7 @@ ASKED = (
     CaseRequest("no-arguments", "two calls without arguments", "weather", (("get_time", {}), ("get_time", {}))),
     CaseRequest("reasoning", "reasoning, then the call", "weather", (_city(),), reasoning=_REASONING),
 )  # fmt: skip
-"""What the template is asked to render."""
+"""The turns that the template renders."""
 
 TO_FIND_OUT = {
     "single": "one call, as the model writes it.",
@@ -135,8 +137,10 @@ TO_FIND_OUT = {
 
 
 def case_files(texts: Sequence[str | None], sibling: str) -> dict[str, str]:
-    """The text of each topic's file, by its name; `texts` are what the template has made of `ASKED`, None where it
-    renders no such turn."""
+    """Return the text of each topic's file, by file name.
+
+    `texts` are the renderings of `ASKED`, None if the template does not render a turn.
+    """
     cases: dict[str, list[str]] = {topic: [] for topic in TOPICS}
     for asked, text in zip(ASKED, texts, strict=True):
         if text is not None and text.strip() and "\r" not in text:
@@ -145,7 +149,7 @@ def case_files(texts: Sequence[str | None], sibling: str) -> dict[str, str]:
 
 
 def calls_alone(asked: CaseRequest, texts: Sequence[str | None]) -> str | None:
-    """How the template has rendered the calls of this turn with nothing beside them."""
+    """Return the rendering of this turn's calls without text or reasoning."""
     plain = (
         text
         for other, text in zip(ASKED, texts, strict=True)

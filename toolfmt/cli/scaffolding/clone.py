@@ -1,6 +1,6 @@
-"""A clone of toolfmt's repository: where it is found, what is written into it, and that nothing there is overwritten.
+"""Find a clone of toolfmt's repository and write files into it without overwriting anything.
 
-A command first gathers what it writes as a `FilePlan`. `Clone.check` and `Clone.write` reject the plan as a whole or
+A command first collects what it writes as a `FilePlan`. `Clone.check` and `Clone.write` reject the plan as a whole or
 execute it. Every rejection is a `ToolfmtError`.
 """
 
@@ -25,7 +25,7 @@ _LIST = "_MODULES"
 
 @dataclass(frozen=True)
 class FilePlan:
-    """Files to make, by their path from the root of the clone, and one list of modules to add a module to."""
+    """Files to create, by their path from the root of the clone, and one list of modules to add a module to."""
 
     new: Mapping[str, str]
     list_in: str
@@ -40,15 +40,15 @@ class Clone:
 
     @property
     def runs(self) -> bool:
-        """Whether the toolfmt that runs is the one of this clone."""
+        """Return whether the running toolfmt is the one in this clone."""
         return Path(__file__).resolve().parents[3] == self.root.resolve()
 
     def modules(self, list_in: str) -> tuple[str, ...]:
-        """The modules that a list names. Raises `ToolfmtError` for a file without one."""
+        """Return the modules in a list. Raises `ToolfmtError` for a file without a list."""
         return tuple(item.value for item in _listed(self.read(list_in), list_in))
 
     def numbers(self, folder: str, begin: str) -> list[int]:
-        """The numbers of three digits in the names of files that begin so."""
+        """Return the three-digit numbers in the names of files with this prefix."""
         found = (re.match(rf"{re.escape(begin)}([0-9]{{3}})_", file.name) for file in (self.root / folder).glob("*.py"))
         return [int(match[1]) for match in found if match]
 
@@ -60,7 +60,7 @@ class Clone:
             raise ToolfmtError(f"{self.root / path}: cannot be read ({why}); look at the clone") from None
 
     def changed(self, plan: FilePlan) -> str:
-        """The text of the file with the list, with the module in it."""
+        """Return the text of the file with the list, with the module added."""
         text = self.read(plan.list_in)
         items = _listed(text, plan.list_in)
         lines = text.splitlines(keepends=True)
@@ -70,7 +70,7 @@ class Clone:
         return "".join([*lines[:place], f'    "{plan.module}",{end}', *lines[place:]])
 
     def check(self, plan: FilePlan) -> None:
-        """Raises `ToolfmtError` for a plan that would overwrite something."""
+        """Raise `ToolfmtError` for a plan that would overwrite something."""
         there = [path for path in plan.new if os.path.lexists(self.root / path)]
         if there:
             more = f" and {len(there) - 1} more" if len(there) > 1 else ""
@@ -85,7 +85,7 @@ class Clone:
             raise ToolfmtError(f"{plan.list_in} lists {plan.module} already; choose another name, or take it out there")
 
     def write(self, plan: FilePlan) -> None:
-        """Carry out a plan; the list comes last, so that it never names what is not there."""
+        """Execute a plan. The list is written last, so that it never names a missing file."""
         self.check(plan)
         changed = self.changed(plan)
         for path, text in plan.new.items():
@@ -114,14 +114,14 @@ class Clone:
             raise ToolfmtError(_unwritten(path, error)) from None
 
     def patch(self, plan: FilePlan) -> str:
-        """A plan as a patch: what would be written."""
+        """Return a plan as a patch: what would be written."""
         before, after = self.read(plan.list_in), self.changed(plan)
         parts = [_diff("", text, "/dev/null", f"b/{path}") for path, text in plan.new.items()]
         return "".join([*parts, _diff(before, after, f"a/{plan.list_in}", f"b/{plan.list_in}")])
 
 
 def find_clone(start: Path) -> Clone:
-    """The clone that contains `start`. Raises `ToolfmtError` if there is none."""
+    """Return the clone that contains `start`. Raises `ToolfmtError` if there is none."""
     for place in (start, *start.parents):
         if all((place / name).is_file() for name in _OF_A_CLONE):
             return Clone(place)
@@ -135,7 +135,7 @@ class _Listed:
 
 
 def _listed(text: str, path: str) -> list[_Listed]:
-    """The strings of the list of modules, each with its line."""
+    """Return the strings in the list of modules, each with its line."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:

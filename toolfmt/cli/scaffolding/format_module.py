@@ -1,4 +1,4 @@
-"""The module of a new format: the record in Python, with what a person has to fill in marked by `TO FILL`."""
+"""Generate the module of a new format: the record in Python, with `TO FILL` for everything that a person must write."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOLD_APART = frozenset(
     {"name", "engine", "page", "instructions", "source", "aliases", "families", "model_types", "signatures"}
     | {"runtime_parsers", "variants"}
 )
-"""Fields that are written by themselves, or that are another format's own."""
+"""Fields that are generated differently, or that belong to another format."""
 _EXAMPLE = [("get_weather", {"city": "Paris", "days": 3})]
 _DESCRIBED = [
     {
@@ -32,10 +32,10 @@ _SHORTEST_MARK = 4
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known of a new format before anybody has filled in the rest.
+    """What is known about a new format at first.
 
-    `made` is what was derived of the template or, with the sentence `why_not`, its nearest sibling, whose engine stands
-    there until it is replaced. `rendered` is a call as the template renders it.
+    `made` is the derived format. If there is none, it is the nearest known format, `why_not` is a sentence with the
+    reason, and the known format's engine is used until it is replaced. `rendered` is a call as the template renders it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Knowledge:
 
 
 def module_text(known: Knowledge) -> str:
-    """The module in `toolfmt/formats/known`."""
+    """Return the text of the module in `toolfmt/formats/known`."""
     imports: Imports = {_RECORD[0]: {_RECORD[1]}}
     engine = [*_why(known), keyword("engine", known.made.engine, imports, 1) + ","]
     lines = [
@@ -83,7 +83,7 @@ def _docstring(known: Knowledge) -> str:
 
 
 def _pieces(line: str) -> list[str]:
-    """A line of the docstring, broken where it is wider than a line may be."""
+    """Return a line of the docstring, wrapped if it is too long."""
     if columns(line) <= WIDTH - 8:
         return [line]
     wide = columns(line) - len(line)
@@ -91,13 +91,13 @@ def _pieces(line: str) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text that stands in a docstring as it is."""
+    """Return text escaped for a docstring."""
     escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in escaped)
 
 
 def _why(known: Knowledge) -> list[str]:
-    """Why the engine is a sibling's, as comments."""
+    """Return comments on why the engine is that of another format."""
     if not known.why_not:
         return []
     return [
@@ -111,7 +111,7 @@ def _why(known: Knowledge) -> list[str]:
 
 
 def _home(engine: Engine) -> str:
-    """The module of an engine, or of the one that writes where there are several."""
+    """Return the module of an engine, or of the one that writes if there are several."""
     first = engine.engines[0] if isinstance(engine, Choice) else engine
     return type(first).__module__.replace(".", "/") + ".py"
 
@@ -146,9 +146,11 @@ def _signatures(known: Knowledge) -> list[str]:
 
 
 def signature(known: Knowledge) -> str:
-    """A pattern by which the template shows that it writes this format: the longest opener that stands in its source
-    and in no call of another format, or else a closer; empty where none does, or where the markers are another
-    format's."""
+    """Return a pattern that identifies this format in the template's source.
+
+    It is the longest start marker (else an end marker) that occurs in the source but not in a call of another format.
+    Empty if there is none, or if the markers are another format's.
+    """
     if known.why_not:
         return ""
     engine = known.made.engine
@@ -161,14 +163,14 @@ def signature(known: Knowledge) -> str:
 
 
 def _written_by_others() -> Iterator[str]:
-    """A call in each way in which the known formats write them."""
+    """Return a call in each variant of the known formats."""
     for format in formats():
         for variant in ("", *format.variants):
             yield write(format.with_variant(variant), _EXAMPLE, _DESCRIBED)
 
 
 def _else(known: Knowledge, imports: Imports) -> list[str]:
-    """The other fields of what was derived, as they are."""
+    """Return the other fields of the derived format, unchanged."""
     if known.why_not:
         return []
     fields: list[tuple[str, Any]] = changed(known.made, lambda name: name in _TOLD_APART)

@@ -1,6 +1,6 @@
-"""Whether a name can be that of a new format, or of a new finding: it becomes a module, a folder and a command's word.
+"""Check the name of a new format or finding: it becomes a module, a folder and a command-line word.
 
-Each refusal is a `ToolfmtError` that names a way out.
+Each rejection is a `ToolfmtError` that suggests a fix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST = 40
 _FORMAT = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _FINDING = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 _OF_WINDOWS = frozenset({"aux", "con", "nul", "prn", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
-"""Names that no file on Windows may have, whatever stands behind the full stop."""
+"""Names that files on Windows must not have, with any extension."""
 _TAKEN = {
     DERIVED: "what every derived format is called",
     "models": "the folder of model directories in corpus/",
@@ -26,7 +26,7 @@ _TAKEN = {
 
 
 def check_format_name(name: str, modules: Collection[str]) -> None:
-    """Raises `ToolfmtError` for a name that no new format can have; `modules` are those of the formats in the clone."""
+    """Raise `ToolfmtError` for an invalid name. `modules` are those of the formats in the clone."""
     shown = _shown(name)
     if not _FORMAT.fullmatch(name) or len(name) > LONGEST:
         raise ToolfmtError(
@@ -59,7 +59,7 @@ def check_format_name(name: str, modules: Collection[str]) -> None:
 
 
 def check_finding_name(name: str, names: Collection[str]) -> None:
-    """Raises `ToolfmtError` for a name that no new finding can have; `names` are those of the findings in the clone."""
+    """Raise `ToolfmtError` for an invalid name. `names` are those of the findings in the clone."""
     shown = _shown(name)
     if not _FINDING.fullmatch(name) or len(name) > LONGEST:
         raise ToolfmtError(
@@ -71,7 +71,7 @@ def check_finding_name(name: str, names: Collection[str]) -> None:
 
 
 def _meant(name: str, sign: str) -> str:
-    """The name as it may have been meant."""
+    """Return the name that was probably intended."""
     plain = re.sub(r"[^a-z0-9]+", sign, name.lower()).strip(sign)[:LONGEST].strip(sign)
     return f"; perhaps {plain}" if plain and plain[0].isalpha() and plain != name else ""
 

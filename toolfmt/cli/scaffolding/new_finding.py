@@ -1,6 +1,6 @@
-"""A new finding in a clone: its module with the page to write, its entry in the list, and its templates in the tests.
+"""Create a new finding in a clone: its module with the page to write, its list entry, and its test templates.
 
-Everything that a person has to say begins with `TO FILL`; until then the check finds nothing and its test fails.
+Everything that a person must write begins with `TO FILL`. Until then, the check finds nothing and its test fails.
 """
 
 from __future__ import annotations
@@ -69,8 +69,10 @@ _EXPECTED = '[{"severity": "note", "line": 0}]\n'
 
 
 def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
-    """The code that a finding of this name gets, and what is written. Raises `ToolfmtError` for a name that cannot be a
-    finding's, or where something is there already."""
+    """Return the code of a finding with this name, and the files to write.
+
+    Raises `ToolfmtError` for an invalid name, or if something already exists.
+    """
     listed = [found for module in clone.modules(_LIST) if (found := _MODULE.fullmatch(module))]
     check_finding_name(name, [found[2].replace("_", "-") for found in listed])
     numbers = [*(int(found[1]) for found in listed), *clone.numbers(CHECKS, "tf"), *_replaced(clone)]
@@ -92,6 +94,6 @@ def prepare(name: str, clone: Clone) -> tuple[str, FilePlan]:
 
 
 def _replaced(clone: Clone) -> list[int]:
-    """The numbers of codes that outcomes replace: an old code is never used again."""
+    """Return the numbers of replaced codes, which are never reused."""
     texts = (file.read_text("utf-8", "replace") for file in (clone.root / CHECKS).glob("tf*.py"))
     return [int(number) for text in texts for number in re.findall(r'replaces="TF([0-9]{3}) ', text)]

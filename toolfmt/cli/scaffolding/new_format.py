@@ -1,7 +1,7 @@
-"""A new format in a clone: its module, its entry in the list, and its case files, as far as a template tells them.
+"""Create a new format in a clone: its module, its list entry, and its case files, as far as a template determines them.
 
-`prepare` looks at the template and says what is to be written, or that nothing is needed, as a known format reads the
-calls already. The template runs in a process with limits unless it is trusted.
+`prepare` analyzes the template. It returns what to write, or that nothing is needed because a known format parses the
+calls. The template runs in a process with limits unless it is trusted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LIST = f"{FORMATS}/__init__.py"
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is to be written, and what a person should know of it, each a sentence without a full stop."""
+    """What to write, and notes for the user, each a sentence without a full stop."""
 
     plan: FilePlan
     told: tuple[str, ...]
@@ -39,20 +39,20 @@ class Prepared:
 
 @dataclass(frozen=True)
 class NotNeeded:
-    """A known format reads these calls already; `told` says which, and what may be missing of it."""
+    """A known format already parses these calls. `told` names it and what may be missing in it."""
 
     told: tuple[str, ...]
 
 
 def prepare(name: str, place: str, clone: Clone, *, trusted: bool = False) -> Prepared | NotNeeded:
-    """What `toolfmt dev new-format NAME --from MODEL` writes into the clone.
+    """Return what `toolfmt dev new-format NAME --from MODEL` writes into the clone.
 
-    Raises `ToolfmtError` for a name that cannot be a format's, a place without a template that can be rendered, and
-    where something is there already.
+    Raises `ToolfmtError` for an invalid name, for a model whose template cannot be rendered, and if something already
+    exists.
     """
     modules = clone.modules(_LIST)
     check_format_name(name, modules)
-    clone.check(FilePlan(_files(name, "", {}), _LIST, name))  # before the template is looked at
+    clone.check(FilePlan(_files(name, "", {}), _LIST, name))  # before the template is analyzed
     files = load_files(place)
     shown = _shown(files, place, trusted)
     if shown.derivation.known:
@@ -74,7 +74,7 @@ def _shown(files: ModelFiles, place: str, trusted: bool) -> ShownTurns:
 
 
 def _known(format: ToolCallFormat, shown: ShownTurns, files: ModelFiles) -> tuple[str, ...]:
-    """What there is to do where a known format reads the calls."""
+    """Return what to do if a known format parses the calls."""
     module = f"{FORMATS}/{module_of(format)}.py"
     told = [f"{format.name} reads these calls already, and nothing is written; its record is {module}"]
     if not shown.as_known:
@@ -127,8 +127,10 @@ def _files(name: str, module: str, cases: dict[str, str]) -> dict[str, str]:
 
 
 def _read_back(format: ToolCallFormat, texts: Sequence[str | None]) -> tuple[list[str | None], list[str]]:
-    """The texts that the derived format reads as what went in, and of the others what is told: the proof has named what
-    the template loses and the format cannot carry, and no such case can be met."""
+    """Return the texts that the derived format parses back exactly, and notes on the others.
+
+    The notes list what the template loses or the format cannot represent; such cases cannot pass.
+    """
     kept: list[str | None] = []
     told = []
     for asked, text in zip(ASKED, texts, strict=True):
@@ -152,5 +154,5 @@ def _reads(format: ToolCallFormat, asked: CaseRequest, text: str, alone: str | N
 
 
 def _exact(value: Any) -> str:
-    """JSON text tells 1 from true and 1.0, which Python's equality does not."""
+    """Return JSON text, which distinguishes 1 from true and 1.0, unlike Python's equality."""
     return json.dumps(value, sort_keys=True)

@@ -1,7 +1,7 @@
-"""Values of a format as the Python source that makes them, laid out as `ruff format` leaves it.
+"""Write values of a format as Python source in the layout of `ruff format`.
 
-What may stand in a format that is stored as data is what can be written here: the tables of
-`toolfmt.formats.stored_kinds` say which classes and constants those are.
+It supports what a format stored as data may contain: the tables of `toolfmt.formats.stored_kinds` list the classes and
+constants.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ _STEP = 4
 _LONGEST_PIECE = 90
 
 Imports: TypeAlias = dict[str, set[str]]
-"""Names by the module that they are taken from."""
+"""Names by the module that they are imported from."""
 
 
 def expression(value: Any, imports: Imports, indent: int = 0, taken: int = 0) -> str:
-    """A value as an expression that stands at this depth, behind and before `taken` characters of its line; the names
-    that it needs are added to `imports`. Raises `TypeError` for what no stored format holds."""
+    """Return a value as an expression at this indentation depth.
+
+    `taken` is the number of characters on its line before and after it. Imported names are added to `imports`. Raises
+    `TypeError` for a value that stored formats cannot contain.
+    """
     room = WIDTH - indent * _STEP - taken
     if isinstance(value, str):
         return _text(value, indent, room)
@@ -39,12 +42,12 @@ def expression(value: Any, imports: Imports, indent: int = 0, taken: int = 0) ->
 
 
 def keyword(name: str, value: Any, imports: Imports, indent: int) -> str:
-    """A keyword argument in a line of its own, without its comma."""
+    """Return a keyword argument on a line of its own, without its comma."""
     return f"{name}={expression(value, imports, indent, len(name) + 2)}"
 
 
 def import_lines(imports: Mapping[str, Iterable[str]]) -> str:
-    """The import statements, sorted as ruff sorts them."""
+    """Return the import statements, sorted as ruff sorts them."""
     return "".join(_import_line(module, sorted(names, key=_kind_of_name)) for module, names in sorted(imports.items()))
 
 
@@ -56,23 +59,23 @@ def _import_line(module: str, names: list[str]) -> str:
 
 
 def _kind_of_name(name: str) -> tuple[int, str]:
-    """Constants, classes, anything else: the order in which imported names stand."""
+    """Return the sort group of an imported name: constants, classes, others."""
     return (0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2, name)
 
 
 def columns(text: str) -> int:
-    """How wide a line is as ruff counts it: signs of East Asian width take two columns."""
+    """Return the width of a line as ruff measures it: East Asian wide characters take two columns."""
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def literal(text: str) -> str:
-    """A string in the quotes that need the fewest escapes, double ones if it does not matter."""
+    """Return a string in the quotes that need fewer escapes, double ones if equal."""
     quote = "'" if text.count('"') > text.count("'") else '"'
     return quote + "".join(_char(char, quote) for char in text) + quote
 
 
 def pattern(text: str) -> str:
-    """A regular expression as a raw string where it can be one."""
+    """Return a regular expression as a raw string if possible."""
     raw = text.isprintable() and '"' not in text and "\\" in text and not text.endswith("\\")
     return f'r"{text}"' if raw else literal(text)
 
@@ -84,7 +87,7 @@ def _char(char: str, quote: str) -> str:
 
 
 def _text(text: str, indent: int, room: int) -> str:
-    """A string, in pieces over several lines where it is longer than its line."""
+    """Return a string, split over several lines if it is too long."""
     whole = literal(text)
     if columns(whole) <= room or len(text) <= _LONGEST_PIECE or " " not in text:
         return whole
@@ -94,7 +97,7 @@ def _text(text: str, indent: int, room: int) -> str:
 
 
 def _pieces(text: str, longest: int) -> Iterable[str]:
-    """The text cut behind blanks, each piece no longer as a literal than its line holds."""
+    """Return the text split after spaces. Each piece fits on its line as a literal."""
     piece = ""
     for word in text.replace(" ", " \0").split("\0"):
         if piece and columns(literal(piece + word)) > longest + 2:
@@ -105,7 +108,7 @@ def _pieces(text: str, longest: int) -> Iterable[str]:
 
 
 class _Item:
-    """One thing between brackets: what stands before its value, and the value."""
+    """An item between brackets: what precedes its value, and the value."""
 
     def __init__(self, lead: str, value: Any) -> None:
         self.lead = lead
@@ -116,7 +119,7 @@ class _Item:
 
 
 def _bracketed(opener: str, closer: str, items: list[_Item], imports: Imports, indent: int, room: int) -> str:
-    """Items between brackets: in the line that is there, else each in a line of its own."""
+    """Return items between brackets: on the current line if they fit, else one per line."""
     short = [item.source(imports, 0) for item in items]
     comma = "," if opener == "(" and len(items) == 1 and not items[0].lead else ""
     line = f"{opener}{', '.join(short)}{comma}{closer}"
@@ -131,7 +134,7 @@ def _exploded(opener: str, closer: str, items: Iterable[str], indent: int) -> st
 
 
 def _constant(value: Any, imports: Imports) -> str:
-    """The name of the constant that the value is, which stands in the module of its class; empty for none."""
+    """Return the name of the constant with this value in the module of its class. Empty if there is none."""
     module = type(value).__module__
     if not any(type(value) is type(known) and value == known for _, known in CONSTANTS):
         return ""
@@ -143,7 +146,7 @@ def _constant(value: Any, imports: Imports) -> str:
 
 
 def _record(value: Any, imports: Imports, indent: int, room: int) -> str:
-    """An object of one of the classes that a format is made of, with what differs from the defaults."""
+    """Return an object of one of a format's classes, with the fields that differ from the defaults."""
     kind = type(value)
     if kind not in KIND_OF and not any(kind is type(known) for _, known in CONSTANTS):
         raise TypeError(f"{kind.__name__} is not part of a stored format")
@@ -164,7 +167,7 @@ def _call(name: str, items: list[_Item], imports: Imports, indent: int, room: in
 
 
 def changed(record: Any, but: Callable[[str], bool] = lambda name: False) -> list[tuple[str, Any]]:
-    """The fields of a dataclass that differ from their defaults, `but` some of them."""
+    """Return the fields of a dataclass that differ from their defaults, except those in `but`."""
     return [
         (field.name, value)
         for field in fields(record)
