@@ -1,10 +1,11 @@
-"""The application's side: tools that a model's calls reach, and the turns between the two.
+"""The application side: tools that a model can call, and the turns between model and tools.
 
     registry = ToolRegistry([get_weather])
     outcome = run(from_openai(client, "my-model"), messages, registry)
 
-`ToolRegistry` holds the tools and carries calls out; `run` asks a model, and answers its calls until it is done. A
-model is made by `from_openai`, `from_completions`, `from_stream` or `from_text`, or is a callable (`protocol.py`).
+`ToolRegistry` contains the tools and executes calls. `run` calls a model and returns results to it until it is done.
+`from_openai`, `from_completions`, `from_stream` and `from_text` create a model; it can also be any callable
+(`protocol.py`).
 """
 
 from toolfmt.agent.completions import from_completions, from_openai

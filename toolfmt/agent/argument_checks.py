@@ -1,5 +1,4 @@
-"""What a program hands to `run` and to the makers of models, checked where it is handed over: a wrong one otherwise
-fails far within, in words that name nothing the program wrote."""
+"""Check the arguments of `run` and of the functions that create models, so that errors name what the program passed."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _MAKERS = (
 
 
 def registry_of(tools: Any) -> ToolRegistry:
-    """A registry as it is, one of a list of tools; raises `TypeError` for anything else, and `BadTools`."""
+    """Return a registry, or create one from a list of tools. Raises `TypeError` for anything else, and `BadTools`."""
     if isinstance(tools, (list, tuple)):
         return ToolRegistry(tools)
     if not isinstance(tools, ToolRegistry):
@@ -25,25 +24,25 @@ def registry_of(tools: Any) -> ToolRegistry:
 
 
 def check_asked(model: Any) -> None:
-    """Raises `TypeError` for what cannot be asked for an answer."""
+    """Raise `TypeError` if this is not a model function."""
     if not callable(model):
         raise TypeError(f"a model is a function of messages and definitions, not {kind_of(model)}; {_MAKERS}")
 
 
 def check_model(model: Any, maker: str) -> None:
-    """Raises `TypeError` for what renders no prompt."""
+    """Raise `TypeError` if this cannot render prompts."""
     if not callable(getattr(model, "render", None)):
         raise TypeError(f"{maker} takes what toolfmt.load(path) returns, not {kind_of(model)}")
 
 
 def check_function(function: Any, what: str) -> None:
-    """Raises `TypeError` for what cannot be called."""
+    """Raise `TypeError` if this is not callable."""
     if not callable(function):
         raise TypeError(f"{what} is a function, not {kind_of(function)}")
 
 
 def check_waited_for(returned: Any, what: str) -> None:
-    """Raises `TypeError` for what only an async program can wait for."""
+    """Raise `TypeError` for an async object."""
     later = hasattr(returned, "__aiter__") and not hasattr(returned, "__iter__")
     if later or inspect.isawaitable(returned):
         if inspect.iscoroutine(returned):

@@ -1,4 +1,4 @@
-"""Waiting for coroutines in code that is not async itself: what tools that are `async def` need of it."""
+"""Wait for coroutines in synchronous code, for tools that are `async def`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 
 class Waiting:
-    """Runs what it is given in one event loop, which lives as long as it does: a client that a tool keeps between two
-    calls (of HTTP, of a database) belongs to the loop it was first used in.
+    """Runs awaitables in one event loop with its own lifetime.
 
-    Where this thread runs a loop already (a notebook, a server) it works in a thread beside it, and this one waits.
+    A client that a tool keeps between two calls (of HTTP, of a database) belongs to the loop it was first used in. If
+    this thread already runs a loop (a notebook, a server), the awaitables run in another thread, and this thread waits.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Waiting:
         self._beside: ThreadPoolExecutor | None = None
 
     def __call__(self, awaitable: Awaitable[Any]) -> Any:
-        """What the awaitable returns; raises what it raises."""
+        """Return the result of the awaitable, or raise its error."""
 
         async def waited() -> Any:
             return await awaitable

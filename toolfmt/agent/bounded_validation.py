@@ -1,8 +1,8 @@
-"""A validator of jsonschema that stops once it has taken too many steps.
+"""A jsonschema validator that stops after too many steps.
 
-What a schema of alternatives within alternatives asks of a value doubles with every level, and jsonschema compares the
-items of a list each with each. A step is a keyword of the schema that is asked, and a thousand characters of the value
-that it is asked of (an error holds that value): they are counted, so that no clock decides.
+The cost of nested alternatives doubles with every level, and jsonschema compares list items in pairs. A step is an
+evaluated keyword of the schema, or a thousand characters of the value that it is applied to (an error contains that
+value). Counting steps makes the limit independent of time.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MOST_STEPS = 100_000
-"""Some two seconds on a slow machine (November 2026), or a list of 15,000 small objects."""
+"""About two seconds on a slow machine (November 2026), or a list of 15,000 small objects."""
 _LETTERS_A_STEP = 1000
 _budget: ContextVar[_Budget] = ContextVar("what judging may cost")
 
 
 class TooManySteps(Exception):
-    """A value that would take too long to be judged."""
+    """Validating the value would take too long."""
 
 
 @dataclass
 class _Budget:
     left: int
     sizes: dict[int, int] = field(default_factory=dict)
-    """Characters of the lists and objects within the value, by their ids."""
+    """The number of characters of the lists and objects in the value, by their ids."""
 
     def measure(self, value: object) -> int:
         inside: Iterable[object] = ()
@@ -50,7 +50,9 @@ class _Budget:
 
 @contextmanager
 def steps(value: object, most: int = MOST_STEPS) -> Iterator[None]:
-    """Within it this value is judged by `bounded` classes in so many steps; then they raise `TooManySteps`."""
+    """Limit the validation of this value by `bounded` classes to this many steps. After that they raise
+    `TooManySteps`.
+    """
     budget = _Budget(most)
     budget.measure(value)
     token = _budget.set(budget)
@@ -61,7 +63,7 @@ def steps(value: object, most: int = MOST_STEPS) -> Iterator[None]:
 
 
 def bounded(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """What judges by the keywords of a draft (`VALIDATORS` of jsonschema), counted."""
+    """Return a validator class for the keywords of a draft (`VALIDATORS` of jsonschema) that counts its steps."""
     counted = {name: _counted(judge) for name, judge in keywords.items()}
     if "uniqueItems" in keywords:
         counted["uniqueItems"] = _counted(_unique_items)
@@ -69,7 +71,7 @@ def bounded(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counted(judge: Callable[..., Any]) -> Callable[..., Any]:
-    # No generator of its own: a frame more for each keyword would halve how deep a value may be.
+    # Not a generator: one more frame per keyword would halve the possible depth of a value.
     def judging(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         _budget.get().take(instance)
         return judge(validator, value, instance, schema)
@@ -78,7 +80,7 @@ def _counted(judge: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """As jsonschema's own, which compares items of several types each with each."""
+    """Like jsonschema's own check, which compares items of several types in pairs."""
     from jsonschema.exceptions import ValidationError
 
     if unique and validator.is_type(instance, "array"):
@@ -88,7 +90,7 @@ def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> It
 
 
 def _plain(value: Any) -> Any:
-    """A value in the one form of all that are equal in JSON, where 1.0 is 1, and true is not."""
+    """Return a canonical form of a value that is the same for all equal JSON values: 1.0 equals 1, but not true."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):

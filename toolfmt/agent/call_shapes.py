@@ -1,4 +1,4 @@
-"""What a call asks for, read from any of the shapes that programs hold calls in.
+"""Read a call in any of the formats in which programs hold calls.
 
 Sources, as of November 2026: the packages openai 3.54 (a chat message's call, wrapped in `function`; the Responses
 API's `ResponseFunctionToolCall`, whose `id` is the item's and whose `call_id` a result names), anthropic
@@ -20,7 +20,7 @@ _IDS = ("call_id", "id")
 
 
 def parts_of_call(call: Any) -> tuple[str, str, object]:
-    """The id ("" without one), the name and the arguments of a call; raises `TypeError` for what is none."""
+    """Return the id ("" without one), the name and the arguments of a call. Raises `TypeError` if it is not a call."""
     if isinstance(call, ToolCall):
         return call.id, call.name, call.arguments
     said = as_mapping(call)
@@ -35,7 +35,7 @@ def parts_of_call(call: Any) -> tuple[str, str, object]:
 
 
 def read_arguments(arguments: object) -> tuple[dict[str, Any], str]:
-    """The arguments as an object; or why they are none, in words."""
+    """Return the arguments as an object, or why they are not one."""
     if isinstance(arguments, Mapping):
         return dict(arguments), ""
     if not isinstance(arguments, str):

@@ -1,8 +1,8 @@
-"""A schema as calls are judged by it: it takes no arguments but those that it names, unless it says otherwise itself.
+"""Close schemas: reject arguments that a schema does not name, unless the schema allows them.
 
-`closed` does so for the arguments as a whole. What pydantic makes of Python says more than it writes: a model drops
-what it does not name, and of a text in a format pydantic takes other things too (`"3"` for a date is seconds since
-1970). `closed_within` has that refused: what is carried out is what was written.
+`closed` does this for the arguments as a whole. For Python types, pydantic is more lenient than the schema that it
+generates. A model drops unknown keys, and a formatted string accepts other values too (`"3"` for a date is seconds
+since 1970). `closed_within` rejects these, so that a tool runs with exactly what the model wrote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS
 
 _SAYS_OF_OTHERS = ("additionalProperties", "unevaluatedProperties")
 _REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")
-"""Drafts in which what stands beside a `$ref` counts for nothing, be it that other arguments are refused."""
+"""Drafts in which keywords next to a `$ref` are ignored, including `additionalProperties`."""
 _COMPOSED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
 _SCHEMAS = ("items", "additionalProperties", "propertyNames")
 _WRITTEN_AS = {
@@ -23,11 +23,11 @@ _WRITTEN_AS = {
     "time": "^[0-9]{2}:",
     "duration": "^[-+]?P",
 }
-"""How a text begins that is of a format (JSON Schema Validation 2020-12, 7.3.1); whether the rest is, pydantic says."""
+"""How a string of a format begins (JSON Schema Validation 2020-12, 7.3.1). pydantic checks the rest."""
 
 
 def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema, which takes no arguments but those that it names unless it says otherwise itself."""
+    """Return the schema, closed for arguments that it does not name unless it allows them itself."""
     if "$ref" in schema and any(draft in str(schema.get("$schema")) for draft in _REF_ALONE):
         schema = _ref_among_others(schema)
     if any(key in schema for key in _SAYS_OF_OTHERS):
@@ -37,7 +37,7 @@ def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def closed_within(schema: Any) -> Any:
-    """A schema that pydantic has made: each of its objects closed, and each format as it is written."""
+    """Return a schema from pydantic with each object closed and each format as specified."""
     if not isinstance(schema, Mapping):
         return schema
     made = dict(schema)
@@ -54,7 +54,7 @@ def closed_within(schema: Any) -> Any:
 
 
 def _ref_among_others(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema with its `$ref` as one of the parts that count, as later drafts have it."""
+    """Return the schema with its `$ref` as one of several applicable parts, as in later drafts."""
     parts = [{"$ref": schema["$ref"]}, *([{"allOf": schema["allOf"]}] if "allOf" in schema else [])]
     made = {key: value for key, value in schema.items() if key not in ("$ref", "additionalProperties")}
     if "additionalProperties" in schema:

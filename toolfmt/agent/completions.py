@@ -1,4 +1,4 @@
-"""Models for `run` behind a chat endpoint: what a server tells as a call, taken for one only where it is.
+"""Models for `run` that use a chat endpoint. What a server returns as a call is checked before it counts as one.
 
 Source: OpenAI API reference, "Create chat completion" (November 2026); the keys for reasoning are those of vLLM and
 SGLang.
@@ -30,7 +30,7 @@ from toolfmt.render.request.client_parts import as_mapping, sorted_parts
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _NO_SPAN = (0, 0)
-"""Where a call stood in what the model wrote, a server does not say."""
+"""A server does not report where a call was in the model's output."""
 _NO_ARGUMENTS: tuple[object, ...] = (None, "", {})
 _MOST_SHOWN = 200
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -42,10 +42,10 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def from_openai(client: Any, model: str, **options: Any) -> AskModel:
-    """A model behind a chat endpoint, asked by an `openai.OpenAI`, or what has the same methods.
+    """Return a model that uses a chat endpoint through an `openai.OpenAI`, or an object with the same methods.
 
-    `options` go with every request (`temperature`, `extra_body`, …), but for `stream`. As `from_completions`.
-    Raises `TypeError` for what is no client; an `openai.AsyncOpenAI` the model refuses.
+    `options` are sent with every request (`temperature`, `extra_body`, …), except `stream`. Else like
+    `from_completions`. Raises `TypeError` if it is not a client; the returned model rejects an `openai.AsyncOpenAI`.
     """
     if not hasattr(client, "chat"):
         raise TypeError(f"from_openai takes an openai.OpenAI or what has its methods, not {kind_of(client)}")
@@ -53,16 +53,19 @@ def from_openai(client: Any, model: str, **options: Any) -> AskModel:
 
 
 def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
-    """A model that a function asks: given `messages`, `tools` where there are any, and `options`, it returns a chat
-    completion of OpenAI's API, an object or a mapping (as `Llama.create_chat_completion` of llama-cpp-python does).
+    """Return a model that uses a function.
 
-    What a server tells as a call is one only where its arguments are a JSON object, else it is rejected; so is the last
-    call of an answer that was cut (a `finish_reason` such as "length" or "content_filter"), whose arguments some
-    servers complete. The older `function_call` is a call too. What a server leaves in the content, a text or a list of
-    parts, is content: a call that it could not read ends a run as an answer. Reasoning is sent back under the key that
-    the server told it under. Raises `ValueError` for the option `stream`, `TypeError` for what is no function. The
-    model raises what `create` raises, `ToolfmtError` for what is no completion, and `TypeError` for a `create` that is
-    async.
+    The function takes `messages`, `tools` if there are any, and `options`. It returns a chat completion of OpenAI's
+    API, an object or a mapping (like `Llama.create_chat_completion` of llama-cpp-python).
+
+    A call of the server is rejected if its arguments are not a JSON object. The last call of a cut response (a
+    `finish_reason` such as "length" or "content_filter") is rejected too, because some servers complete its arguments.
+    The older `function_call` is also a call. Content, a string or a list of parts, stays content, so a call that the
+    server could not parse ends a run as an answer. Reasoning is sent back under the key under which the server returned
+    it.
+
+    Raises `ValueError` for the option `stream`, and `TypeError` if `create` is not a function. The model raises what
+    `create` raises, `ToolfmtError` for an invalid completion, and `TypeError` if `create` is async.
     """
     check_function(create, "create")
     if options.get("stream"):
@@ -82,7 +85,7 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
 
 
 def _message_of(completion: Any) -> tuple[Mapping[str, Any], bool]:
-    """The message of a completion's first choice, and whether it was cut."""
+    """Return the message of a completion's first choice, and whether it was cut."""
     told = as_mapping(completion)
     try:
         choice = as_mapping(as_mapping(told["choices"])[0])
@@ -103,8 +106,10 @@ def _reasoning_key(told: Mapping[str, Any]) -> str:
 
 
 def _events_of(told: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) -> Iterator[Event]:
-    """What a server tells as a message, as events; what it tells as calls only where they are. What no request can hold
-    (half of a character) stays out."""
+    """Return a server's message as events. Calls that are not valid are rejected.
+
+    Characters that a request cannot contain (half a surrogate pair) are removed.
+    """
     if key := _reasoning_key(told):
         yield Reasoning(sendable(told[key]))
     content = told.get("content") or told.get("refusal") or ""
@@ -131,13 +136,13 @@ def _events_of(told: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) 
 
 
 def _text_of(part: Mapping[str, Any]) -> str:
-    """The text of a part of the content; what is none (an image) as the JSON that it is."""
+    """Return the text of a content part. A part that is not text (an image) becomes its JSON."""
     text = part.get("text") if part.get("type") == "text" else None
     return text if isinstance(text, str) else json.dumps(part, default=str)
 
 
 def _wrong(arguments: str, cut: bool) -> RejectionReason | None:
-    """Why a call that a server tells is none."""
+    """Return why a server's call is not valid."""
     if cut:
         return "incomplete_output"
     return "invalid_arguments" if read_arguments(arguments)[1] else None

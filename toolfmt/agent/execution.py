@@ -1,7 +1,7 @@
-"""What has become of a call, and the words in which a model is told.
+"""The outcome of a call, and the message for the model.
 
-A message never holds a traceback, nor anything of a tool but what it returned, or the type and the message of what it
-raised, without the addresses in memory that it holds.
+A message never contains a traceback. Of a tool it contains only the return value, or the type and message of its
+exception, without memory addresses.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _WHY_REJECTED: dict[RejectionReason, str] = {
 
 @dataclass(frozen=True)
 class Execution:
-    """A call that was dispatched.
+    """A dispatched call.
 
-    `outcome` is "result" only where the tool ran and returned; `message` is what tells the model, to be sent back as it
-    is. `value` is what the tool returned and `error` what it raised, for the program alone.
+    `outcome` is "result" only if the tool ran and returned. `message` is for the model, to be sent unchanged. `value`
+    is the tool's return value and `error` its exception; both are only for the program.
     """
 
     outcome: ExecutionOutcome
@@ -51,10 +51,10 @@ def unfit_arguments(name: str, fault: str) -> str:
 
 
 def raised(name: str, error: BaseException) -> str:
-    """The type and the message of what a tool raised."""
+    """Return the type and message of a tool's exception."""
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001  the tool's own class may fail at telling itself
+    except Exception:  # noqa: BLE001  converting the tool's exception to text may fail
         message = ""
     message = without_addresses(message)
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,8 +1,8 @@
 """The turns between a model and its tools, until the model answers without a call.
 
-`run` asks the model, has the registry carry out the calls of its answer in their order, one after the other, and asks
-again with the results. What was rejected of an answer is never carried out: the model is told, and may write it again.
-So is a call whose arguments no conversation can hold (`toolfmt.messages.arguments`).
+`run` calls the model, executes the calls of its response one after the other, and calls it again with the results.
+Rejected calls are never executed: the model gets the reason and may write the call again. This includes calls whose
+arguments a conversation cannot store (`toolfmt.messages.arguments`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ Ended: TypeAlias = Literal["answered", "cut", "turns", "rejected"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run has come to.
+    """The outcome of a run.
 
-    `ended` says why it ended: the model "answered" without a call; its answer, without a call, was "cut" (at its limit
-    of tokens, by a filter); all "turns" were used, and the last answer still called tools, or it held calls that were
-    "rejected" and no other. `messages` is the whole conversation, with what was given to begin with, and with a result
-    to each call, so that it can be gone on with. `answer` is the model's last, `executions` all that was dispatched, in
-    order.
+    `ended` is why it ended. "answered": the model answered without a call. "cut": its response, without a call, was cut
+    (at the token limit, by a filter). "turns": all turns were used, and the last response still called tools.
+    "rejected": all turns were used, and the last response had only rejected calls.
+
+    `messages` is the whole conversation, including the initial messages and a result for each call, so it can be
+    continued. `answer` is the model's last message. `executions` are all dispatched calls, in order.
     """
 
     ended: Ended
@@ -42,7 +43,7 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        """What the model said last, without its reasoning; empty where it only called tools."""
+        """The model's last text, without reasoning. Empty if it only called tools."""
         return self.answer.content or ""
 
 
@@ -54,16 +55,18 @@ def run(
     *,
     on_message: Callable[[dict[str, Any]], object] | None = None,
 ) -> Outcome:
-    """Lets a model call tools until it answers without, `turns` answers at most.
+    """Run a model that calls tools until it answers without a call, for at most `turns` responses.
 
-    `model` is made by `from_openai`, `from_stream` or `from_text`, or is any callable that takes messages and
-    definitions and returns a `toolfmt.Message`. `registry` may be a list of what one is made of. `on_message` is given
-    each message as it is added. Returns the `Outcome`; what the calls of the last allowed answer return stands in it,
-    and was not shown to the model. In an async program: `await asyncio.to_thread(run, …)`.
+    `model` is created by `from_openai`, `from_completions`, `from_stream` or `from_text`, or is any callable that takes
+    messages and tool definitions and returns a `toolfmt.Message`. `registry` is a `ToolRegistry`, or a list of tools to
+    create one from. `on_message` is called with each message that is added. In an async program, use `await
+    asyncio.to_thread(run, …)`.
 
-    Raises `BadMessages`, `ValueError` for no turns, `TypeError` for an answer that is no `Message`, a model that is no
-    function or async and what is no registry, `BadTools` for a list that makes none, and what the model raises; what
-    the tools raise is told to the model (`ToolRegistry.execute`).
+    Returns the `Outcome`. It contains the results of the last allowed response's calls, which the model has not seen.
+
+    Raises `BadMessages`, `ValueError` if `turns` is too small, and `BadTools` for an invalid list of tools. Raises
+    `TypeError` for a response that is not a `Message`, a model that is not a function or is async, and an invalid
+    registry. Raises what the model raises. Errors of tools are sent to the model (`ToolRegistry.execute`).
     """
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
@@ -101,6 +104,6 @@ def run(
 
 
 def _joined(rejections: Sequence[Execution]) -> dict[str, Any]:
-    """What tells the model of all that was rejected, in one message: templates refuse users in a row."""
+    """Return one message about all rejected calls, because templates reject consecutive user messages."""
     contents = dict.fromkeys(rejection.message["content"] for rejection in rejections)
     return rejections[0].message | {"content": "\n".join(contents)}

@@ -1,4 +1,4 @@
-"""Models for `run` that live in this process: of the events that a runtime tells, or of the text of any engine."""
+"""Models for `run` in this process: from the events of a runtime, or from the text of any engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolfmt.render.prompt import Prompt
 
 Piece: TypeAlias = str | tuple[str, str | None]
-"""A piece of an answer; or that and the reason for which the answer ended behind it, None where it goes on."""
+"""A piece of text, or a pair of text and the finish reason after it (None if the response continues)."""
 OnEvent: TypeAlias = Callable[[Event], object]
 
 
@@ -28,15 +28,16 @@ def from_stream(
     on_event: OnEvent | None = None,
     **options: Any,
 ) -> AskModel:
-    """A model in this process, whose answers a runtime tells as events:
+    """Return a model in this process whose runtime returns events:
 
         from_stream(toolfmt.load(path), lambda prompt: for_mlx.stream(weights, tokenizer, prompt))
 
-    `on_event` is given each event as it comes, `options` go to `Model.render`. What `stream` returns may say in
-    `finish_reason`, once it has ended, that the answer was cut ("length", or whatever is no end of a model's own, as
-    "stop" and "eos" are). Raises `TypeError` for what is no model of
-    `toolfmt.load` or no function. The model raises what `Model.render` and `stream` raise, and `TypeError` for a
-    `stream` that is async.
+    `on_event` is called with each event as it arrives, and `options` go to `Model.render`. After its end, the result of
+    `stream` may have a `finish_reason`. The response was cut if that is "length", or any value that does not mean that
+    the model ended it ("stop" and "eos" do).
+
+    Raises `TypeError` if `model` is not one of `toolfmt.load`, or `stream` is not a function. The model raises what
+    `Model.render` and `stream` raise, and `TypeError` if `stream` is async.
     """
     check_model(model, "from_stream")
     check_function(stream, "stream")
@@ -61,14 +62,16 @@ def from_text(
     on_event: OnEvent | None = None,
     **options: Any,
 ) -> AskModel:
-    """A model of which an engine writes the text: its answer to a prompt, whole or in pieces, control tokens included.
+    """Return a model whose text an engine writes. `generate` returns the response to a prompt, with control tokens.
 
-    A piece may be a pair of text and reason: "length" says that the answer was cut there, and so does whatever is no
-    end of a model's own, as "stop" and "eos" are. With `raw` each prompt goes on from what the model wrote, as it wrote
-    it, so that an engine computes none of it again; without, the template decides what stays of its reasoning.
-    `on_event` is given each event as it comes, `options` go to `Model.render`. Raises `TypeError` for what
-    is no model of `toolfmt.load` or no function. The model raises what `toolfmt.Conversation` raises, what `generate`
-    raises, and `TypeError` where that is async or gives what is no text.
+    The result is the whole text or an iterable of pieces. A piece may be a pair of text and finish reason: "length"
+    means that the response was cut, and so does any value that does not mean that the model ended it ("stop" and "eos"
+    do). With `raw`, each prompt continues the model's raw output, so that an engine can reuse its computation; without
+    it, the template decides which reasoning stays. `on_event` is called with each event as it arrives, and `options` go
+    to `Model.render`.
+
+    Raises `TypeError` if `model` is not one of `toolfmt.load`, or `generate` is not a function. The model raises what
+    `toolfmt.Conversation` and `generate` raise, and `TypeError` if `generate` is async or returns anything but text.
     """
     check_model(model, "from_text")
     check_function(generate, "generate")
@@ -95,7 +98,7 @@ def _begun(model: Model, messages: list[Any], tools: list[dict[str, Any]], optio
 def _going_on(
     talk: Conversation | None, messages: list[Any], tools: list[dict[str, Any]], offered: list[dict[str, Any]]
 ) -> Conversation | None:
-    """The conversation, gone on with, where it is the one that these messages are of."""
+    """Return the conversation of these messages, with new messages added, if it is the same one."""
     if talk is None or tools != offered:
         return None
     known = len(talk.messages)
@@ -106,7 +109,7 @@ def _going_on(
 
 
 def _read(written: str | Iterable[Piece], prompt: Prompt, on_event: OnEvent | None) -> tuple[str, bool]:
-    """The text of an answer, up to the piece in which a stop string ends it; and whether it was cut."""
+    """Return the text of a response up to the piece in which a stop string ends it, and whether it was cut."""
     parser = prompt.parser()
     text, cut = "", False
     for said, reason in _pieces(written):
@@ -120,7 +123,7 @@ def _read(written: str | Iterable[Piece], prompt: Prompt, on_event: OnEvent | No
 
 
 def _pieces(written: Any) -> Iterator[tuple[str, str | None]]:
-    """What `generate` gives, piece by piece, each with the reason of an end; raises `TypeError` for what is no text."""
+    """Yield the pieces of `generate`, each with a finish reason or None. Raises `TypeError` if a piece is not text."""
     check_waited_for(written, "generate")
     if isinstance(written, (bytes, Mapping)) or not isinstance(written, Iterable):
         raise TypeError(f"generate must return a string or an iterable of strings, not {kind_of(written)}")
@@ -134,7 +137,7 @@ def _pieces(written: Any) -> Iterator[tuple[str, str | None]]:
 
 
 def _tell(events: Iterable[Event], on_event: OnEvent | None) -> list[Event]:
-    """The events, each told as it comes."""
+    """Yield the events, and call `on_event` with each."""
     told = []
     for event in events:
         told.append(event)

@@ -1,10 +1,10 @@
-"""What `run` asks for answers, and what it is given: a model is a callable, whatever runs behind it.
+"""The interface of a model for `run`: a callable.
 
     def model(messages, tools) -> toolfmt.Message: ...
 
-`messages` are those of the conversation so far, `tools` the definitions of the registry, both as a chat endpoint takes
-them. Calls have ids that no other call of the conversation has (`toolfmt.taken_ids`). A model that knows more of an
-answer than a `Message` holds returns an `ModelResponse`; those of `toolfmt.agent.models` do.
+`messages` are those of the conversation so far and `tools` the definitions of the registry, both in the format of a
+chat endpoint. Call ids must be unique in the conversation (`toolfmt.taken_ids`). A model that knows more about a
+response than a `Message` contains returns a `ModelResponse`; those of `toolfmt.agent.models` do.
 """
 
 from __future__ import annotations
@@ -21,16 +21,19 @@ _ENDED = (
     *("stop", "eos", "eos_token", "stop_sequence", "stop_string", "end_turn", "complete", "completed"),
     *("tool_calls", "tool_call", "tool_use", "function_call"),
 )
-"""What servers and runtimes give as the reason of an answer's end where the model ended it: OpenAI ("stop",
-"tool_calls", "function_call"), Anthropic ("end_turn", "stop_sequence", "tool_use"), TGI ("eos_token",
-"stop_sequence"), Cohere ("COMPLETE", "TOOL_CALL"), the Responses API ("completed")."""
+"""Finish reasons of servers and runtimes if the model ended the response: OpenAI ("stop", "tool_calls",
+"function_call"), Anthropic ("end_turn", "stop_sequence", "tool_use"), TGI ("eos_token", "stop_sequence"), Cohere
+("COMPLETE", "TOOL_CALL"), the Responses API ("completed").
+"""
 AskModel: TypeAlias = Callable[[list[Any], list[dict[str, Any]]], Message]
 
 
 @dataclass(slots=True)
 class ModelResponse(Message):
-    """A message, whether the model was stopped before it ended (`cut`: at its limit of tokens, by a filter), and the
-    message as it stays in the conversation (`said`)."""
+    """A response: the `message`, whether it was `cut` (at the token limit, by a filter), and `said`.
+
+    `said` is the message as it is stored in the conversation.
+    """
 
     cut: bool = False
     said: dict[str, Any] | None = None
@@ -41,20 +44,22 @@ class ModelResponse(Message):
 
     @classmethod
     def told(cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID) -> ModelResponse:
-        """The answer to these messages that the events tell; a call that no conversation can hold is rejected."""
+        """Return the response in these events. Calls that a conversation cannot store are rejected."""
         events = unreadable_rejected(events)
         message = Message.from_events(events, taken_ids(messages), call_id)
         return cls.of(message, cut, said_in(events, message))
 
 
 def was_cut(reason: object) -> bool:
-    """Whether an answer that ended for this reason may lack its end: "length", "content_filter", "abort" and whatever
-    is not known; not where no reason is given."""
+    """Return whether this finish reason means that the response may be incomplete.
+
+    True for "length", "content_filter", "abort" and unknown reasons, False without a reason.
+    """
     return reason is not None and not (isinstance(reason, str) and reason.lower() in _ENDED)
 
 
 def heard(message: Message) -> Message:
-    """The answer of a model; its calls that no conversation can hold are among what was rejected."""
+    """Return a model's response with calls that a conversation cannot store moved to the rejected ones."""
     unreadable = [call for call in message.tool_calls if read_object(call.arguments)[1]]
     if not unreadable:
         return message
@@ -69,7 +74,7 @@ def heard(message: Message) -> Message:
 
 
 def said_by(message: Message) -> dict[str, Any]:
-    """An answer as it stays in the conversation: what was rejected stays in its content, as the text that it is."""
+    """Return a response as it is stored in the conversation: rejected calls stay in its content as text."""
     if isinstance(message, ModelResponse) and message.said is not None:
         return message.said
     said = message.to_openai()

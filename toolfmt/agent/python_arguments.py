@@ -1,8 +1,8 @@
-"""Arguments, once they fit the schema, as what a function or a class of Python takes: pydantic makes models, dates and
-enumerations of them by the same type hints that the schema was made of.
+"""Convert arguments that match the schema to what a Python function or class takes.
 
-pydantic reads the text that was written, and is strict: what is carried out is what was written. Only numbers are made
-plain before: JSON knows no difference between 3.0 and 3, and what pydantic would round without a word is refused.
+pydantic creates models, dates and enumerations from the same type hints that the schema was made from. It parses the
+original text in strict mode, so that a tool runs with exactly what the model wrote. Only numbers are converted first:
+JSON does not distinguish 3.0 and 3, and a number that pydantic would silently round is rejected.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Any
 from toolfmt.messages.python_tools import stand_in
 
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
-"""A string, or a number outside strings, of a text that is JSON."""
+"""A string, or a number outside strings, in JSON text."""
 
 
 class Unfit(Exception):
-    """What the type hints say against arguments that fit the schema (a validator of a model, a date that is none)."""
+    """Arguments match the schema but not the type hints (a validator of a model, an invalid date)."""
 
 
 def taking(tool: Any, call: Callable[..., Any] | None) -> Callable[[dict[str, Any], object], Callable[[], Any]]:
-    """How the arguments of a call become something to be called without any.
+    """Return a function that converts the arguments of a call to a callable without arguments.
 
-    Takes a function, whose arguments are given to `call` by name (to itself without one); or a class, of which an
-    instance is given to `call` (called without one). What comes back takes the arguments as they were read, and as they
-    were given (a text of JSON, else it is made of them); it raises `Unfit`, and what validators of the caller's own
+    Takes a function, whose arguments are passed to `call` by name (or to itself without `call`). Or takes a class,
+    whose instance is passed to `call` (or called itself). The returned function takes the parsed arguments and the
+    original ones (JSON text, or else it is made from them). It raises `Unfit`, and what the caller's own validators
     raise.
     """
     from pydantic import TypeAdapter
@@ -51,7 +51,7 @@ def taking(tool: Any, call: Callable[..., Any] | None) -> Callable[[dict[str, An
 
 
 def _number(written: str, has_float: bool, has_decimal: bool) -> str:
-    """A number as pydantic is to read it; raises `Unfit` for what a type of the hints would hold as another number."""
+    """Return a number as pydantic must read it. Raises `Unfit` if a type hint would change its value."""
     if written.startswith('"'):
         return written
     if written.lstrip("-").isdigit():

@@ -1,8 +1,8 @@
-"""Tools that a model's calls reach: their definitions, and what carries each one out.
+"""Tools that a model can call: their definitions, and how to execute them.
 
-A call is carried out only if it was read whole, names a tool of the registry, and its arguments are JSON that the
-tool's schema takes and, for a tool made of Python, its type hints too. Whatever else it is becomes a message that tells
-the model; so does what a tool raises. Nothing here repairs arguments.
+A call is executed only if it was parsed completely, names a tool of the registry, and its arguments are JSON that
+matches the tool's schema. For a Python tool, they must match its type hints too. Any other call, and an exception of a
+tool, becomes a message to the model. Nothing here repairs arguments.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolfmt.messages.python_tools import is_python_tool
 from toolfmt.messages.tools import canonical_tools
 
 _Ready: TypeAlias = Callable[[dict[str, Any], object], Callable[[], Any]]
-"""Makes of arguments that fit the schema, and of these as they were given, what remains to be called."""
+"""Takes valid arguments, parsed and original. Returns a callable that executes the call."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 Made = TypeVar("Made", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ class ToolRegistry:
 
         registry = ToolRegistry([get_weather, (Booking, book), (definition, function)])
 
-    Takes what `add` takes, a tuple where it takes two; raises what `add` raises.
+    Each item is an argument of `add`, or a tuple of both. Raises what `add` raises.
     """
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
@@ -53,18 +53,19 @@ class ToolRegistry:
             self.add(*tool) if isinstance(tool, tuple) else self.add(tool)
 
     def add(self, tool: Any, call: Callable[..., Any] | None = None) -> None:
-        """Adds a tool, and what is called for it; either may be `async`.
+        """Add a tool, and the function that executes it; either may be `async`.
 
-        A function with type hints or a bound method is called itself, its arguments by name, made into what its hints
-        say (pydantic's models, dates, …); those that a call leaves out have the function's defaults. Of a class of
-        pydantic or a dataclass `call` is given an instance; without `call` the instance is called. With a definition in
-        any shape of `toolfmt.messages.tools`, `call` is given the arguments by name, as JSON was read. Arguments that
-        the schema does not name are rejected, unless it says otherwise (`additionalProperties`); of a tool made of
-        Python so is what a model or a dataclass within them does not name. Dates, times and durations are those of JSON
-        Schema (ISO 8601); nothing is made of another type that is not the same value (`3.0` is an int). Raises
-        `BadTools` for what is no tool, has a name or a schema that does not do, has nothing to call, or a function that
-        no call can reach;
-        `ToolfmtError` without the extra `validate`.
+        - A function with type hints or a bound method is called itself, with its arguments by name. They are converted
+          to its type hints (pydantic models, dates, …). Missing arguments get the function's defaults.
+        - For a pydantic class or a dataclass, `call` gets an instance; without `call`, the instance is called.
+        - For a definition in any format of `toolfmt.messages.tools`, `call` gets the parsed JSON arguments by name.
+
+        Arguments that the schema does not name are rejected unless it allows them (`additionalProperties`). In a Python
+        tool, this applies to nested models and dataclasses too. Dates, times and durations are those of JSON Schema
+        (ISO 8601). Values are converted only if they stay equal (`3.0` is an int).
+
+        Raises `BadTools` for an invalid tool, name or schema, for a tool without a function to call, and for a function
+        that no call can satisfy. Raises `ToolfmtError` without the extra `validate`.
         """
         made = canonical_tools([*self._definitions, tool])[-1]
         name = made["function"]["name"]
@@ -78,29 +79,30 @@ class ToolRegistry:
         self._tools[name] = _Tool(schema, ready)
 
     def tool(self, made: Made) -> Made:
-        """As a decorator (`@registry.tool`): adds a function, or a class whose instances can be called."""
+        """Decorator (`@registry.tool`) that adds a function, or a class whose instances can be called."""
         self.add(made)
         return made
 
     @property
     def definitions(self) -> list[dict[str, Any]]:
-        """The definitions in OpenAI's shape, in the order they were added: for a prompt, a parser, a request."""
+        """Return the definitions in OpenAI's format, in the order they were added, for a prompt, parser or request."""
         return list(self._definitions)
 
     def dispatch(self, call: Any) -> dict[str, Any]:
-        """Carries a call out, and returns the message that answers it: `execute(call).message`."""
+        """Execute a call, and return the message with its result: `execute(call).message`."""
         return self.execute(call).message
 
     def execute(self, call: Any, wait: Waiting | None = None) -> Execution:
-        """Carries a call out, and tells what became of it.
+        """Execute a call, and return its outcome.
 
-        Takes a `toolfmt.ToolCall`; a call as OpenAI's (both its APIs), Anthropic's, Ollama's or LangChain's packages
-        hold it, an object or a mapping; or what was rejected of an answer (`Message.rejected`), which is never carried
-        out. The message is `{"role": "tool", "tool_call_id", "name", "content"}`, without the id where the call has
-        none; for what was rejected, which has no id that a result could name, it is the user's. An `async` tool is
-        waited for, by `wait` where several calls are to share a loop. Raises `TypeError` for what is no call. What a
-        tool raises is told in the message, but for what ends a program (`KeyboardInterrupt`, `SystemExit`), which
-        passes.
+        Takes a `toolfmt.ToolCall`; a call of the packages of OpenAI (both APIs), Anthropic, Ollama or LangChain, as an
+        object or a mapping; or a rejected call (`Message.rejected`), which is never executed. The message is `{"role":
+        "tool", "tool_call_id", "name", "content"}`, without the id if the call has none. For a rejected call, which has
+        no id that a result could name, it is a user message. An `async` tool is awaited, with `wait` if several calls
+        share a loop.
+
+        Raises `TypeError` if it is not a call. An exception of a tool becomes the message, except those that end a
+        program (`KeyboardInterrupt`, `SystemExit`).
         """
         if isinstance(call, Rejected):
             said = {"role": "user", "content": rejection(call, self._tools)}
@@ -123,15 +125,15 @@ class ToolRegistry:
             return ended("result", told(value), value=value)
         except Unfit as error:
             return ended("invalid_arguments", unfit_arguments(name, str(error)))
-        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  a tool is any code, and may raise anything
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  a tool may raise anything
             return ended("exception", raised(name, error), error=error)
 
 
 def _check_taken(call: Callable[..., Any], schema: Mapping[str, Any], where: str) -> None:
-    """Raises `BadTools` for a function that fails at every call: it needs what no call can give by name."""
+    """Raise `BadTools` for a function that fails at every call: it has parameters that cannot be passed by name."""
     try:
         needed = [it for it in inspect.signature(call).parameters.values() if it.default is it.empty]
-    except (TypeError, ValueError):  # what is written in C may not tell
+    except (TypeError, ValueError):  # functions written in C may have no signature
         return
     named = schema.get("properties", {})
     for parameter in needed:

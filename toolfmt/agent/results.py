@@ -1,9 +1,9 @@
-"""What a tool has returned, as the text that a model is given.
+"""Convert a tool's return value to text for the model.
 
-A text is itself, everything else JSON: sets sorted, what pydantic knows (its models, dataclasses, dates, iterators) as
-pydantic tells it, the rest by its own `str`; a NaN or an infinity is null, as in JavaScript. What is not JSON even so
-(bytes that are no text, a list that holds itself) is no result, and neither is a value that only says where it lies in
-memory: what Python writes of them a model would take for what it asked for.
+A string stays as it is. Everything else becomes JSON: sets are sorted, pydantic serializes what it supports (its
+models, dataclasses, dates, iterators), the rest uses `str`. NaN and infinity become null, as in JavaScript. Values that
+cannot become JSON (bytes that are not text, a list that contains itself) are errors. So are values that only show a
+memory address, because a model would take Python's text for a real result.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _INSTALL = "pip install pydantic docstring_parser"
 
 
 class NoResult(TypeError):
-    """A tool has returned what cannot be told."""
+    """A tool's return value cannot be converted."""
 
 
 def told(value: object) -> str:
-    """The text of a result. Raises `NoResult` for what is neither text nor JSON, and what the value's own methods
-    raise."""
+    """Return the text of a result. Raises `NoResult` if it is neither text nor JSON, and what the value's methods
+    raise.
+    """
     if isinstance(value, str):
         return sendable(value)
     try:
@@ -40,7 +41,7 @@ def told(value: object) -> str:
 
 
 def _json_of(value: Any) -> Any:
-    """The value made of what JSON holds."""
+    """Return the value converted to JSON types."""
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, float):
@@ -58,7 +59,7 @@ def _json_of(value: Any) -> Any:
 
 
 def _name_of(key: object) -> str:
-    """A key as JSON has it, a text."""
+    """Return a key as a JSON string."""
     if isinstance(key, str):
         return str.__str__(key)
     if key is None or isinstance(key, (bool, int)):
@@ -98,10 +99,10 @@ def _returned(value: object) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """The text without what it says of places in memory."""
+    """Return the text without memory addresses."""
     return _ADDRESS.sub("", text)
 
 
 def sendable(text: str) -> str:
-    """The text without halves of characters, which no request can hold."""
+    """Return the text without halves of surrogate pairs, which a request cannot contain."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,10 +1,10 @@
-"""Whether arguments fit the JSON Schema of a tool, told in the schema's own words.
+"""Validate arguments against the JSON Schema of a tool, with messages in terms of the schema.
 
-`invalid_arguments` takes what a model wrote, once it has been read as JSON: it never raises for that, and neither for a
-schema. The judge is the library jsonschema (extra `validate`), imported when it is first needed. It fetches nothing: a
-`$ref` that leads out of the schema is the schema's fault. `format` is not judged, as JSON Schema 2020-12 has it by
-default (specification "JSON Schema Validation", 7.2.1); `unevaluatedProperties` is, whatever the draft. Patterns are
-regular expressions of Python, and take the time that they take; all else is bounded (`bounded_validation.py`).
+`invalid_arguments` takes parsed JSON of a model. It never raises because of the arguments or the schema. The library
+jsonschema (extra `validate`) validates and is imported on first use. It fetches nothing: a `$ref` that leads out of the
+schema is an error in the schema. `format` is not checked, the default of JSON Schema 2020-12 (specification "JSON
+Schema Validation", 7.2.1). `unevaluatedProperties` is checked in every draft. Patterns are Python regular expressions
+without a time limit; everything else is limited (`bounded_validation.py`).
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ _WRONG_SCHEMA = "the tool's own schema cannot be used"
 _TOO_DEEP = "they are nested too deeply for their schema"
 _UNEVALUATED = "unevaluatedProperties"
 _MOST_TOLD = 300
-"""Characters of a message: it holds the value that it is about, which may be as long as the answer."""
+"""Maximum characters of a message: it contains the invalid value, which may be as long as the response."""
 _MOST_FAULTS, _MOST_JUDGED = 3, 20
-"""Faults that are told, and among how many of them they are chosen."""
+"""Maximum number of reported errors, and of errors from which they are selected."""
 
 
 def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
-    """Why arguments do not fit the schema of a tool's parameters; empty where they fit.
+    """Return why arguments do not match the schema of a tool's parameters. Empty if they match.
 
-    Takes the arguments as JSON was read, and the JSON Schema (draft 2020-12 where it names no other). Arguments are an
-    object, whatever the schema says. Returns one line: the messages of jsonschema for what is wrong, three at most and
-    of some 400 characters each, what concerns the whole first; behind each the place of the value as a JSONPath where
-    that is not the arguments as a whole. A schema that cannot be used is told as such (`invalid_schema` tells that
-    beforehand). Raises `ToolfmtError` where jsonschema is not installed, and nothing else.
+    Takes the arguments as parsed JSON, and the JSON Schema (draft 2020-12 unless it names another). Arguments must be
+    an object, whatever the schema allows. Returns one line with at most three messages of jsonschema of about 400
+    characters each. Errors of the whole come first. A message ends with the JSONPath of the value, unless it is the
+    arguments as a whole. An unusable schema is reported in the same way (`invalid_schema` reports it in advance).
+
+    Raises only `ToolfmtError`, if jsonschema is not installed.
     """
     if fault := why_no_json(arguments):
         return f"they hold what JSON does not: {fault}"
@@ -58,20 +59,20 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
         return _TOO_DEEP
     except Unresolvable as error:
         return f"{_WRONG_SCHEMA}: it refers to {_bounded(str(error.ref))}, which it does not hold"
-    except Exception as error:  # noqa: BLE001  a number beyond Python's floats, a pattern that `re` cannot read, …
+    except Exception as error:  # noqa: BLE001  a number beyond Python's floats, a pattern that `re` cannot compile, …
         return f"they cannot be judged by their schema: {_bounded(f'{type(error).__name__}: {error}')}"
 
 
 def _found(validator: Any, arguments: object) -> list[Any]:
-    """What is wrong, as much of it as is told; what concerns the whole first."""
+    """Return the errors to report. Those of the whole come first."""
     errors = islice(validator.iter_errors(arguments), _MOST_JUDGED)
     return sorted(errors, key=lambda error: len(error.path))[:_MOST_FAULTS]
 
 
 def invalid_schema(parameters: Mapping[str, Any]) -> str:
-    """Why no arguments can be judged by a schema; empty where they can.
+    """Return why a schema cannot be used for validation. Empty if it can.
 
-    What it refers to is looked up once arguments need it. Raises `ToolfmtError` where jsonschema is not installed.
+    References are resolved only when arguments need them. Raises `ToolfmtError` if jsonschema is not installed.
     """
     return _made(parameters)[0]
 
@@ -86,7 +87,7 @@ def _made(parameters: Mapping[str, Any]) -> tuple[str, Any]:
 
 @lru_cache(maxsize=256)
 def _validator(text: str) -> tuple[str, Any]:
-    """Why a schema, given as JSON, is none, else empty; and what judges by it."""
+    """Return why a schema is invalid (or an empty string), and its validator."""
     try:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import Draft202012Validator, extend, validator_for
@@ -107,7 +108,7 @@ def _validator(text: str) -> tuple[str, Any]:
         return "it is nested too deeply", None
     unevaluated = {_UNEVALUATED: Draft202012Validator.VALIDATORS[_UNEVALUATED]}
     draft = extend(draft, bounded({**unevaluated, **draft.VALIDATORS}))
-    # An empty registry: the one that jsonschema takes otherwise fetches what a `$ref` names.
+    # An empty registry, because jsonschema's default one fetches references.
     return "", draft(schema, registry=Registry())
 
 
@@ -118,6 +119,6 @@ def _told(error: Any) -> str:
 
 
 def _bounded(text: str, most: int = _MOST_TOLD) -> str:
-    """The text in one line; of a long one both ends: what is wrong stands behind the value that it is about."""
+    """Return the text in one line. A long one keeps both ends, because the error follows the value."""
     line = " ".join(text.splitlines())
     return line if len(line) <= most else f"{line[: most // 2]} … {line[-most // 2 :]}"

@@ -1,4 +1,4 @@
-"""Adaptors that put toolfmt into other runtimes, a module each: `for_<package>` imports the package it serves.
+"""Adapters that use toolfmt in other runtimes, one module each, which imports the package it is for.
 
-Nothing is imported here: a program takes the one that it needs, and only that package has to be there.
+Nothing is imported here, so a program only needs the packages of the modules that it imports.
 """

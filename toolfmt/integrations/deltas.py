@@ -1,8 +1,8 @@
-"""One answer in a server that hands out deltas of its own: content, and pieces of calls, as Chat Completions has them.
+"""Parse one response in a server with deltas of its own: content and pieces of calls, as in Chat Completions.
 
-A server's parser feeds what the model wrote and passes on what comes back. Such a server reads the reasoning by itself
-and never tells its parser the prompt, or why an answer ended: so reasoning stays text, and a call that lacks nothing
-but closers is one. A call that was rejected before it was told is content.
+A server's parser feeds the model's output and passes on the result. Such a server parses the reasoning itself. It does
+not pass its parser the prompt or the finish reason. Therefore reasoning stays text, and a call that lacks only end
+markers is complete. A call that is rejected before it was sent is content.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from toolfmt.messages.message import CALL_ID
 
 
 def parsers() -> Iterator[tuple[str, ToolCallFormat, bool]]:
-    """What a server is given: names, each with the format and whether whole calls alone are told."""
+    """Yield the parsers for a server: names, each with the format and whether only whole calls are sent."""
     for format in formats():
         yield f"toolfmt_{format.name}", format, True
         yield f"toolfmt_{format.name}_streamed", format, False
 
 
 class Delta(NamedTuple):
-    """What is new of an answer."""
+    """The new part of a response."""
 
     content: str
     calls: list[dict[str, Any]]
-    """Entries of `delta.tool_calls`, one a call: its id and its name where it begins, and more of its arguments."""
+    """Entries of `delta.tool_calls`, one per call: its id and its name at its start, and further arguments."""
 
 
 class Deltas:
-    """Reads one answer; takes what `Parser` and `toolfmt.integrations.protocols.Chat` take, and raises what they raise
-    for it.
+    """Parses one response. Takes the arguments of `Parser` and `toolfmt.integrations.protocols.Chat`, and raises their
+    errors.
 
-    With `whole_calls` a call is told once it has ended, and never where it was cut or rejected. Else its arguments are
-    told as they come: one that goes wrong under way has been told in part, and nothing more follows of it.
+    With `whole_calls`, a call is sent after it has ended, and never if it was cut or rejected. Without it, arguments
+    are sent as they arrive. A call that is rejected in the middle has then been sent in part, and nothing more of it
+    follows.
     """
 
     def __init__(
@@ -53,14 +54,14 @@ class Deltas:
         self._later: list[Event] = []
 
     def feed(self, text: str) -> Delta:
-        """More of the answer."""
+        """Parse more of the response."""
         events = [*self._later, *self._parser.feed(text)]
         end = _end_of_delta(events)
         self._later = events[end:]
         return self._told(events[:end])
 
     def finish(self) -> Delta:
-        """The answer has ended: what was held back of it."""
+        """End the response. Return what was held back of it."""
         events, self._later = [*self._later, *self._parser.finish()], []
         return self._told(events)
 
@@ -71,7 +72,7 @@ class Deltas:
             delta = payload["choices"][0]["delta"]
             content += delta.get("content", "")
             for call in delta.get("tool_calls", ()):
-                # One entry a call: clients that take the first chunk as it is would lose the second.
+                # One entry per call: clients that use the first chunk unchanged would lose the second one.
                 if calls and calls[-1]["index"] == call["index"]:
                     calls[-1]["function"]["arguments"] += call["function"]["arguments"]
                 else:
@@ -80,10 +81,10 @@ class Deltas:
 
 
 def _end_of_delta(events: list[Event]) -> int:
-    """How many of the events one delta may hold.
+    """Return how many of the events one delta may contain.
 
-    Servers tell the content of a delta before its calls. Where a call goes on that began in an earlier one, content
-    that stands behind it waits for the next: the Responses API has one item open at a time.
+    Servers send the content of a delta before its calls. If a delta continues a call from an earlier one, content after
+    that call waits for the next delta, because the Responses API has only one open item at a time.
     """
     if events and isinstance(events[0], ToolCallArguments):
         told_as_content = (Content, ToolCallRejected)
@@ -92,6 +93,6 @@ def _end_of_delta(events: list[Event]) -> int:
 
 
 def whole(deltas: Deltas, text: str) -> Delta:
-    """All of an answer at once, for a reading of whole calls that has been fed nothing."""
+    """Return the whole response at once, for an unused `Deltas` with `whole_calls`."""
     fed, rest = deltas.feed(text), deltas.finish()
     return Delta(fed.content + rest.content, fed.calls + rest.calls)

@@ -1,9 +1,9 @@
-"""LangChain: a `Runnable` that reads the calls out of what any model has answered as text.
+"""LangChain: a `Runnable` that parses calls in the text output of any model.
 
     chain = model | read_calls("glm4", tools)
 
-Contract: langchain-core 1.7, `AIMessage.tool_calls` and `invalid_tool_calls`. An `AIMessageChunk` makes both anew of
-its `tool_call_chunks` whenever chunks are added, and completes arguments that were cut while it does.
+Contract: langchain-core 1.7, `AIMessage.tool_calls` and `invalid_tool_calls`. When chunks are added, an
+`AIMessageChunk` recomputes both from its `tool_call_chunks` and completes arguments that were cut.
 """
 
 from __future__ import annotations
@@ -33,22 +33,26 @@ __all__ = ["read_calls"]
 
 
 def read_calls(format: str | ToolCallFormat, tools: Iterable[Any] | None = None, **options: Any) -> RunnableLambda:
-    """A `Runnable` that takes an answer (an `AIMessage`, or the text of a model without messages) and gives an
-    `AIMessage` with the calls that its text makes, beside those that it has already.
+    """Return a `Runnable` that takes a response and returns an `AIMessage` with the calls in its text.
 
-    Takes a format or its name, the tools (LangChain's own, or what `Parser` takes), and other options of `Parser`.
-    A call that was cut or rejected stands in `invalid_tool_calls`, its text as `args` and the reason as `error`.
-    Streamed, content comes as the model writes it and a call once it is whole; as adding chunks reads `args` again and
-    drops `error`, a rejected call's `args` are its text as a JSON string there, and the reason stands in
-    `additional_kwargs["rejected"]`. Raises what `Parser` raises, and `TypeError` for what is no answer.
+    The response is an `AIMessage`, or the text of a model without messages. Calls that the message already has are
+    kept. Takes a format or its name, the tools (LangChain's own, or what `Parser` takes), and other options of
+    `Parser`.
+
+    A call that was cut or rejected is in `invalid_tool_calls`, with its text as `args` and the reason as `error`. When
+    streaming, content is passed on immediately and a call once it is complete. Adding chunks parses `args` again and
+    drops `error`. Therefore a rejected call's `args` are then its text as a JSON string, and the reason is in
+    `additional_kwargs["rejected"]`.
+
+    Raises what `Parser` raises, and `TypeError` if the input is not a response.
     """
     given = None if tools is None else [convert_to_openai_tool(t) if isinstance(t, BaseTool) else t for t in tools]
     parser = partial(Parser, format, tools=counting_tools(given), **options)
-    parser()  # so that bad input is told here
+    parser()  # so that invalid input raises here
     return _CallReader(parser)
 
 
-class _CallReader(RunnableLambda):  # type: ignore[misc]  # langchain-core is not there on every machine
+class _CallReader(RunnableLambda):  # type: ignore[misc]  # langchain-core may not be installed
     def __init__(self, parser: Callable[[], Parser]) -> None:
         super().__init__(self._invoked, name="read_calls")
         self._parser = parser
@@ -60,7 +64,7 @@ class _CallReader(RunnableLambda):  # type: ignore[misc]  # langchain-core is no
         return _with(message, read, {"tool_calls": _calls(read), "invalid_tool_calls": _rejected(read)})
 
     def transform(self, input: Iterator[Any], config: Any = None, **options: Any) -> Iterator[Any]:
-        """As the answer is streamed."""
+        """Transform a stream of responses."""
         return RunnableGenerator(self._streamed, name="read_calls").transform(input, config, **options)  # type: ignore[no-any-return]  # as above
 
     def atransform(self, input: AsyncIterator[Any], config: Any = None, **options: Any) -> AsyncIterator[Any]:
@@ -81,7 +85,7 @@ class _CallReader(RunnableLambda):  # type: ignore[misc]  # langchain-core is no
 
 
 class _Stream:
-    """One answer in chunks, each with what is certain by then."""
+    """One response in chunks, each with what is certain so far."""
 
     def __init__(self, parser: Parser) -> None:
         self._parser, self._whole = parser, WholeCalls()
@@ -130,7 +134,7 @@ def _ids(message: Any) -> list[str]:
 
 
 def _folded(events: Iterable[Event], taken: list[str]) -> Message:
-    """Ids are made as LangChain's integrations make them: the conversation is not known here."""
+    """Ids have the form of LangChain's integrations, because the conversation is not known here."""
     return Message.from_events(events, taken, f"call_{uuid4().hex[:24]}_{{number}}")
 
 
@@ -149,7 +153,7 @@ def _rejected(read: Message) -> list[dict[str, Any]]:
 
 
 def _with(message: Any, read: Message, lists: dict[str, list[Any]], **more: Any) -> Any:
-    """A copy of the message with what was read in place of its text, and more in its lists."""
+    """Return a copy of the message with the parsed content instead of its text, and with more in its lists."""
     content: Any = read.content or ""
     if isinstance(message.content, list):
         others = [part for part in message.content if not _is_text(part)]

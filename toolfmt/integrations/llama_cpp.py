@@ -1,12 +1,12 @@
-"""llama-cpp-python: a chat handler that renders with the model's template and reads the calls of the answer.
+"""llama-cpp-python: a chat handler that renders with the model's template and parses calls in the response.
 
     llama = Llama("model.gguf", chat_handler=ChatHandler("model.gguf"))
     llama.create_chat_completion(messages, tools=tools, stream=True)
 
-Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it makes of a
-file's template reads no calls. Its `create_completion` leaves control tokens out of the text, in which calls of most
-families have their markers, and its `detokenize` every token of more than 32 bytes; so the text is made of the tokens
-here.
+Contract: llama-cpp-python 0.3.36, `LlamaChatCompletionHandler` and `Llama.generate`. The handler that it creates from a
+file's template parses no calls. Its `create_completion` removes control tokens from the text, which most formats use as
+markers. Its `detokenize` drops every token of more than 32 bytes. Therefore this module converts the tokens to text
+itself.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from toolfmt.model.model import Model, load
 __all__ = ["ChatHandler"]
 
 _SAMPLING = {"temperature": "temp"}
-"""Options of a chat completion that `Llama.generate` calls otherwise."""
+"""Options of a chat completion that have another name in `Llama.generate`."""
 _NOT_TAKEN = ("logprobs", "top_logprobs", "logit_bias", "response_format")
 _CHOICES = (None, "auto", "none")
 
 
 class ChatHandler:
-    """Answers chat completions of `Llama(chat_handler=…)`, streamed or whole.
+    """Creates chat completions for `Llama(chat_handler=…)`, streamed or whole.
 
-    `model` is a toolfmt `Model`, or what `toolfmt.load` takes: the .gguf file itself, or the directory it was made of.
-    `format` is for a model whose format is not known; `whole_calls` and `rejected` are those of
-    `toolfmt.integrations.protocols.Chat`; other keywords go to `Model.render`, the template's variables among them.
+    `model` is a toolfmt `Model`, or an argument of `toolfmt.load`: the .gguf file itself, or the directory it was made
+    from. `format` is for a model whose format is unknown. `whole_calls` and `rejected` are those of
+    `toolfmt.integrations.protocols.Chat`. Other keywords go to `Model.render`, including the template's variables.
     Raises what `load` raises.
 
-    A completion raises what `Model.render` raises, and `ValueError` for a prompt that is too long and for what is not
-    done here: `logprobs`, `logit_bias`, `response_format`, and a `tool_choice` that no `grammar` enforces. A cache that
-    was set with `set_cache` is not asked.
+    A completion raises what `Model.render` raises. It raises `ValueError` for a prompt that is too long, and for
+    unsupported options: `logprobs`, `logit_bias`, `response_format`, and a `tool_choice` without a `grammar` that
+    enforces it. A cache set with `set_cache` is not used.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class ChatHandler:
 
 
 def _events(parser: Parser, tokens: _Tokens) -> Iterator[list[Event]]:
-    """What the parser says to each token; generating ends with the answer."""
+    """Yield the parser's events for each token. Generation stops at the end of the response."""
     for text in tokens.texts():
         yield parser.feed(text)
         if parser.ended:
@@ -117,7 +117,7 @@ def _chunks(shape: Chat, told: Iterator[list[Event]], tokens: _Tokens) -> Iterat
 
 
 def _check(options: dict[str, Any], choice: Any) -> None:
-    """What cannot be done is said, not passed over."""
+    """Raise for unsupported options instead of ignoring them."""
     for name in _NOT_TAKEN:
         if (value := options.pop(name, None)) and value != {"type": "text"}:
             raise ValueError(f"toolfmt's ChatHandler does not take {name}; leave it out")
@@ -126,12 +126,12 @@ def _check(options: dict[str, Any], choice: Any) -> None:
 
 
 class _Tokens:
-    """What the model generates to a prompt, as text."""
+    """The output of the model for a prompt, as text."""
 
     def __init__(self, llama: Any, prompt: str, most: int | None, options: dict[str, Any]) -> None:
         self._llama = llama
         self._options = {_SAMPLING.get(name, name): value for name, value in options.items()}
-        # Half a character (a lone surrogate of JSON) is none that a tokenizer takes.
+        # A tokenizer does not accept half a character (a lone surrogate in JSON).
         self._prompt = llama.tokenize(prompt.encode(errors="replace"), add_bos=False, special=True)
         room = llama.n_ctx() - len(self._prompt)
         if room <= 0:
@@ -145,7 +145,10 @@ class _Tokens:
         return Usage(len(self._prompt), self._generated)
 
     def texts(self) -> Iterator[str]:
-        """The text of each token but the one that ends the answer: where a call ends with that, it needs no closer."""
+        """Yield the text of each token except the end token.
+
+        If a call's syntax ends with that token, its end marker may be missing.
+        """
         vocabulary = llama_cpp.llama_model_get_vocab(self._llama.model)
         decode = getincrementaldecoder("utf-8")("replace").decode
         for token in self._llama.generate(self._prompt, **self._options):
@@ -160,7 +163,7 @@ class _Tokens:
 
 
 def _piece(vocabulary: Any, token: int) -> bytes:
-    """The bytes of a token, of control tokens too."""
+    """Return the bytes of a token, including control tokens."""
     size = 64
     while True:
         buffer = ctypes.create_string_buffer(size)

@@ -1,8 +1,8 @@
-"""mlx-lm: answers as events while they are generated, toolfmt's parsers in mlx-lm's own code, and its server.
+"""mlx-lm: responses as events while they are generated, toolfmt's parsers in mlx-lm's own code, and its server.
 
     for event in stream(model, tokenizer, prompt, max_tokens=500): ...      # model and tokenizer of mlx_lm.load
-    stream(model, tokenizer, prompt, grammar=grammar)                       # no call but those that the tools allow
-    register()                               # "tool_parser_type": "toolfmt_glm4" is then known to mlx-lm
+    stream(model, tokenizer, prompt, grammar=grammar)                       # only calls that the tools allow
+    register()                               # mlx-lm then supports "tool_parser_type": "toolfmt_glm4"
     python -m toolfmt.integrations.mlx_server --model DIR                   # the server
 
 Contracts as in mlx-lm 0.32: `stream_generate` and its logits processors in generate.py; `load` in tokenizer_utils.py,
@@ -38,20 +38,22 @@ from toolfmt.render.prompt import Prompt
 __all__ = ["GrammarProcessor", "register", "stream"]
 
 PARSERS = "mlx_lm.tool_parsers.toolfmt_"
-"""The modules that `register` makes known, up to the name of the format."""
+"""The prefix of the modules that `register` makes available; the name of the format follows."""
 
 
 def stream(
     model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
 ) -> Stream:
-    """The events of a model's answer to a prompt, as it is generated.
+    """Return the events of a model's response to a prompt, as it is generated.
 
-    Takes a model and a tokenizer of `mlx_lm.load`; a `Prompt`, or a text or token ids and the `parser` to read the
-    answer with; and what `mlx_lm.stream_generate` takes as `options`. A `Prompt` holds its own special tokens and gets
-    no others; a text is encoded as mlx-lm does. The answer ends at a stop string too, and the generation with it. A
-    call that is open when `max_tokens` are used up is `incomplete_output`. With a `grammar` (of `Model.grammar` or
-    `toolfmt.grammar`, in the dialect llguidance) no token comes that it does not allow. Raises `TypeError` for a text
-    without a parser, and what `Prompt.parser`, `toolfmt.grammars.masks.Masks` and mlx-lm raise.
+    Takes a model and a tokenizer of `mlx_lm.load`, and a `Prompt`. Instead of a `Prompt`, it takes a string or token
+    ids and the `parser` for the response. `options` are those of `mlx_lm.stream_generate`. A `Prompt` contains its own
+    special tokens and gets no others; a string is encoded as mlx-lm does. A stop string of the parser also ends the
+    generation. A call that is open when `max_tokens` are used up is `incomplete_output`. With a `grammar` (of
+    `Model.grammar` or `toolfmt.grammar`, for llguidance), only tokens that it allows are generated.
+
+    Raises `TypeError` for a string without a parser, and what `Prompt.parser`, `toolfmt.grammars.masks.Masks` and
+    mlx-lm raise.
     """
     ends: set[int] = set()
     if isinstance(prompt, Prompt):
@@ -79,9 +81,10 @@ def _events(generated: Any, parser: Parser, ends: set[int]) -> Generator[Event, 
 
 
 class GrammarProcessor:
-    """A logits processor of mlx-lm for one answer: what the masks do not allow becomes impossible.
+    """A logits processor of mlx-lm for one response. It sets the logits of tokens that the masks do not allow to -inf.
 
-    mlx-lm calls it with the tokens so far and the logits of the next one; the first time, nothing is of the answer.
+    mlx-lm calls it with the tokens so far and the logits of the next one. On the first call, no token is part of the
+    response.
     """
 
     def __init__(self, masks: Masks) -> None:
@@ -92,7 +95,7 @@ class GrammarProcessor:
         if self._before is None:
             self._before = tokens.size
         self._masks.follow(tokens[self._before :].tolist())
-        bits: Any = self._masks.bits()  # mlx takes what has a buffer, its types do not say so
+        bits: Any = self._masks.bits()  # mlx accepts objects with a buffer, which its types do not show
         allowed = (mx.array(bits)[:, None] >> mx.arange(8, dtype=mx.uint8)) & 1
         size = logits.shape[-1]
         allowed = mx.pad(allowed.flatten()[:size], (0, max(0, size - allowed.size)))
@@ -100,25 +103,25 @@ class GrammarProcessor:
 
 
 def stop_tokens(tokenizer: Any, stop: tuple[str, ...]) -> set[int]:
-    """The stop strings that are one token: calls may end with them (`<|call|>`), so that a parser reads on."""
+    """Return the stop strings that are one token. Calls may end with them (`<|call|>`), so the parser must see them."""
     encoded = (tokenizer.encode(mark, add_special_tokens=False) for mark in stop)
     return {ids[0] for ids in encoded if len(ids) == 1}
 
 
 def register() -> None:
-    """Makes `toolfmt_<format>` known to mlx-lm as a `tool_parser_type`, for every name of a format.
+    """Make `toolfmt_<format>` available to mlx-lm as a `tool_parser_type`, for every name of a format.
 
-    It stands in tokenizer_config.json, or is given to `mlx_lm.load(…, tokenizer_config={"tool_parser_type": …})`.
-    mlx-lm hands over all that follows the format's marker, once the answer has ended; content behind it is not told,
-    and a call that cannot be read is logged and left out. The import of a format whose calls begin with no marker of
-    their own raises `ImportError`.
+    Set it in tokenizer_config.json, or pass `mlx_lm.load(…, tokenizer_config={"tool_parser_type": …})`. mlx-lm passes
+    all text after the format's marker to the parser once the response has ended. Content after a call is lost, and a
+    call that cannot be parsed is logged and left out. If the calls of a format do not begin with a marker of their own,
+    importing its parser raises `ImportError`.
     """
     if not any(isinstance(finder, _Parsers) for finder in sys.meta_path):
         sys.meta_path.append(_Parsers())
 
 
 class _Parsers(MetaPathFinder, Loader):
-    """Finds the modules that mlx-lm imports parsers from, and makes them."""
+    """Finds and creates the modules from which mlx-lm imports parsers."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, self) if fullname.startswith(PARSERS) else None
@@ -133,12 +136,12 @@ class _Parsers(MetaPathFinder, Loader):
         def parse_tool_call(text: str, tools: Any = None) -> list[dict[str, Any]]:
             return _calls(opener + text, format, tools)
 
-        # No end: a closer may stand inside a value, and what follows may be another call.
+        # No end marker: a value may contain it, and another call may follow.
         vars(module).update(tool_call_start=opener, tool_call_end="", parse_tool_call=parse_tool_call)
 
 
 def _marker(format: ToolCallFormat) -> str:
-    """What calls of the format begin with, and nothing else does; raises `ImportError` where that is no marker."""
+    """Return the marker with which only calls of the format begin. Raises `ImportError` if there is none."""
     written = write(format, [("f", {"a": "b"})])
     begun = [opener for opener in format.openers if written.startswith(opener)]
     of_content = [
@@ -153,7 +156,7 @@ def _marker(format: ToolCallFormat) -> str:
 
 
 def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]]:
-    """The calls of a text as mlx-lm's parsers return them; raises `ValueError` where none can be read."""
+    """Return the calls in a text as mlx-lm's parsers do. Raises `ValueError` if none can be parsed."""
     parser = Parser(format, tools=tools)
     events = [*parser.feed(text), *parser.finish()]
     written = {event.id for event in events if isinstance(event, ToolCallStart)}
@@ -162,7 +165,7 @@ def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]
         why = message.rejected[0].reason if message.rejected else "no call"
         raise ValueError(f"{why}, read as {format.name}")
     return [
-        # An id that the model did not write is mlx-lm's to make: it has to differ from those of the conversation.
+        # If the model wrote no id, mlx-lm creates one that is unique in the conversation.
         {"name": call.name, "arguments": json.loads(call.arguments), "id": call.id if call.id in written else None}
         for call in message.tool_calls
     ]

@@ -1,15 +1,15 @@
-"""mlx-lm's own server, with prompts that toolfmt renders and answers that it reads.
+"""mlx-lm's own server, with toolfmt's prompts and parsers.
 
     python -m toolfmt.integrations.mlx_server --model DIR          (and all options of mlx_lm.server)
 
-Queueing, batches, caches, sampling and HTTP are mlx-lm's. Of a chat request the prompt is the one of `Model.render`,
-so that a template gets the messages as it takes them, and a model whose template drops tools is told of them in words;
-the answer's text goes through a parser into `toolfmt.integrations.protocols.Chat`. Without tools, and with
-`tool_choice: "none"`, no call is emitted; with `"required"` or a tool's name the answer is held to calls by a grammar,
-which needs llguidance.
+mlx-lm does queueing, batches, caches, sampling and HTTP. For a chat request, `Model.render` creates the prompt. So the
+template gets the messages in the form that it needs, and if it drops tools, the system prompt describes them. The
+response's text goes through a parser into `toolfmt.integrations.protocols.Chat`. Without tools, and with `tool_choice:
+"none"`, no call is emitted. With `"required"` or a tool's name, a grammar constrains the response to calls, which
+requires llguidance.
 
 Contract as in mlx-lm 0.32.2, server.py: `ResponseGenerator._tokenize` and `.generate`, whose responses the handler goes
-through, and `_make_logits_processors`, which it asks for each request; `APIHandler.handle_chat_completions`,
+through, and `_make_logits_processors`, which it calls for each request; `APIHandler.handle_chat_completions`,
 `.handle_completion` and `.generate_response`; `_run_http_server`, which takes the class of a handler that `run` does
 not pass on. Several requests run at once, each with a handler in a thread of its own; `_tokenize` runs in the one
 thread that generates.
@@ -52,15 +52,18 @@ from toolfmt.templates import TemplateSource, load_files
 
 _log = logging.getLogger(__name__)
 _TAIL = 64
-"""Tokens at a prompt's end in which the answer's beginning stands, where toolfmt has not rendered it."""
+"""Number of tokens at the end of a prompt that may contain the start of the response, if toolfmt did not render it."""
 _REASONING_KEYS = ("reasoning_content", "reasoning")
-"""What mlx-lm and vLLM write is the second; many clients read the first."""
+"""mlx-lm and vLLM write the second one; many clients read the first one."""
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """What this server has beyond mlx-lm's: whether a stream tells a call only once it has ended, what becomes of a
-    rejected call's text, and the format of a model whose files do not show it."""
+    """The options of this server in addition to mlx-lm's.
+
+    They are whether a stream sends a call only once it has ended, what happens to a rejected call's text, and the
+    format of a model whose files do not show it.
+    """
 
     whole_calls: bool = False
     rejected: Literal["content", "drop"] = "content"
@@ -68,10 +71,11 @@ class ServerOptions:
 
 
 @dataclass
-class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's types are not read
-    """A request for an answer; `_tokenize` adds what reads that, and the tokens that end it.
+class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's types are not available
+    """A chat request. `_tokenize` adds its parser and its end tokens.
 
-    `choice` is a tool that must be called, `required`, or empty; `parallel` whether several calls may be made.
+    `choice` is the name of a tool that must be called, `required`, or empty. `parallel` is whether several calls are
+    allowed.
     """
 
     choice: str = ""
@@ -80,8 +84,8 @@ class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's t
     ends: set[int] = field(default_factory=set)
 
 
-class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's types are not read
-    """mlx-lm's generation, of prompts that toolfmt renders, to text with its markers in it."""
+class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's types are not available
+    """mlx-lm's generation from prompts that toolfmt renders, to text that includes the markers."""
 
     def __init__(self, model_provider: Any, prompt_cache: Any, options: ServerOptions) -> None:
         self.options = options
@@ -92,7 +96,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         super().__init__(model_provider, prompt_cache)
 
     def _model(self, path: str) -> Model:
-        """The model as toolfmt sees it, probed once."""
+        """The toolfmt model, probed once."""
         if path not in self._models:
             self._models[path] = model = model_at(path, self._template)
             if model.profile.format is None and self.options.format is None:
@@ -103,8 +107,8 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         return self._models[path]
 
     def _tokenize(self, tokenizer: Any, request: Any, args: Any) -> Any:
-        # Rendered here, since only here are the tokenizer and mlx-lm's default of `enable_thinking` known. Passed on as
-        # messages, the request would change again: mlx-lm adds a content to every message and parses all arguments.
+        # Rendered here, because the tokenizer and mlx-lm's default of `enable_thinking` are known only here. mlx-lm
+        # would change messages again: it adds content to every message and parses all arguments.
         if not isinstance(request, ChatRequest):
             return super()._tokenize(tokenizer, request, args)
         provider = self.model_provider
@@ -125,7 +129,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         return ids, *others
 
     def _grammar(self, model: Model, request: ChatRequest, begun: str, tokenizer: Any) -> Grammar:
-        """The grammar of the calls that the request asks for, in the format that the answer is read in."""
+        """Return the grammar of the requested calls, in the format of the response's parser."""
         assert request.parser is not None
         read, spoken = request.parser.format, spoken_format(model.profile)
         return grammar(
@@ -148,13 +152,13 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
 
 
 def model_at(path: str, template: str = "") -> Model:
-    """The model at a path; with a template, mlx-lm was told to take that in the place of the model's own."""
+    """Return the model at a path. With a template, mlx-lm was configured to use it instead of the model's own."""
     files = load_files(path)
     return Model(replace(files, templates=(TemplateSource(template, "--chat-template"),)) if template else files)
 
 
 def _is_rendered(model: Model, tokenizer: Any, request: Any) -> bool:
-    """Whether toolfmt renders a request: there is a template, and no program in its place; and no image."""
+    """Return whether toolfmt renders a request: there is a template, mlx-lm has no code instead of it, and no image."""
     theirs = type(tokenizer._tokenizer).apply_chat_template
     by_program = tokenizer._chat_template or theirs is not tokenizer_utils.PreTrainedTokenizerBase.apply_chat_template
     template = model.files.template(bool(request.tools))
@@ -165,7 +169,7 @@ _OPTIONS = frozenset(inspect.signature(render).parameters)
 
 
 def _variables(model: Model, tokenizer: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """What a request says to the template, as far as that reads it. Reasoning is on where mlx-lm has it on."""
+    """Return the request's variables that the template reads. Reasoning is on if it is on in mlx-lm."""
     profiles = (model.profile, model.profile.without_tools or model.profile)
     read = {name for profile in profiles for name in profile.variables} - _OPTIONS
     return {
@@ -174,7 +178,7 @@ def _variables(model: Model, tokenizer: Any, given: dict[str, Any]) -> dict[str,
 
 
 class _InFrontOf:
-    """Stands before an object of mlx-lm's, and does some things itself."""
+    """Wraps an object of mlx-lm and replaces some of its behavior."""
 
     def __init__(self, other: Any) -> None:
         self._other = other
@@ -184,10 +188,10 @@ class _InFrontOf:
 
 
 class _Rendered(_InFrontOf):
-    """A tokenizer that has its prompt already; a part of the conversation it renders as ever."""
+    """A tokenizer that already has its prompt. It renders a part of the conversation as usual."""
 
     has_tool_calling = True
-    """Else mlx-lm warns of tools that its parsers would not find calls of."""
+    """Without this, mlx-lm warns about tools whose calls its parsers would not find."""
 
     def __init__(self, tokenizer: Any, text: str) -> None:
         super().__init__(tokenizer)
@@ -198,12 +202,14 @@ class _Rendered(_InFrontOf):
             return self._other.encode(self._text, add_special_tokens=False)
         try:
             return self._other.apply_chat_template(messages, add_generation_prompt=False, **options)
-        except Exception:  # noqa: BLE001  mlx-lm looks for the system's part, to cache it; templates raise anything
+        except Exception:  # noqa: BLE001  mlx-lm searches for the system part to cache it; templates raise anything
             return []
 
 
-class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are not read
-    """One request. mlx-lm goes through the tokens of an answer, and finds no text in them: that has been told."""
+class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are not available
+    """One request. mlx-lm iterates over the response's tokens, but their text is empty because it has already been
+    sent.
+    """
 
     response_generator: Any
     answer: _Answer | None = None
@@ -235,14 +241,14 @@ class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are no
 
 
 def _forced(choice: Any) -> str:
-    """What a request's `tool_choice` forces: calls, the call of a tool by its name, or nothing."""
+    """Return what a request's `tool_choice` forces: any call, a tool's name, or nothing."""
     if isinstance(choice, dict) and isinstance(function := choice.get("function"), dict):
         return str(function.get("name") or "")
     return "required" if choice == "required" else ""
 
 
 class _Reading(_InFrontOf):
-    """A generation whose answer is read."""
+    """A generation whose response is parsed."""
 
     def __init__(self, generator: Generator, handler: Handler) -> None:
         super().__init__(generator)
@@ -255,13 +261,13 @@ class _Reading(_InFrontOf):
 
 
 class _Answer:
-    """The answer to a chat request: read as it comes, told as it comes where it is streamed."""
+    """The response to a chat request: parsed as it arrives, and sent immediately if streamed."""
 
     def __init__(self, handler: Handler, request: ChatRequest, options: ServerOptions) -> None:
-        assert request.parser is not None  # it was made before the first token
+        assert request.parser is not None  # created before the first token
         self._handler, self._parser, self._ends = handler, request.parser, request.ends
         self._events: list[Event] = []
-        """What is told at the end, where nothing is streamed."""
+        """What is sent at the end, if not streaming."""
         self._shape = Chat(
             handler.request_id,
             handler.requested_model,
@@ -274,9 +280,10 @@ class _Answer:
         )
 
     def read(self, responses: Iterator[Any], stop_words: Sequence[str]) -> Iterator[Any]:
-        """The responses without their text, up to the end of the answer.
+        """Yield the responses without their text, up to the end of the response.
 
-        mlx-lm looks for the tokens of a stop word; here it is looked for in the text, which other tokens may say too.
+        mlx-lm searches for the tokens of a stop word. This method searches in the text, because other tokens can
+        produce the same text.
         """
         ends = [(word, None) for word in stop_words if word]
         words = server.TextStateMachine({"normal": ends} if ends else None)
@@ -288,14 +295,14 @@ class _Answer:
                 if response.finish_reason and within:
                     text += words.flush(state)[1]
                 self._told(self._parser.feed(text))
-            # Else mlx-lm has found a stop word: what is held back, and the text of this token, is of that.
+            # Else mlx-lm found a stop word, and the held-back text and this token's text belong to it.
             stopped = stopped or not within or self._parser.ended
             yield replace(response, text="", finish_reason="stop" if stopped else response.finish_reason)
             if stopped:
                 return
 
     def or_told(self, responses: Iterator[Any]) -> Iterator[Any]:
-        """The responses; a generation that fails ends a stream as an error, where mlx-lm would only break off."""
+        """Yield the responses. A failed generation ends a stream with an error; mlx-lm would only close it."""
         try:
             yield from responses
         except Exception as error:
@@ -304,7 +311,7 @@ class _Answer:
             raise
 
     def last(self, finish_reason: Any, told: dict[str, Any]) -> dict[str, Any]:
-        """What ends the answer: the last chunk of a stream, or all of it in the frame that mlx-lm has made."""
+        """Return the end of the response: the last chunk of a stream, or the whole response in mlx-lm's frame."""
         cut = finish_reason == "length"
         reason: FinishReason = "length" if cut else "stop"
         events = self._parser.finish(cut=cut)
@@ -313,7 +320,7 @@ class _Answer:
             self._handler.tell(chunks)
             return self._handler.framed(last)
         (choice,) = self._shape.whole([*self._events, *events], reason)["choices"]
-        # The frame has the usage and, where asked for, the log probabilities.
+        # The frame has the usage and, if requested, the log probabilities.
         told["choices"][0] |= {"message": choice["message"], "finish_reason": choice["finish_reason"]}
         return told
 
@@ -328,7 +335,7 @@ _processors_of_mlx_lm = server._make_logits_processors
 
 
 def _logits_processors(args: Any) -> list[Any]:
-    """Those of mlx-lm for a request, and last what the answer is held to."""
+    """Return mlx-lm's logits processors for a request, followed by the grammar's."""
     return [*_processors_of_mlx_lm(args), *([args.held] if hasattr(args, "held") else [])]
 
 
@@ -339,8 +346,10 @@ def run(
     options: ServerOptions = ServerOptions(),
     server_class: type[ThreadingHTTPServer] = ThreadingHTTPServer,
 ) -> None:
-    """As `mlx_lm.server.run`, until the server is shut down. Raises `ToolfmtError` for a model that is none, and
-    `OSError` where it cannot listen."""
+    """Run like `mlx_lm.server.run`, until the server is shut down.
+
+    Raises `ToolfmtError` for an invalid model, and `OSError` if it cannot listen.
+    """
     server._make_logits_processors = _logits_processors
     cache = server.LRUPromptCache(model_provider.cli_args.prompt_cache_size)
     generator = Generator(model_provider, cache, options)
@@ -354,7 +363,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The command: its own options, and mlx-lm's."""
+    """Run the command with its own options and mlx-lm's."""
     parser = argparse.ArgumentParser(
         "python -m toolfmt.integrations.mlx_server", description=_DESCRIPTION, add_help=False, allow_abbrev=False
     )

@@ -1,12 +1,12 @@
-"""SGLang's tool-call parsers, two a format: `toolfmt_<format>` tells whole calls, `toolfmt_<format>_streamed` what
-comes as it comes, arguments too.
+"""SGLang's tool-call parsers, two per format: `toolfmt_<format>` for whole calls, `toolfmt_<format>_streamed` for
+deltas.
 
     python -m sglang.launch_server --model-path MODEL --tool-call-parser toolfmt_glm4
 
 Installing toolfmt is enough (`sglang_plugin.py`); `register` does the same by hand. Contract: SGLang 0.5.23,
-`sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`; one detector reads one choice of an
-answer. Nothing is kept in `prev_tool_call_arr`: SGLang would send again what it believes to have been left out there,
-and `{}` for a call that was cut before its arguments. The ids are SGLang's.
+`sglang/srt/function_call/base_format_detector.py` and `function_call_parser.py`; one detector parses one choice of a
+response. `prev_tool_call_arr` stays empty: SGLang would send again what seems to be missing in it, and `{}` for a call
+that was cut before its arguments. SGLang generates the ids.
 """
 
 from __future__ import annotations
@@ -25,51 +25,56 @@ from toolfmt.messages.events import Content
 __all__ = ["register"]
 
 
-class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is not there where types are checked
-    """A parser of one format; SGLang takes a class for each."""
+class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is not installed for type checking
+    """A parser of one format; SGLang requires a class for each."""
 
     format: ClassVar[ToolCallFormat]
     whole_calls: ClassVar[bool]
 
     def __init__(self) -> None:
         super().__init__()
-        # At this SGLang stops models of Kimi K3; an empty text, which it would be else, stops them at once.
+        # SGLang stops models of Kimi K3 at this string; the default, an empty string, would stop them immediately.
         self.eot_token = next(iter(self.format.closers), None)
         self._deltas: Deltas | None = None
 
     def has_tool_call(self, text: str) -> bool:
-        """Whether something in a whole answer may be a call. A call that only a declared tool's name shows is known
-        once the tools are; what stands behind such a name shows that there may be one."""
+        """Return whether a whole response may contain a call.
+
+        If only the name of a declared tool marks a call, the tools are needed to decide. Then the text that follows
+        such a name is enough.
+        """
         named = self.format.engine.named
         parser = Parser(self.format, reasoning="text")
         said = [*parser.feed(text), *parser.finish()]
         return bool(named and named in text) or any(not isinstance(event, Content) for event in said)
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
-        """A whole answer. What was rejected or cut is no call of it; what lacks nothing but closers is one."""
+        """Parse a whole response. Rejected and cut calls are left out; a call that lacks only end markers is
+        included.
+        """
         return _result(whole(Deltas(self.format, tools, whole_calls=True), text))
 
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:
-        """What is new of an answer."""
+        """Return the new part of a response."""
         if self._deltas is None:
             self._deltas = Deltas(self.format, tools, whole_calls=self.whole_calls)
         return _result(self._deltas.feed(new_text))
 
     def finish(self, tools: list[Any]) -> Any:
-        """What was held back of an answer that has ended. The next text that comes is another answer's."""
+        """Return what was held back of an ended response. Further text belongs to the next response."""
         deltas, self._deltas = self._deltas, None
         return _result(Delta("", []) if deltas is None else deltas.finish())
 
     def parses_required_natively(self) -> bool:
-        """Required and named calls are read as the model writes them; SGLang then forces no JSON on it."""
+        """Required and named calls are parsed in the model's own format, so SGLang does not force JSON."""
         return True
 
     def supports_structural_tag(self) -> bool:
-        """No: what the model writes is read, not constrained."""
+        """Return False: output is parsed, not constrained."""
         return False
 
     def structure_info(self) -> Any:
-        """Never asked for, as no structural tags are supported."""
+        """Never called, because structural tags are not supported."""
         raise NotImplementedError("toolfmt's parsers support no structural tags (supports_structural_tag)")
 
 
@@ -82,7 +87,7 @@ def _item(index: int, function: dict[str, str], **_: str) -> Any:
 
 
 def register() -> None:
-    """Make the parsers known to SGLang: by the names that it takes, and by what they stand for."""
+    """Register the parsers with SGLang, by name and by class."""
     for name, format, whole_calls in parsers():
         detector = type(name, (ToolfmtDetector,), {"format": format, "whole_calls": whole_calls})
         FunctionCallParser.ToolCallParserEnum[name] = detector

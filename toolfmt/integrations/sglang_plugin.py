@@ -1,8 +1,8 @@
-"""What SGLang calls of toolfmt in each of its processes, by the entry point in the group `sglang.srt.plugins`.
+"""The entry point (group `sglang.srt.plugins`) that SGLang calls in each of its processes.
 
-Most of these processes read no answer. To import SGLang's parsers takes seconds, so they only learn the names; the
-parsers (`sglang.py`) come once SGLang imports its own. Contract: SGLang 0.5.23, `sglang/srt/plugins/__init__.py`,
-and `sglang/srt/server_args.py`, which takes the names from either place.
+Most of these processes parse nothing, and importing SGLang's parsers takes seconds. So this module registers only the
+names; the parsers (`sglang.py`) are registered once SGLang imports its own. Contract: SGLang 0.5.23,
+`sglang/srt/plugins/__init__.py`, and `sglang/srt/server_args.py`, which takes the names from either place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PARSERS = "sglang.srt.function_call.function_call_parser"
 
 
 def register() -> None:
-    """Make the parsers known to SGLang; what they are is told once it asks."""
+    """Register the names of the parsers with SGLang. The parsers are loaded on demand."""
     for name, _, _ in parsers():
         if name not in TOOL_CALL_PARSER_NAMES:
             TOOL_CALL_PARSER_NAMES.append(name)
@@ -38,12 +38,12 @@ def _register_parsers() -> None:
         from toolfmt.integrations.sglang import register
 
         register()
-    except Exception:  # an SGLang of another age: who only has toolfmt installed goes on without it
+    except Exception:  # an incompatible SGLang: users who only have toolfmt installed can continue without it
         logging.getLogger(__name__).exception("toolfmt's parsers do not fit this SGLang; it goes on without them")
 
 
 class _WithOurs(MetaPathFinder):
-    """Has SGLang's parsers found as ever, and ours registered when they have been imported."""
+    """Loads SGLang's parsers as usual, and registers toolfmt's after their import."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != PARSERS:
@@ -57,5 +57,5 @@ class _WithOurs(MetaPathFinder):
                 execute(module)
                 _register_parsers()
 
-            spec.loader.exec_module = execute_both  # type: ignore[method-assign]  # of this one loader
+            spec.loader.exec_module = execute_both  # type: ignore[method-assign]  # only for this loader
         return spec

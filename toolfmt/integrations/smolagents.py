@@ -1,9 +1,9 @@
-"""smolagents: a model whose answers are read in its own format, where smolagents takes what stands between braces.
+"""smolagents: a model whose output is parsed in its own format. smolagents itself parses the text between braces.
 
     agent = ToolCallingAgent(tools, reads(model, "glm4", tools))
 
-Contract: smolagents 1.26, `Model.parse_tool_calls`, which a `ToolCallingAgent` calls for an answer that has no calls;
-the agent tells its model what is raised there.
+Contract: smolagents 1.26, `Model.parse_tool_calls`, which a `ToolCallingAgent` calls for a response without calls. The
+agent passes its error messages to the model.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _MOST_SHOWN = 400
 def reads(
     model: SomeModel, format: str | ToolCallFormat, tools: Iterable[Any] | None = None, **options: Any
 ) -> SomeModel:
-    """The same model, which now reads the calls in its answers itself.
+    """Return the same model, which now parses the calls in its output itself.
 
     Takes a model of smolagents, a format or its name, the agent's tools (smolagents' own, or what `Parser` takes;
-    `final_answer` is always among them) and other options of `Parser`. An answer without a whole call raises
-    `ValueError`, with the reason where one was rejected, and is not searched for anything else; where there are calls,
-    the text of a rejected one stays in the content. Raises what `Parser` raises.
+    `final_answer` is always included) and other options of `Parser`. An output without a complete call raises
+    `ValueError`, with the reason if a call was rejected. If there are complete calls, the text of a rejected one stays
+    in the content. Raises what `Parser` raises.
     """
     declared = None if tools is None else [_definition(tool) for tool in tools]
     if declared is not None and "final_answer" not in {tool["name"] for tool in counting_tools(declared) or ()}:
         declared.append(get_tool_json_schema(FinalAnswerTool()))
     parser = partial(Parser, format, tools=counting_tools(declared), **options)
-    parser()  # so that bad input is told here
+    parser()  # so that invalid input raises here
     plain = model.parse_tool_calls  # type: ignore[attr-defined]  # a model of smolagents
 
     def parse_tool_calls(message: Any) -> Any:
@@ -61,10 +61,10 @@ def _definition(tool: Any) -> Any:
 
 
 def _read(message: Any, parser: Parser) -> None:
-    """Puts the calls of the message's text where smolagents has calls."""
+    """Move the calls in the message's text to smolagents' tool calls."""
     parts = [message.content or ""] if isinstance(message.content or "", str) else message.content
     text = "".join(part if isinstance(part, str) else part.get("text") or "" for part in parts)
-    # In the order of their ids smolagents tells the results: as many digits for each.
+    # smolagents sorts results by id, so all ids have the same number of digits.
     form = f"call_{uuid4().hex[:24]}_{{number:04}}"
     read = Message.from_events([*parser.feed(text), *parser.finish()], call_id=form)
     if not read.tool_calls:

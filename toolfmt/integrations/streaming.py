@@ -1,4 +1,4 @@
-"""The events of an answer that a runtime in this process generates, and what is known at its end."""
+"""The events of a response that a runtime in this process generates, and what is known at its end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from toolfmt.messages.events import Event
 
 
 class Stream(Iterator[Event]):
-    """The events of an answer. Once it has ended, `finish_reason` tells why, and `usage` its tokens.
+    """The events of a response. After its end, `finish_reason` is why it ended, and `usage` has its tokens.
 
-    Takes a generator of events that returns both; it must not hold on to the stream, so that who lets go of the stream
-    ends the generation. `close` ends it too, and so does leaving a `with` over the stream.
+    Takes a generator of events that returns both. The generator must not reference the stream, so that deleting the
+    stream ends the generation. `close` and leaving a `with` block end it too.
     """
 
     def __init__(self, events: Generator[Event, None, tuple[FinishReason, Usage]]) -> None:
@@ -35,5 +35,5 @@ class Stream(Iterator[Event]):
         self.close()
 
     def close(self) -> None:
-        """No more of it; the generation has ended when this returns."""
+        """Stop the response. The generation has ended when this returns."""
         self._events.close()

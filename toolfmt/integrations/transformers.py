@@ -1,9 +1,9 @@
-"""transformers: a model's answer as events while `generate` writes it, and formats as its `response_template`.
+"""transformers: a model's response as events while `generate` writes it, and formats as `response_template`.
 
-`generate` runs in a thread of its own and hands its tokens to a streamer; the parser reads in the caller's. Contracts
-as in transformers 5.23 and 5.24: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
-`generation/logits_process.py`. Templates are made and proven in
-`toolfmt.integrations.verified_templates`, those that models declare are read in `toolfmt.formats.declared`.
+`generate` runs in its own thread and passes tokens to a streamer. The parser runs in the caller's thread. Contracts as
+in transformers 5.23 and 5.24: `generation/streamers.py`, `generation/stopping_criteria.py`, and `LogitsProcessor` of
+`generation/logits_process.py`. `toolfmt.integrations.verified_templates` creates and verifies templates.
+`toolfmt.formats.declared` reads those that models declare.
 """
 
 from __future__ import annotations
@@ -32,26 +32,29 @@ from toolfmt.render.prompt import Prompt
 __all__ = ["LIMITS", "from_response_template", "limits", "response_template", "stream"]
 
 _BROKEN = "\ufffd"
-"""What a decoder writes for the first bytes of a character whose others are in the next token."""
+"""What a decoder returns for an incomplete character whose other bytes are in the next token."""
 _MOST_OF_A_CHARACTER = 4
-"""Tokens that one character takes; what is broken behind so many stays so."""
+"""Maximum number of tokens per character; what is still invalid after that many stays so."""
 _MOST_UNREAD = 16
-"""Texts that wait to be read before `generate` waits too: a stream that nobody reads costs no more than these."""
+"""Number of unread texts after which `generate` waits, so that an unread stream costs no more."""
 
 
 def stream(
     model: Any, tokenizer: Any, prompt: Any, *, parser: Parser | None = None, grammar: Any = None, **options: Any
 ) -> Stream:
-    """The events of a model's answer to a prompt, as it is generated.
+    """Return the events of a model's response to a prompt, as it is generated.
 
-    Takes a model and a tokenizer of transformers; a `Prompt`, or a text or token ids and the `parser` to read the
-    answer with (made with the texts of the tokens that end a turn as `stop`, since control tokens are handed over);
-    and what `generate` takes as `options`. No special tokens are added to a text. A stop string of the parser ends the
-    generation. Where the model did not end its answer itself, an open call is `incomplete_output`. The generation runs
-    a few tokens ahead of who reads. Closing the stream, or leaving a `with` over it, ends it at its next token; so does
-    letting go of the stream, or the end of the program. With a `grammar` (of `Model.grammar` or `toolfmt.grammar`, in
-    the dialect llguidance) no token comes that it does not allow. Raises `TypeError` for a text without a parser, what
-    `Prompt.parser` and `toolfmt.grammars.masks.Masks` raise, and, while one iterates, what `generate` raised.
+    Takes a model and a tokenizer of transformers, and a `Prompt`. Instead of a `Prompt`, it takes a string or token ids
+    and the `parser` for the response; pass the end-of-turn tokens as its `stop`, because the output contains control
+    tokens. `options` are those of `generate`. Strings get no special tokens. With a `grammar` (of `Model.grammar` or
+    `toolfmt.grammar`, for llguidance), only tokens that it allows are generated.
+
+    A stop string of the parser ends the generation. If the model did not end its response itself, an open call is
+    `incomplete_output`. The generation runs a few tokens ahead of the consumer. Closing the stream, leaving a `with`
+    block, deleting the stream or ending the program stops it at its next token.
+
+    Raises `TypeError` for a string without a parser, what `Prompt.parser` and `toolfmt.grammars.masks.Masks` raise, and
+    during iteration what `generate` raised.
     """
     if isinstance(prompt, Prompt):
         parser = parser or prompt.parser()
@@ -77,8 +80,10 @@ def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, t
 
 
 class GrammarLogitsProcessor:
-    """A `LogitsProcessor` for one answer: what the masks do not allow becomes impossible. `before` are the tokens of
-    the prompt."""
+    """A `LogitsProcessor` for one response. It makes tokens impossible that the masks do not allow.
+
+    `before` are the tokens of the prompt.
+    """
 
     def __init__(self, masks: Masks, before: int) -> None:
         self._masks, self._before = masks, before
@@ -94,10 +99,10 @@ class GrammarLogitsProcessor:
 
 
 class _Generation(TextIteratorStreamer):
-    """`generate` in a thread, its tokens as texts.
+    """`generate` in a thread, with its tokens as texts.
 
-    transformers' own streamer waits for a blank, and decodes all that waits for every token. This one waits for whole
-    characters only, and decodes the last few tokens: an argument without blanks arrives as it is written.
+    transformers' own streamer waits for whitespace, and decodes all waiting tokens each time. This one waits only for
+    complete characters and decodes the last few tokens. So an argument without whitespace is streamed as it is written.
     """
 
     def __init__(self, model: Any, tokenizer: Any, prompt: Any, options: dict[str, Any], grammar: Any) -> None:
@@ -105,7 +110,7 @@ class _Generation(TextIteratorStreamer):
         self._model, self._options = model, dict(options)
         self._ids = tokenizer.encode(prompt, add_special_tokens=False) if isinstance(prompt, str) else [*prompt]
         self._told = 0
-        """How many tokens of the cache are told: they stay there for the blanks of the next ones."""
+        """How many cached tokens have been returned. They stay there as context for the whitespace of the next ones."""
         self._last: int | None = None
         self.asked, self.generated = len(self._ids), 0
         self._unwanted = threading.Event()
@@ -117,8 +122,8 @@ class _Generation(TextIteratorStreamer):
             self._options["logits_processor"] = LogitsProcessorList((*options.get("logits_processor", ()), allowed))
 
     def texts(self) -> Iterator[str]:
-        """What is generated; raises what `generate` raised."""
-        atexit.register(self.end_it)  # torch aborts a program that ends within a step of a model
+        """Yield the generated text. Raises what `generate` raised."""
+        atexit.register(self.end_it)  # torch aborts a program that ends during a step of a model
         self._thread.start()
         for text in self:
             self._room.release()
@@ -128,7 +133,9 @@ class _Generation(TextIteratorStreamer):
             raise self._failure
 
     def end_it(self) -> None:
-        """Nobody reads any more; returns when the thread has ended (a cycle may be collected in that thread itself)."""
+        """Stop the generation, and return when the thread has ended (a cycle may be collected in that thread
+        itself).
+        """
         self._unwanted.set()
         self._room.release()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
@@ -136,17 +143,17 @@ class _Generation(TextIteratorStreamer):
 
     @property
     def cut(self) -> bool:
-        """Whether the model did not end the answer itself."""
+        """Whether the model did not end the response itself."""
         return self._last not in self._ends()
 
     def _ends(self) -> list[Any]:
-        """The tokens at which `generate` ends an answer."""
+        """Return the tokens at which `generate` ends a response."""
         settings = self._options.get("generation_config") or self._model.generation_config
         ends = self._options.get("eos_token_id", settings.eos_token_id)
         return [*ends] if isinstance(ends, (list, tuple)) else [ends]
 
     def put(self, value: Any) -> None:
-        """Called by `generate`, first with the prompt, then with every token (several where it guesses ahead)."""
+        """Called by `generate`, first with the prompt, then with every token (several with speculative decoding)."""
         if self.next_tokens_are_prompt:
             self.next_tokens_are_prompt = False
             return
@@ -178,7 +185,7 @@ class _Generation(TextIteratorStreamer):
             ids = BatchEncoding({"input_ids": [self._ids], "attention_mask": [[1] * len(self._ids)]}, tensor_type="pt")
             ids = ids.to(self._model.device)
             if self._options.get("stop_strings"):
-                self._options["tokenizer"] = self.tokenizer  # by which `generate` finds them
+                self._options["tokenizer"] = self.tokenizer  # `generate` needs it to find them
             criteria = [*self._options.pop("stopping_criteria", ()), self._is_unwanted]
             self._model.generate(
                 ids["input_ids"],
@@ -187,12 +194,12 @@ class _Generation(TextIteratorStreamer):
                 stopping_criteria=criteria,
                 **self._options,
             )
-        except BaseException as error:  # noqa: BLE001  # raised again where the answer is read
+        except BaseException as error:  # noqa: BLE001  # raised again in the consumer
             self._failure = error
         finally:
-            atexit.unregister(self.end_it)  # not in `end_it`, which is called when the modules are gone, too
+            atexit.unregister(self.end_it)  # not in `end_it`, which also runs after the modules are gone
             self.text_queue.put(self.stop_signal)
 
     def _is_unwanted(self, *_: Any, **__: Any) -> bool:
-        """A stopping criterion, asked behind every token."""
+        """A stopping criterion, called after every token."""
         return self._unwanted.is_set()

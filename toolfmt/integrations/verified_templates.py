@@ -1,9 +1,10 @@
-"""A `response_template` of a format that transformers' own parser has read right, and what it does not read.
+"""Create the `response_template` of a format, and verify with transformers' own parser what it can and cannot parse.
 
-`toolfmt.formats.response_template` says a format in the language, as far as it has words; here calls that the format
-writes are read by `ResponseParser` (transformers 5.23, `utils/chat_parsing`) and must come back as they went in, at
-once and character by character. A template that fails at plain calls is refused. What it fails at beyond those is told
-by name (`LIMITS`): the language has one closer for a region, wherever it stands, and no word for an answer that is cut.
+`toolfmt.formats.response_template` expresses a format in the template language, as far as possible. This module writes
+calls in the format and parses them with `ResponseParser` (transformers 5.23, `utils/chat_parsing`). The result must be
+equal to the input, at once and character by character. A template that fails for plain calls is rejected. Other
+failures are listed by name (`LIMITS`): the language has one end marker per region, wherever it occurs, and cannot
+describe a cut response.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ LIMITS = {
     "string_or_number": "text that looks like a number, where the schema allows a string or a number",
     "cut_answer": "an answer that ends within a call: an error, or a call that was never written",
 }
-"""What the template of a format may read wrongly, by name: not as a text or a call, but as another, or as an error."""
+"""What the template of a format may parse wrongly, by name: the text or call is lost, changed, or raises an error."""
 
 _PROPERTIES: dict[str, Any] = {
     **{name: {"type": "string"} for name in ("text", "other", "odd-key of it")},
@@ -74,7 +75,7 @@ _PLAIN: dict[str, list[Call]] = {
 
 
 class OutputCase(NamedTuple):
-    """An answer and what it says: `name` is a limit's, or says what the answer has."""
+    """A response and its content. `name` is that of a limit, or describes the response."""
 
     name: str
     answer: str
@@ -87,13 +88,14 @@ class OutputCase(NamedTuple):
 def response_template(
     format: str | ToolCallFormat, *, start_anchor: str | Sequence[str] | None = None, stop: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The `response_template` of a format, which transformers' parser was seen to read plain calls with.
+    """Return the `response_template` of a format. transformers' parser has been verified to parse plain calls with it.
 
-    Takes a format or its name; `start_anchor`, what stands before an answer in the model's prompts (without one, a
-    pattern of what it is in most families); `stop`, the texts of the tokens that end a turn, which belong to no field.
-    It goes into `tokenizer.response_template`; transformers 5.15 and older do not know `join`, which keeps content
-    before a call. Arguments are typed by the tools, so `parse_response` is to be given them. Raises
-    `NoResponseTemplate` for a format that the language cannot say, and `UnknownFormat`.
+    Takes a format or its name. `start_anchor` is what precedes a response in the model's prompts; the default is a
+    pattern that matches most families. `stop` are the end-of-turn tokens, which do not belong to any field. Assign the
+    result to `tokenizer.response_template`. transformers 5.15 and older do not support `join`, which keeps content
+    before a call. Pass the tools to `parse_response`, because they define the types of arguments.
+
+    Raises `NoResponseTemplate` for a format that the language cannot express, and `UnknownFormat`.
     """
     known = get(format) if isinstance(format, str) else format
     template = described(known, start_anchor=start_anchor, stop=stop)
@@ -107,14 +109,14 @@ def response_template(
 
 
 def limits(format: str | ToolCallFormat, template: dict[str, Any], *, stop: Sequence[str] = ()) -> tuple[str, ...]:
-    """The names of what `template` does not read of the format's answers, as `LIMITS` explains them; each was tried."""
+    """Return what `template` does not parse in the format's responses, as names in `LIMITS`. Each one is tested."""
     known = get(format) if isinstance(format, str) else format
     found = {case.name for case in hard_cases(known, stop) if misread(template, case)}
     return tuple(name for name in LIMITS if name in found)
 
 
 def plain_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[OutputCase]:
-    """What every template of the format must read: calls alone, behind text, behind reasoning, and text alone."""
+    """Yield what every template must parse: calls alone, after text, after reasoning, and text alone."""
     end = stop[0] if stop else ""
     for name, calls in _PLAIN.items():
         written = _written(format, calls)
@@ -131,7 +133,7 @@ def plain_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Ou
 
 
 def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[OutputCase]:
-    """What a template may fail at, by the name of the limit."""
+    """Yield what a template may fail to parse, by the name of the limit."""
     end = stop[0] if stop else ""
     texts = []
     for closer in _closers(format):
@@ -162,7 +164,9 @@ def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Out
 
 
 def _closers(format: ToolCallFormat) -> list[str]:
-    """What ends a call: its markers, and all that stands behind its arguments; without such, what opens the next."""
+    """Return what ends a call: its end markers and all text after its arguments, or else the next call's start
+    marker.
+    """
     written = _written(format, [("f", {})])
     behind = written.rpartition("{}")[2] if "{}" in written else written.rpartition("f")[2]
     ends = (*format.closers, *format.engine.inner.closers, behind.lstrip("}]\"'>= \n"))
@@ -170,8 +174,8 @@ def _closers(format: ToolCallFormat) -> list[str]:
 
 
 def misread(template: dict[str, Any], case: OutputCase) -> str:
-    """What transformers makes of an answer, where that is not what it says; empty where it is."""
-    from transformers.utils.chat_parsing import ResponseParser  # from 5.13 on; what streams needs none of it
+    """Return what transformers makes of a response if that is wrong. Empty if it is right."""
+    from transformers.utils.chat_parsing import ResponseParser  # from 5.13 on; streaming does not need it
 
     wanted = (case.content, case.reasoning, _canonical(case.calls))
     pieces: tuple[Sequence[str], ...] = ([case.answer], case.answer)
@@ -181,7 +185,7 @@ def misread(template: dict[str, Any], case: OutputCase) -> str:
             for piece in given:
                 parser.feed(piece)
             message, _ = parser.finalize()
-        except Exception as error:  # noqa: BLE001  # whatever it raises on what a model writes is the finding
+        except Exception as error:  # noqa: BLE001  # any error for a model's output is the result
             return f"an error ({type(error).__name__})"
         found = _found(message)
         if found != wanted:
@@ -202,7 +206,7 @@ def _canonical(calls: Sequence[tuple[Any, Any]]) -> list[str]:
 
 
 def _written(format: ToolCallFormat, calls: Sequence[Call], tools: Any = TOOLS) -> str:
-    """The text of these calls; empty where the format cannot carry them at all."""
+    """Return the text of these calls. Empty if the format cannot represent them."""
     try:
         return write(format, calls, tools)
     except CannotWrite:

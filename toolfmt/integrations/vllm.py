@@ -1,12 +1,11 @@
-"""vLLM's tool parsers, two a format: `toolfmt_<format>` tells whole calls, `toolfmt_<format>_streamed` what comes as
-it comes, arguments too.
+"""vLLM's tool parsers, two per format: `toolfmt_<format>` for whole calls, `toolfmt_<format>_streamed` for deltas.
 
     vllm serve MODEL --enable-auto-tool-choice --tool-parser-plugin toolfmt.integrations.vllm \
         --tool-call-parser toolfmt_glm4
 
 Importing the module registers them. Contract: vLLM 0.33.0, `vllm/tool_parsers/abstract_tool_parser.py` and
-`vllm/parser/abstract_parser.py`, whose `DelegatingParser` makes a tool parser for each choice of an answer. Nothing is
-kept in `prev_tool_call_arr`: vLLM would send again what it believes to have been left out there.
+`vllm/parser/abstract_parser.py`, whose `DelegatingParser` creates a tool parser for each choice of a response.
+`prev_tool_call_arr` stays empty: vLLM would send again what seems to be missing in it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ try:
     from vllm.tool_parsers.abstract_tool_parser import ToolParser, ToolParserManager
     from vllm.tool_parsers.utils import get_function_tools
 except ModuleNotFoundError as error:
-    # vLLM would take this very error for a sign that a file is meant, and start without the parsers.
+    # vLLM would interpret this error as a missing file, and start without the parsers.
     raise ImportError(f"toolfmt.integrations.vllm needs vLLM 0.33 or a later one that is like it: {error}") from error
 
 from toolfmt.formats import ToolCallFormat
@@ -30,29 +29,31 @@ from toolfmt.messages.message import taken_ids
 __all__ = ["ToolfmtToolParser"]
 
 
-class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there where types are checked
-    """A tool parser of one format; vLLM takes a class for each."""
+class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not installed for type checking
+    """A tool parser of one format; vLLM requires a class for each."""
 
     format: ClassVar[ToolCallFormat]
     whole_calls: ClassVar[bool]
     supports_required_and_named = False
-    """Required and named calls are read as the model writes them; vLLM then forces no JSON on it."""
+    """Required and named calls are parsed in the model's own format, so vLLM does not force JSON."""
     engine_based_streaming = True
-    """vLLM hands over what is new alone, and asks for the rest at the end."""
+    """vLLM passes only new text, and calls the parser at the end."""
 
     def __init__(self, tokenizer: Any, tools: Any = None) -> None:
         super().__init__(tokenizer, tools)
         self._deltas: Deltas | None = None
 
     def adjust_request(self, request: Any) -> Any:
-        """Markers that are special tokens are part of calls, and nothing stands between two of them."""
+        """Keep special tokens, which calls use as markers, and add no spaces between them."""
         request = super().adjust_request(request)
         if _may_call(request):
             request.skip_special_tokens = request.spaces_between_special_tokens = False
         return request
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        """A whole answer. What was rejected or cut is no call of it; what lacks nothing but closers is one."""
+        """Parse a whole response. Rejected and cut calls are left out; a call that lacks only end markers is
+        included.
+        """
         delta = whole(self._reading(request, whole_calls=True), model_output)
         calls = [{"id": call["id"], "function": call["function"]} for call in delta.calls]
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=delta.content or None)
@@ -67,23 +68,23 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """What is new of an answer; None where that is nothing yet."""
+        """Return the new part of a response, or None if there is none yet."""
         if self._deltas is None:
             self._deltas = self._reading(request, whole_calls=self.whole_calls)
         return _message(self._deltas.feed(delta_text))
 
     def finish_streaming(self) -> Any:
-        """What was held back of an answer that has ended. The next text that comes is another answer's."""
+        """Return what was held back of an ended response. Further text belongs to the next response."""
         deltas, self._deltas = self._deltas, None
         return None if deltas is None else _message(deltas.finish())
 
     def _reading(self, request: Any, *, whole_calls: bool) -> Deltas:
         messages = getattr(request, "messages", None)
-        # Of a conversation of the Responses API a part may be the server's: ids that nobody has are unique in it.
+        # The server may know only a part of a Responses API conversation, so ids must be globally unique.
         call_id = make_tool_call_id() + "-{number}" if messages is None else self.format.call_id
         return Deltas(
             self.format,
-            # The tools that the model was shown: a Responses request also has custom and namespaced ones.
+            # The tools in the prompt: a Responses request also has custom and namespaced ones.
             get_function_tools(request.tools) if _may_call(request) else [],
             whole_calls=whole_calls,
             taken_ids=taken_ids(messages or ()),
@@ -92,12 +93,12 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not there 
 
 
 def _may_call(request: Any) -> bool:
-    """Whether calls are told to the client. Where not, no tool is declared, and what looks like a call is content."""
+    """Return whether calls are sent to the client. If not, no tool is declared, and calls are content."""
     return bool(request.tools) and request.tool_choice not in (None, "none")
 
 
 def _message(delta: Delta) -> Any:
-    # What is not set is not sent either: clients stumble over keys that are null.
+    # Unset values are left out: some clients fail on null.
     told = {key: value for key, value in (("content", delta.content), ("tool_calls", delta.calls)) if value}
     return DeltaMessage(**told) if told else None
 

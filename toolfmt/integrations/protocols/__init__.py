@@ -1,4 +1,4 @@
-"""Events as the streams that clients read: one class a protocol, all of one interface.
+"""Convert events to the streams of client protocols: one class per protocol, all with the same interface.
 
     shape = Chat("chatcmpl-1", "my-model", created)
     for piece in generated:

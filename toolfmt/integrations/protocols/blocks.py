@@ -1,4 +1,4 @@
-"""Answers in blocks: a protocol in which text, reasoning and calls are items of their own, one open at a time."""
+"""Responses in blocks: text, reasoning and calls are separate items, one open at a time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from toolfmt.integrations.protocols.stream_encoder import Payload, StreamEncoder
 
 
 class Blocks(StreamEncoder):
-    """Opens a block when something of another kind comes, and closes it then, at the end, and where a call ends."""
+    """Opens a block when an event of another kind arrives, and closes it then, at the end, and when a call ends."""
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
         self._begun = False
         self._open = ""
-        """What the open block is of: `text`, `reasoning` or `call`; empty where none is open."""
+        """The kind of the open block: `text`, `reasoning` or `call`; empty if none is open."""
 
     def _content(self, text: str) -> Iterator[Payload]:
         yield from self._text("text", text)
@@ -65,7 +65,7 @@ class Blocks(StreamEncoder):
 
     @abstractmethod
     def _added(self, delta: str) -> Payload:
-        """More of the open block."""
+        """Return the payload for more content of the open block."""
 
     @abstractmethod
     def _block_ended(self, kind: str, whole: bool) -> Iterator[Payload]: ...

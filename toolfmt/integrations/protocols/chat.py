@@ -1,6 +1,6 @@
-"""OpenAI's Chat Completions: `chat.completion.chunk` objects, and the `chat.completion` that they join to.
+"""OpenAI's Chat Completions: `chat.completion.chunk` objects, and the `chat.completion` that they add up to.
 
-Source: OpenAI API reference, "Chat Completions" and "Streaming events" (November 2026). The keys for reasoning are no
+Source: OpenAI API reference, "Chat Completions" and "Streaming events" (November 2026). The keys for reasoning are not
 part of it: vLLM and SGLang write `reasoning_content`, vLLM from 0.12 on `reasoning`.
 """
 
@@ -17,8 +17,7 @@ _ABOUT_A_CALL = ("id", "type")
 class Chat(StreamEncoder):
     """One choice of a completion.
 
-    `choice` is its index; `reasoning_keys` are the keys that reasoning is told under, each with all of it, none to
-    leave it out.
+    `choice` is its index. `reasoning_keys` are the keys for reasoning, each with all of it; none leaves it out.
     """
 
     end = "data: [DONE]\n\n"

@@ -1,7 +1,7 @@
-"""Anthropic's Messages: the events of a streamed message, and the message that they join to.
+"""Anthropic's Messages: the events of a streamed message, and the message that they add up to.
 
-Source: Anthropic API reference, "Messages" and "Streaming messages" (November 2026). A `signature` of reasoning is what
-only Anthropic can make; it is empty here.
+Source: Anthropic API reference, "Messages" and "Streaming messages" (November 2026). Only Anthropic can create the
+`signature` of reasoning; it is empty here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TYPES = {"text": "text_delta", "reasoning": "thinking_delta", "call": "input_js
 
 
 class Messages(Blocks):
-    """One message of the assistant, in blocks of text, thinking and tool use."""
+    """One assistant message in blocks of text, thinking and tool use."""
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
@@ -90,7 +90,7 @@ class Messages(Blocks):
 
 
 def _usage(usage: Usage) -> dict[str, int]:
-    """Here the tokens that stood in a cache are no part of the others (reference, "Usage")."""
+    """In this protocol, cached tokens are not part of the other tokens (reference, "Usage")."""
     return {
         "input_tokens": usage.input_tokens - usage.cached_tokens,
         "cache_read_input_tokens": usage.cached_tokens,

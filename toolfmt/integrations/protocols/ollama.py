@@ -1,7 +1,7 @@
-"""Ollama's `/api/chat`: a JSON object a line, calls whole and with their arguments as objects.
+"""Ollama's `/api/chat`: one JSON object per line, with whole calls and arguments as objects.
 
-Source: Ollama, docs/api.md, "Generate a chat completion" (November 2026). The times that it measures are not known
-here; of what is counted, tokens are told.
+Source: Ollama, docs/api.md, "Generate a chat completion" (November 2026). Its durations are not known here; of its
+counts, only tokens are sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from toolfmt.integrations.protocols.stream_encoder import Payload, StreamEncoder
 
 
 class Ollama(StreamEncoder):
-    """One answer in lines; calls are always told whole."""
+    """One response in lines. Calls are always sent whole."""
 
     media_type: ClassVar[str] = "application/x-ndjson"
 

@@ -1,6 +1,6 @@
-"""OpenAI's Responses: the events of a streamed response, and the response that they join to.
+"""OpenAI's Responses: the events of a streamed response, and the response that they add up to.
 
-Source: OpenAI API reference, "Responses" and "Streaming events" (November 2026). Reasoning is told as a summary, the
+Source: OpenAI API reference, "Responses" and "Streaming events" (November 2026). Reasoning is sent as a summary, the
 only form of it that clients show.
 """
 
@@ -22,13 +22,13 @@ _PARTS = {
 
 
 class Responses(Blocks):
-    """One response; an item of its output for each stretch of text, of reasoning, and each call."""
+    """One response, with an output item for each piece of text and of reasoning, and for each call."""
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
         self._output: list[dict[str, Any]] = []
         self._deltas: list[str] = []
-        """Those of the open item; joined once it ends, so that a long one costs no more a delta."""
+        """The deltas of the open item, joined when it ends, so that the cost per delta does not grow."""
         self._sequence = 0
 
     @staticmethod
@@ -110,7 +110,7 @@ class Responses(Blocks):
         return {"type": type, "sequence_number": number, **told}
 
     def _of_item(self, type: str, **told: Any) -> Payload:
-        """An event about the last item; where `item` tells it whole, its id stands there alone."""
+        """Return an event about the last item. If `item` contains it, `item_id` is left out."""
         about = {"item_id": self._output[-1]["id"], "output_index": len(self._output) - 1}
         return self._event(type, **{key: value for key, value in (about | told).items() if value is not None})
 

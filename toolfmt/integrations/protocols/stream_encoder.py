@@ -1,9 +1,8 @@
-"""What all protocols share: which events become payloads, how an answer ends, what becomes of a call that went wrong.
+"""What all protocols share: which events become payloads, how a response ends, and what happens to rejected calls.
 
-A client executes the calls that it is told. So a call is told once it has ended (`whole_calls`), and nothing of one
-that was rejected or cut ever is; its text goes where the caller says (`rejected`). Where arguments are streamed as they
-come, a call that goes wrong under way cannot be taken back: the answer then ends as one that was cut, where it was, or
-as an error.
+A client executes the calls that it gets. With `whole_calls`, a call is sent only after it has ended, and nothing of a
+rejected or cut call is sent; `rejected` decides what happens to its text. If arguments are streamed as they arrive, a
+call that is rejected later cannot be taken back. The response then ends as cut if it was, or else as an error.
 """
 
 from __future__ import annotations
@@ -31,18 +30,21 @@ from toolfmt.messages.message import CALL_ID, CallIds
 Payload: TypeAlias = dict[str, Any]
 """One object of a stream, to be written as JSON."""
 FinishReason: TypeAlias = Literal["stop", "length"]
-"""What the runtime knows of an answer's end and no parser can: the model ended it, or its tokens ran out."""
+"""What only the runtime knows about the end of a response: the model ended it, or it reached the token limit."""
 RejectedCalls: TypeAlias = Literal["content", "drop", "error"]
-"""What becomes of a call that was rejected before it was told: its text is content, is left out, or the answer ends
-as an error (one that was cut ends as cut, without that text)."""
+"""What happens to a call that is rejected before it was sent.
+
+Its text becomes content or is left out, or the response ends as an error (a cut response ends as cut, without that
+text).
+"""
 _CUT = "incomplete_output"
 _MOST_DIGITS = 300
-"""Of a whole number that is told as one: a double reaches to 308."""
+"""Maximum exponent of an integer sent as a number: a double reaches 308."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of the prompt and of the answer; of them, those that stood in a cache and those of the reasoning."""
+    """Tokens of the prompt and of the response, and among them cached tokens and reasoning tokens."""
 
     input_tokens: int
     output_tokens: int
@@ -67,13 +69,16 @@ class StreamOptions(TypedDict, total=False):
 
 
 class StreamEncoder(ABC):
-    """One answer as a client reads it.
+    """One response as a client reads it.
 
-    `id`, `model` and `created` (seconds since 1970) are told to the client; `taken_ids` are the call ids that the
-    conversation holds (`toolfmt.taken_ids`), `call_id` the form of those that are made (`ToolCallFormat.call_id`).
-    `whole_calls`: a call is told once it has ended, and one that was cut or rejected never is; without, arguments leave
-    as they come. `rejected`: what becomes of a call that was rejected before it was told.
-    Raises what `CallIds` raises, and `ValueError` for another word than the three of `RejectedCalls`.
+    - `id`, `model` and `created` (seconds since 1970) are sent to the client.
+    - `taken_ids`: the call ids already used in the conversation (`toolfmt.taken_ids`).
+    - `call_id`: the form of generated ids (`ToolCallFormat.call_id`).
+    - `whole_calls`: send a call only after it has ended, and never if it was cut or rejected. Without it, arguments are
+      sent as they arrive.
+    - `rejected`: what happens to a call that is rejected before it was sent.
+
+    Raises what `CallIds` raises, and `ValueError` for an unknown value of `rejected`.
     """
 
     media_type: ClassVar[str] = "text/event-stream"
@@ -88,23 +93,25 @@ class StreamEncoder(ABC):
         if self._rejected_calls not in get_args(RejectedCalls):
             raise ValueError(f"rejected is 'content', 'drop' or 'error', not {self._rejected_calls!r}")
         self._numbers: dict[int, int] = {}
-        """The number, among the calls that are told, of each that has begun, by its index in the events."""
+        """The number of each started call among the sent calls, by its index in the events."""
         self._incomplete = False
         self._wrong: ToolCallRejected | None = None
-        """What makes the answer end as an error, if it was not cut."""
+        """Why the response ends as an error, if it was not cut."""
         self._over = False
 
     def push(self, events: Iterable[Event]) -> list[Payload]:
-        """What these events make; raises `TypeError` for what is no event, and `RuntimeError` after the end."""
+        """Return the payloads for these events. Raises `TypeError` for an invalid event, and `RuntimeError` after the
+        end.
+        """
         self._go_on()
         passed = events if self._whole is None else self._whole.events(events)
         return [payload for event in passed for payload in self._pushed(event)]
 
     def finish(self, reason: FinishReason | None = None, usage: Usage | None = None) -> list[Payload]:
-        """The last payloads. Without a reason, an answer whose last call is incomplete was cut.
+        """Return the last payloads. Without a reason, a response whose last call is incomplete was cut.
 
-        Raises `ValueError` for another reason than those of `FinishReason`, which each protocol says in its own word,
-        and `RuntimeError` after the end.
+        Raises `ValueError` for a reason not in `FinishReason` (each protocol has its own word for them), and
+        `RuntimeError` after the end.
         """
         if reason not in (None, *get_args(FinishReason)):
             raise ValueError(f"reason is 'stop' or 'length', not {reason!r}")
@@ -117,23 +124,25 @@ class StreamEncoder(ABC):
         return list(self._failed(f"a tool call went wrong: {wrong.reason}", wrong.reason))
 
     def fail(self, message: str, kind: str = "server_error") -> list[Payload]:
-        """In the place of `finish`, for an answer that the runtime could not go on with: the protocol's own error.
-        `kind` names it where the protocol has a place for that.
+        """Return the protocol's own error, instead of `finish`, if the runtime fails.
+
+        `kind` is the kind of error, if the protocol has a field for it.
         """
         self._go_on()
         self._over = True
         return list(self._failed(message, kind))
 
     def whole(self, events: Iterable[Event], reason: FinishReason | None = None, usage: Usage | None = None) -> Payload:
-        """The same answer as it is sent where nothing is streamed, of all its events: what the payloads of a stream of
-        whole calls join to. For a shape that has pushed nothing yet.
+        """Return the response as it is sent without streaming, from all of its events.
+
+        It is equal to what the payloads of a stream of whole calls add up to. Call it on an unused encoder.
         """
         self._whole = self._whole or WholeCalls()
         return self._joined([*self.push(events), *self.finish(reason, usage)])
 
     @staticmethod
     def wire(payload: Payload) -> str:
-        """A payload as it stands in the response."""
+        """Return a payload as it appears in the HTTP response."""
         return f"data: {json.dumps(payload)}\n\n"
 
     def _go_on(self) -> None:
@@ -167,7 +176,7 @@ class StreamEncoder(ABC):
         elif self._rejected_calls == "content":
             yield from self._content(event.raw)
 
-    # --- what a protocol says
+    # --- defined by each protocol
 
     @abstractmethod
     def _content(self, text: str) -> Iterator[Payload]: ...
@@ -186,7 +195,7 @@ class StreamEncoder(ABC):
 
     @abstractmethod
     def _call_broke(self, number: int) -> Iterator[Payload]:
-        """A call that was told goes no further."""
+        """Handle a sent call that does not continue."""
 
     @abstractmethod
     def _ended(self, cut: bool, usage: Usage | None) -> Iterator[Payload]: ...
@@ -199,10 +208,10 @@ class StreamEncoder(ABC):
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
-    """A call's arguments as the object that a protocol holds in their place.
+    """Return a call's arguments as the object that a protocol has for them.
 
-    A number that no JSON reader is sure to read (beyond a double, or longer than Python converts) is told as text. Half
-    a character, which an escape can name and UTF-8 cannot hold, is told as U+FFFD.
+    A number that some JSON readers cannot read (beyond a double, or longer than Python converts) becomes text. Half a
+    surrogate pair, which an escape can contain but UTF-8 cannot, becomes U+FFFD.
     """
     read = json.loads(arguments, parse_int=_whole_number, parse_float=_number)
     if "\\ud" in arguments.lower():
