@@ -21,7 +21,7 @@ def cpu_seconds(pid: int) -> float | None:
         return None
     with suppress(OSError, ValueError):
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()  # a program's name may hold spaces and parentheses
+            fields = file.read().rpartition(")")[2].split()  # a program's name may contain spaces and parentheses
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return None
 

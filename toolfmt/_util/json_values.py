@@ -1,4 +1,4 @@
-"""Whether a value is what JSON holds, and flat enough to be of use: asked of the messages and tools of a caller."""
+"""Check whether a value is JSON and not nested too deeply, for messages and tools of a caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 DEEPEST = 256
-"""Levels of lists and objects; parsers read arguments as deep, so that what a model wrote can be rendered again."""
+"""Maximum nesting depth. Parsers have the same limit, so that output can be rendered again."""
 _BITS_OF_A_DIGIT = 3
 
 SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
@@ -18,7 +18,7 @@ SCHEMAS = ("items", "additionalProperties", "not")
 
 
 def why_no_json(value: object, *, objects: bool = False, deepest: int = DEEPEST) -> str:
-    """What a value holds that JSON does not, in words; empty where there is nothing of the kind.
+    """Return what a value contains that JSON does not allow. Empty if it is valid.
 
     Allowed `objects` are skipped: an image in a message is not JSON, and a template renders nothing of it.
     """

@@ -1,6 +1,6 @@
-"""What a person types at a shell: as it has to be written there, and as it is taken apart. For every room.
+"""Quote and split shell commands for display and input.
 
-The shells of Windows take no single quotes, and a backslash stands for nothing but itself there.
+Windows shells do not support single quotes, and a backslash is an ordinary character there.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 import shlex
 
 _PLAIN = re.compile(r"[\w.:/\\@+-]+")
-"""What needs no quotes on Windows."""
+"""Characters that need no quotes on Windows."""
 _QUOTED = re.compile(r"""^(["'])(.*)\1$""", re.DOTALL)
 
 
 def argument(place: str) -> str:
-    """A path as one word of a command: quoted where a shell would take it apart, and never taken for an option."""
+    """Return a path as one word of a command, quoted if necessary, and never mistaken for an option."""
     word = f"./{place}" if place.startswith("-") else place
-    if os.name == "nt":  # where no file's name holds a double quote
+    if os.name == "nt":  # file names cannot contain double quotes there
         return word if _PLAIN.fullmatch(word) else f'"{word}"'
     return shlex.quote(word)
 
 
 def words(command: str) -> list[str]:
-    """The words of a command. Raises `ValueError` for a quotation that nothing ends."""
+    """Return the words of a command. Raises `ValueError` for an unclosed quote."""
     if os.name == "nt":
         return [
             re.sub(r"""^(["'])(.*)\1$""", r"\2", word, flags=re.DOTALL) for word in shlex.split(command, posix=False)

@@ -1,9 +1,9 @@
-"""Data classes as bytes and back, checked: what untrusted code or a file says is what was asked for, or nothing.
+"""Convert data classes to bytes and back, with checks for untrusted input.
 
-`packed` writes, `unpacked` reads. The bytes are JSON: a data class is an object of its fields. Reading knows the type
-that is wanted and builds exactly that, every value checked against its annotation, so that whoever gets the result may
-rely on its types. Unlike a pickle, JSON shares nothing and allocates little beyond its own length (some
-thirty times as much, for lists of nothing): no short answer becomes a large one.
+`packed` writes, `unpacked` reads. The bytes are JSON: a data class is an object of its fields. `unpacked` builds
+exactly the requested type and checks every value against its annotation, so the result's types are reliable. Unlike a
+pickle, JSON has no shared references and allocates little beyond its own length (about thirty times as much, for empty
+lists). So a short input cannot become a large value.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _T = TypeVar("_T")
 
 
 class UnreadableJson(Exception):
-    """Bytes that are not what was asked for."""
+    """Bytes do not contain the requested value."""
 
 
 def packed(value: Any) -> bytes:
-    """The value, of data classes, tuples and plain JSON types, as bytes."""
+    """Return the value, of data classes, tuples and plain JSON types, as bytes."""
     return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
 
 def unpacked(data: bytes, kind: type[_T]) -> _T:
-    """The value of this type; raises `UnreadableJson` where the bytes hold no such value."""
+    """Return the value of this type. Raises `UnreadableJson` if the bytes do not contain one."""
     wanted: Any = kind
     try:
         value: _T = _reader(wanted)(json.loads(data.decode("utf-8", "surrogatepass")))
@@ -55,7 +55,7 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 @cache
 def _reader(kind: Any) -> _Reader:
-    """What makes a value of this type from JSON; raises `UnreadableJson` where it is none."""
+    """Return a function that builds a value of this type from JSON. It raises `UnreadableJson` for an invalid one."""
     origin, inside = get_origin(kind), get_args(kind)
     if kind is Any:
         return lambda value: value
@@ -75,7 +75,7 @@ def _reader(kind: Any) -> _Reader:
 
 
 def _exactly(kind: type) -> _Reader:
-    # A whole number is a fraction too where it comes from JSON, but true is not a number.
+    # An integer in JSON is also a valid float, but true is not a number.
     accepted = (int, float) if kind is float else (kind,)
 
     def read(value: Any) -> Any:
@@ -118,7 +118,7 @@ def _of_fields(kind: Any) -> _Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, dict) or value.keys() != set(names):
             _refuse(value, f"{kind.__name__} with its fields")
-        # A field may be of the class itself: its reader is made when it is read.
+        # A field may have the class itself as its type, so its reader is created on first use.
         return kind(**{name: _reader(hints[name])(value[name]) for name in names})
 
     return read

@@ -106,7 +106,7 @@ def _reasoning_key(told: Mapping[str, Any]) -> str:
 
 
 def _events_of(told: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) -> Iterator[Event]:
-    """Return a server's message as events. Calls that are not valid are rejected.
+    """Yield a server's message as events. Calls that are not valid are rejected.
 
     Characters that a request cannot contain (half a surrogate pair) are removed.
     """

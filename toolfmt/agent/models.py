@@ -137,7 +137,7 @@ def _pieces(written: Any) -> Iterator[tuple[str, str | None]]:
 
 
 def _tell(events: Iterable[Event], on_event: OnEvent | None) -> list[Event]:
-    """Yield the events, and call `on_event` with each."""
+    """Return the events, and call `on_event` with each."""
     told = []
     for event in events:
         told.append(event)

@@ -101,7 +101,7 @@ def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _thinks(thinking: Any) -> bool | None:
-    """Return whether thinking is enabled, in the syntax of Anthropic's Messages."""
+    """Return whether `thinking` of Anthropic's Messages enables thinking, or None if it is not valid."""
     kind = thinking.get("type") if isinstance(thinking, dict) else None
     return kind != "disabled" if isinstance(kind, str) else None
 

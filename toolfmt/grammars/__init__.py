@@ -1,4 +1,4 @@
-"""Exporters: the node language of `toolfmt.formats.nodes` in the dialects that engines of constrained decoding read.
+"""Export the node language of `toolfmt.formats.nodes` as grammars of engines for constrained decoding.
 
-They know formats only, and no package: writing a grammar needs nothing installed.
+The exporters only depend on formats. Writing a grammar requires no other package.
 """

@@ -1,7 +1,7 @@
-"""Answers whose last marker is what a model ends its turn with, and so what a runtime stops at.
+"""Handle outputs whose last marker is the model's end-of-turn token, at which a runtime stops.
 
-An engine that holds such a token for the end allows it only where the grammar is at its end, and never as a text: the
-marker may be missing there.
+An engine that treats such a token as the end allows it only where the grammar ends, and never as text. So the marker
+may be missing there.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ _ENDS = (
     "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<end_of_utterance>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]",
     "</s>", "<eos>", "<turn|>", "<|tool_response>",
 )  # fmt: skip
-"""What llama.cpp takes for the end of an answer by its spelling alone (`src/llama-vocab.cpp`, November 2026); XGrammar
-is told by the model's configuration, which names the same."""
+"""Strings that llama.cpp treats as the end of a response because of their text (`src/llama-vocab.cpp`, November 2026).
+
+XGrammar gets them from the model's configuration, which names the same.
+"""
 
 
 def may_end_early(node: Node) -> Node:
-    """The node, which stands at the end of an answer, with its last marker missing or not where it ends a turn."""
+    """Return the node, which ends an output, with its last marker optional if that ends a turn."""
     for end in _ENDS:
         if (shorter := _without(node, end)) is not None:
             return row(shorter, maybe(Text(end)))
@@ -33,7 +35,7 @@ def may_end_early(node: Node) -> Node:
 
 
 def _without(node: Node, end: str) -> Node | None:
-    """The node without the text that it ends with; None where it may end otherwise."""
+    """Return the node without the text that it ends with. None if it may end differently."""
     match node:
         case Text(text):
             return Text(text.removesuffix(end)) if text.endswith(end) else None

@@ -1,4 +1,4 @@
-"""What an exporter gives back: the grammar in its dialect, and in which ways it allows less than the nodes do."""
+"""The result of an exporter: a grammar, and in which ways it allows less than the nodes do."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exported:
-    """A grammar's text, and the names of the limits it has: those of the rules it was written of, and the dialect's
-    own."""
+    """A grammar's text, and the names of its limits: those of the rules it was made from, and the engine format's
+    own.
+    """
 
     text: str
     narrower: tuple[str, ...] = ()

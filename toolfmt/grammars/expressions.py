@@ -1,6 +1,6 @@
-"""The regular expressions of `Pattern` nodes, read into nodes: for dialects that have no regular expressions.
+"""Parse the regular expressions of `Pattern` nodes into nodes, for grammar formats without regular expressions.
 
-What may stand in one is what `toolfmt.formats.nodes.Pattern` says; anything else is a fault of this package, told by a
+`toolfmt.formats.nodes.Pattern` defines what they may contain. Anything else is a bug in this package and raises a
 ValueError.
 """
 
@@ -17,14 +17,14 @@ _REFUSED = ".^$"
 
 @dataclass(frozen=True)
 class Characters(Node):
-    """One character of these ranges (first and last), or with `but`: one that is in none of them."""
+    """One character in these ranges (first and last), or with `but`, one in none of them."""
 
     ranges: tuple[tuple[str, str], ...]
     but: bool = False
 
 
 def nodes_of(pattern: str) -> Node:
-    """The expression as nodes of texts, rows, alternatives, repetitions and `Characters`."""
+    """Return the expression as nodes of texts, sequences, alternatives, repetitions and `Characters`."""
     reader = _Reader(pattern)
     node = reader.alternatives()
     if reader.at < len(pattern):

@@ -1,15 +1,15 @@
-r"""Nodes as GBNF for llama.cpp, and as XGrammar's EBNF, which is nearly the same.
+r"""xport nodes as GBNF for llama.cpp, and as XGrammar's EBNF, which is nearly the same.
 
-Neither can look ahead nor say "but not": a text up to a marker is written as an automaton (`stops`), members in any
-order as a rule for each set of members that stand already. Sets grow as 2^n: where that is too many the members stand
-in declared order, and `narrower` says "declared-order".
+Neither supports lookahead or negation. A text up to a marker is written as an automaton (`stops`). Members in any order
+are written as a rule for each set of members that already exist. There are 2^n sets; if that is too many, the members
+are in declared order, and `narrower` contains "declared-order".
 
 Sources: llama.cpp `grammars/README.md` and `src/llama-grammar.cpp` (November 2026; the same rules in llama-cpp-python
-0.3.36), XGrammar 0.2.8 `cpp/grammar_parser.cc` and `docs/defining_structures/ebnf_grammar.md`. What is written here
-both read alike: names of letters, digits and `-`; the escapes `\n \r \t \" \\ \uXXXX \UXXXXXXXX` (`\x` takes two
-digits in one and any number in the other; only one knows `\^`; `[^]` is a broken rule in one and any character in the
-other); no left recursion. llama.cpp refuses counts of 2,000 and more, or takes them for no bound: large ones are
-written as rules. So one text serves both, and which engine it is for need not be said.
+0.3.36), XGrammar 0.2.8 `cpp/grammar_parser.cc` and `docs/defining_structures/ebnf_grammar.md`. The output uses only
+what both parse in the same way: names of letters, digits and `-`; the escapes `\n \r \t \" \\ \uXXXX \UXXXXXXXX` (`\x`
+takes two digits in one and any number in the other; only one knows `\^`; `[^]` is a broken rule in one and any
+character in the other); no left recursion. llama.cpp rejects counts of 2,000 and more, or treats them as unbounded, so
+large counts are written as rules. Therefore one text works for both, and the engine need not be specified.
 """
 
 from __future__ import annotations
@@ -51,19 +51,20 @@ from toolfmt.grammars.expressions import Characters, nodes_of
 from toolfmt.grammars.stops import END, State, TooLarge, free_states, text_states
 
 DECLARED_ORDER = "declared-order"
-"""Members stand in declared order only: there are too many of them for every order."""
+"""Members are in declared order only: there are too many of them for every order."""
 BOUNDED_TEXT = "bounded-text-without-marker-starts"
-"""A raw text with a bound of its length holds no character that a marker begins with: counting both takes too many
-states."""
+"""A raw text with a limited length contains no character that a marker begins with: counting both takes too many
+states.
+"""
 
 _MEMBER_SETS = 4096
-"""So many rules for sets of members a grammar has at the most, over all tools."""
+"""Maximum number of rules for sets of members in a grammar, over all tools."""
 _MEMBERS = 7
-"""So many members stand in any order at the most."""
+"""Maximum number of members in any order."""
 _TEXT_STATES = 3000
-"""So many states a text has at the most whose length has a bound."""
+"""Maximum number of states of a text with a limited length."""
 _LARGEST_COUNT = 100
-"""A larger count is written as rules: both engines read 20,000 characters ten times faster so (measured 2026-11)."""
+"""Larger counts are written as rules: both engines then parse 20,000 characters ten times faster (measured 2026-11)."""
 _ANY = r"[\u0000-\U0010FFFF]"
 _NOTHING = '""'
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "\\": r"\\"}
@@ -71,8 +72,11 @@ _SIGNS_OF_CLASSES = '[]^-"\\'
 
 
 def gbnf(rules: Rules) -> Exported:
-    """The rules as a grammar that begins with the rule `root`. Raises `NotConstrained` for a value of a schema
-    that has no nodes, and `CannotConstrain` for a text of a length that it cannot have."""
+    """Return the rules as a grammar whose start rule is `root`.
+
+    Raises `NotConstrained` for a schema value without nodes, and `CannotConstrain` for a text length that it cannot
+    express.
+    """
     writer = _Writer()
     start = may_end_early(writer.resolved(rules))
     writer.choose_orders([start, *writer.named.values()])
@@ -81,7 +85,7 @@ def gbnf(rules: Rules) -> Exported:
 
 
 class _Writer:
-    """Rules that were written so far, by name; a node is written once."""
+    """The rules written so far, by name. Each node is written once."""
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
@@ -91,10 +95,10 @@ class _Writer:
         self.named: dict[str, Node] = {}
         self.narrower: list[str] = []
 
-    # ---- rules of several sources under one roof
+    # ---- combining rules of several sources
 
     def resolved(self, rules: Rules) -> Node:
-        """The start; the rules are known from now on, and those of every JSON value in them."""
+        """Return the start node, after adding the rules, including those of every JSON value in them."""
         self.narrower += rules.narrower
         names = self._free_names(rules.rules)
         start = _renamed(rules.start, names)
@@ -109,7 +113,7 @@ class _Writer:
         return self.resolved(json_nodes(value.schema, value.exact, f"json{len(self._values)}"))
 
     def _free_names(self, rules: Mapping[str, Node]) -> dict[str, str]:
-        """The names as they are, or all with a number behind them where one of them means another rule already."""
+        """Return the names unchanged, or all with a numeric suffix if one of them is already used for another rule."""
         for number in count():
             names = {name: f"{name}-{number}" if number else name for name in rules}
             if all(self.named.get(names[name]) in (None, _renamed(node, names)) for name, node in rules.items()):
@@ -117,7 +121,7 @@ class _Writer:
         raise AssertionError("numbers do not end")
 
     def choose_orders(self, nodes: Iterable[Node]) -> None:
-        """So many members may stand in any order that the sets of all of them stay within the bound."""
+        """Choose how many members may be in any order so that the number of sets stays within the limit."""
         known = _all_nodes([*nodes, *self._values.values()])
         sizes = [len(node.items) for node in dict.fromkeys(node for node in known if isinstance(node, Members))]
         while self._largest_set > 1 and sum(2**size for size in sizes if size <= self._largest_set) > _MEMBER_SETS:
@@ -133,7 +137,7 @@ class _Writer:
         return "".join(f"{name} ::= {body}\n" for name, body in self._rules.items())
 
     def _symbol(self, node: Node) -> str:
-        """The node as one element of a row: a literal, a class of characters, or a rule's name."""
+        """Return the node as one element of a sequence: a literal, a character class, or a rule's name."""
         if isinstance(node, Text):
             return _literal(node.text)
         if isinstance(node, Characters):
@@ -144,7 +148,7 @@ class _Writer:
             return self._symbol(node.parts[0])
         if node not in self._symbols:
             name = self._symbols[node] = self._name(node)
-            self._rules[name] = ""  # rules stand in the order in which they are first named
+            self._rules[name] = ""  # keeps the rules in the order in which they are first used
             self._rules[name] = self._body(name, self.named[node.name] if isinstance(node, Rule) else node)
         return self._symbols[node]
 
@@ -155,7 +159,7 @@ class _Writer:
         return f"rule-{words}-{len(self._symbols)}"
 
     def _body(self, name: str, node: Node) -> str:
-        """What stands behind `::=`."""
+        """Return what follows `::=`."""
         match node:
             case Row():
                 return self._row(node.parts)
@@ -197,7 +201,7 @@ class _Writer:
         return f"{self._symbol(node.part)} {following}".rstrip()
 
     def _times(self, part: Node, least: int, most: int | None) -> str:
-        """The part so many times, as elements of a row; none of them is the empty text."""
+        """Return the repeated part as elements of a sequence. None of them is the empty text."""
         if max(least, most or 0) > _LARGEST_COUNT:
             parts = [self._symbol(_Exactly(part, least))] if least else []
             rest = f"{self._symbol(part)}*" if most is None else self._symbol(_UpTo(part, most - least))
@@ -223,7 +227,9 @@ class _Writer:
         return f"{half} {half} {self._symbol(node.part) if node.count % 2 else ''}".strip()
 
     def _up_to(self, node: _UpTo) -> str:
-        """Less than half of them, or half of them and of the rest any number: so each number has one way."""
+        """Fewer than half of them, or half of them and then any number of the rest, so that each count has one
+        derivation.
+        """
         if node.most == 0:
             return _NOTHING
         half = (node.most + 1) // 2
@@ -240,7 +246,7 @@ class _Writer:
         return self._in_any_order(name, node)
 
     def _in_any_order(self, name: str, node: Members) -> str:
-        """A rule for each set of members that stand already: one more of the others, or the end."""
+        """Return a rule for each set of members that already exist: one more of the others, or the end."""
         items = [self._symbol(item.node) for item in node.items]
         required = sum(1 << at for at, item in enumerate(node.items) if item.required)
         separator = self._separator(node)
@@ -253,7 +259,9 @@ class _Writer:
         return bodies[0]
 
     def _in_declared_order(self, name: str, node: Members) -> str:
-        """Two rules for each member: what may stand from it on where nothing stands yet, and where something does."""
+        """Return two rules for each member: what may follow from it on if there is no member yet, and if there is
+        one.
+        """
         separator, last = self._separator(node), len(node.items)
         self._rules[f"{name}-a{last}"] = self._rules[f"{name}-b{last}"] = _NOTHING
         for at, item in reversed(list(enumerate(node.items))):
@@ -284,7 +292,7 @@ class _Writer:
         return self._states(name, states)
 
     def _states(self, name: str, states: list[State]) -> str:
-        """A rule for each state; the first one's body."""
+        """Add a rule for each state, and return the first one's body."""
 
         def rule(state: int) -> str:
             return f"{name}-{state}" if state else name
@@ -306,7 +314,7 @@ class _Writer:
         return bodies[0]
 
     def _quoted_text(self, node: QuotedText) -> str:
-        """Characters as they are, or escaped; an escape of four digits is no half of a surrogate pair."""
+        """Return characters as they are, or escaped. An escape of four digits is not half of a surrogate pair."""
         quote, least, most = node.quote, node.least, node.most
         itself = Characters(((quote, quote), ("\\", "\\"), ("\0", "\x1f")), but=True)
         digits = "[0-9a-fA-F]"
@@ -317,7 +325,7 @@ class _Writer:
 
 @dataclass(frozen=True)
 class _Exactly(Node):
-    """The part so many times, which is more than no time."""
+    """The part exactly `count` times, which is at least once."""
 
     part: Node
     count: int
@@ -325,13 +333,13 @@ class _Exactly(Node):
 
 @dataclass(frozen=True)
 class _UpTo(Node):
-    """The part no time, or up to `most` times."""
+    """The part zero to `most` times."""
 
     part: Node
     most: int
 
 
-# ---- spelling
+# ---- syntax
 
 
 def _literal(text: str) -> str:
@@ -372,13 +380,13 @@ def _any_of(characters: str, *, but: bool = False) -> Characters:
 
 
 def _parting(parts: Iterable[Node]) -> Iterable[Node]:
-    """Alternatives, those that begin alike made one that parts later: an engine follows all that may still be meant."""
+    """Yield alternatives with common beginnings merged, because an engine follows all possible alternatives."""
     alike: dict[str | Node, list[Node]] = {}
     for part in parts:
         alike.setdefault(_lead(part)[:1] or part, []).append(part)
     for together in alike.values():
         leads = [_lead(part) for part in together]
-        shared = commonprefix(leads) if len(leads) > 1 else ""  # noqa: RUF071  # texts, and no paths
+        shared = commonprefix(leads) if len(leads) > 1 else ""  # noqa: RUF071  # texts, not paths
         if shared:
             yield row(shared, either(*(_behind(part, len(shared)) for part in together)))
         else:
@@ -386,14 +394,14 @@ def _parting(parts: Iterable[Node]) -> Iterable[Node]:
 
 
 def _lead(node: Node) -> str:
-    """The text that a node begins with."""
+    """Return the text that a node begins with."""
     if isinstance(node, Row) and node.parts:
         return _lead(node.parts[0])
     return node.text if isinstance(node, Text) else ""
 
 
 def _behind(node: Node, length: int) -> Node:
-    """The node without the beginning of the text that it begins with."""
+    """Return the node without the start of the text that it begins with."""
     if isinstance(node, Row):
         return row(_behind(node.parts[0], length), *node.parts[1:])
     assert isinstance(node, Text), node
@@ -404,7 +412,7 @@ def _behind(node: Node, length: int) -> Node:
 
 
 def _all_nodes(nodes: Iterable[Node]) -> list[Node]:
-    """The nodes and all inside of them, each once: told apart as objects, for their hashes cost as much as a walk."""
+    """Return the nodes and all nodes inside of them, each once, compared by identity because hashing is slow."""
     found: dict[int, Node] = {}
     waiting = list(nodes)
     while waiting:
@@ -416,7 +424,7 @@ def _all_nodes(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:
-    """The node with the rules in it called by these names."""
+    """Return the node with the rules in it renamed."""
     if isinstance(node, Rule):
         return Rule(names.get(node.name, node.name))
     if all(name == new for name, new in names.items()):

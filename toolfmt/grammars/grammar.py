@@ -1,4 +1,4 @@
-"""A grammar of the answers that a format and its tools allow, in the dialect of one engine.
+"""Create a grammar of the outputs that a format and its tools allow, for one engine.
 
     import toolfmt
 
@@ -6,7 +6,8 @@
     grammar.text                 # for the engine
     grammar.request("vllm")      # the fields of a request for a server
 
-Making one needs the standard library only; checking and masking is llguidance's (`toolfmt.grammars.masks`).
+Creating one needs only the standard library. `toolfmt.grammars.masks` checks grammars and computes masks with
+llguidance.
 """
 
 from __future__ import annotations
@@ -36,23 +37,26 @@ DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _LIKE_A_TOKEN = re.compile(r"<[^<>\s=]{2,60}>|\[/?[A-Z_]{3,30}\]")
 DIALECT_OF: Mapping[Runtime, Dialect] = {"vllm": "xgrammar", "sglang": "xgrammar", "llama.cpp": "gbnf"}
-"""The dialect that a runtime reads as it is started by default."""
+"""The grammar format that a runtime reads by default."""
 
 
 @dataclass(frozen=True)
 class Grammar:
-    """A grammar as text, and what a runtime has to know beside it.
+    """A grammar as text, and what a runtime needs to know about it.
 
-    `text` describes the whole answer; `calls` only what follows from a trigger on, the trigger included, for runtimes
-    that let a model write freely until one stands there. `triggers` are the texts that begin a call; there are none
-    where an answer must be calls, or where only its first sign tells. `preserved` are the markers in the grammar that
-    are one token of the model, and those that look as if they were: a detokenizer must keep them.
+    - `text`: the grammar of the whole output.
+    - `calls`: the grammar from a trigger on, including the trigger, for runtimes that let a model write freely until
+      then.
+    - `triggers`: the strings that begin a call. Empty if an output must be calls, or if only a call's first character
+      shows it.
+    - `preserved`: the markers in the grammar that are one token of the model, and those that look like one. A
+      detokenizer must keep them.
+    - `narrower`: how the grammar allows less than format and schemas do.
 
-    `narrower` names where the grammar allows less than format and schemas do: `declared-keys` (a schema says that there
-    are other arguments than those it names; they cannot be given), `declared-order` (the members of some objects only
-    in the order of their schema), `markers-in-texts` (strings that stand verbatim hold no marker of the format),
-    `one-call` (several would be read with a tolerance only), `objects-as-json` (some objects and lists are no tags in
-    tags), and what an exporter adds.
+    The values of `narrower` are `declared-keys` (a schema allows arguments that it does not name; the grammar does
+    not), `declared-order` (the members of some objects are only allowed in the order of their schema),
+    `markers-in-texts` (verbatim strings cannot contain a marker of the format), `one-call` (several calls would need a
+    tolerance), `objects-as-json` (some objects and lists are not nested tags), and those that an exporter adds.
     """
 
     text: str
@@ -62,17 +66,20 @@ class Grammar:
     preserved: tuple[str, ...]
     narrower: tuple[str, ...]
     answer: AnswerGrammar = field(repr=False, compare=False)
-    """What it was written of."""
+    """What it was made from."""
     tokens: Mapping[str, int] | None = field(default=None, repr=False, compare=False)
-    """The markers that are named by their ids; None where no tokenizer was known."""
+    """The markers that are written as token ids. None if no tokenizer was known."""
 
     def for_tokens(self, tokens: Mapping[str, int]) -> Grammar:
-        """The same for a tokenizer that has these markers as tokens."""
+        """Return the same grammar for a tokenizer that has these markers as tokens."""
         return _written(self.answer, self.dialect, tokens)
 
     def request(self, runtime: Runtime) -> dict[str, Any]:
-        """The fields that a request to this runtime's server has for the grammar. Raises `ToolfmtError` where the
-        runtime does not take the dialect; the message names the one that it takes."""
+        """Return the fields of a request to this runtime's server for the grammar.
+
+        Raises `ToolfmtError` if the runtime does not support the grammar's format. The message names the one it
+        supports.
+        """
         return request(self, runtime)
 
 
@@ -86,15 +93,16 @@ def grammar(
     tokens: Mapping[str, int] | None = None,
     prefix: str = "",
 ) -> Grammar:
-    """The grammar of answers in a format with these tools: an answer that it allows is read strictly, and its arguments
-    satisfy the schemas of their tools.
+    """Return the grammar of outputs in a format with these tools.
 
-    Takes a format or its name, and the tool definitions in any of their shapes. `choice` is `auto` (text, and then
-    perhaps calls), `required` (calls), or the name of the tool to be called; `parallel` allows several calls. A
-    reasoning block may stand before either; `prefix` is the tail of the prompt, which may have opened it. `tokens` maps
-    the markers that are one token of the tokenizer to their ids: llguidance must be told. Raises `UnknownFormat`,
-    `BadTools`, and `CannotConstrain`, which names the tool and the argument that no grammar can be held to: a grammar
-    is never wider than the schemas.
+    An output that it allows is parsed in strict mode, and its arguments match the schemas of their tools. Takes a
+    format or its name, and tool definitions in any format. `choice` is `auto` (text, then optional calls), `required`
+    (calls), or the name of the tool to call. `parallel` allows several calls. A reasoning block may come first.
+    `prefix` is the tail of the prompt, which may have started it. `tokens` maps the markers that are one token of the
+    tokenizer to their ids, which llguidance needs.
+
+    Raises `UnknownFormat`, `BadTools`, and `CannotConstrain` with the tool and the argument for which no grammar
+    exists. A grammar never allows more than the schemas.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
@@ -122,7 +130,7 @@ def _written(made: AnswerGrammar, dialect: Dialect, tokens: Mapping[str, int] | 
 def _named(
     refusal: CannotConstrain | NotConstrained, format: ToolCallFormat, tools: object, dialect: Dialect
 ) -> CannotConstrain:
-    """What a dialect has no words for, with the tool and the argument: each is asked about alone."""
+    """Add the tool and the argument to the error of an exporter, by exporting each alone."""
 
     def refused(name: str, schema: Mapping[str, Any]) -> bool:
         tool = {"name": name, "parameters": schema}
@@ -146,7 +154,7 @@ def _named(
 
 
 def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Exported:
-    """The grammar as the engines of a dialect read it."""
+    """Return the grammar in the format of an engine."""
     if dialect == "llguidance":
         return llguidance(rules, tokens)
     if dialect == "lark":

@@ -1,10 +1,11 @@
-"""Grammars in the plain language of the Lark library, whose Earley parser with its dynamic lexer reads them.
+"""Export grammars for the Lark library, to be parsed by its Earley parser with its dynamic lexer.
 
     lark.Lark(plain_lark(rules).text, parser="earley", lexer="dynamic")
 
-They are the parsers' oracle: independent of them, whole (a JSON Schema is rules here too), and hypothesis' `from_lark`
-makes sentences of them. Written against Lark 1.3: its documentation, *Grammar Reference*; what it does to escapes is
-told by the source only (`lark.load_grammar.eval_escaping`). This module imports no package.
+They are the oracle of the parser tests: independent of the parsers and complete (a JSON Schema becomes rules too).
+hypothesis' `from_lark` generates sentences of them. Written against Lark 1.3: its documentation, *Grammar Reference*.
+How it handles escapes is documented only in its source (`lark.load_grammar.eval_escaping`). This module imports no
+package.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from toolfmt.formats.nodes import (
 )
 
 ANY_ORDER = 6
-"""So many members may stand in any order: each set of those that are written already is a rule of its own."""
+"""Maximum number of members in any order: each set of members already written is a rule."""
 DECLARED_ORDER = "declared-order"
-"""By what a grammar with more members is narrower."""
+"""The name of the limit for a grammar with more members."""
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """What a terminal is made of: a node, and the Python regular expression that matches every text of it as a whole.
+    """The source of a terminal: a node, and the Python regular expression that fully matches every text of it.
 
-    `Blanks` and a `FreeText` may be empty, which no terminal of Lark is: their terminals leave that one text out.
+    `Blanks` and a `FreeText` may be empty, but terminals of Lark may not: their terminals exclude the empty text.
     """
 
     node: Node
@@ -50,10 +51,10 @@ class Terminal:
 
 @dataclass(frozen=True)
 class PlainLark:
-    """A grammar's text, its terminals but for plain literals, by their names, and how it is narrower than asked for.
+    """A grammar's text, its terminals except plain literals, by name, and how it is narrower than requested.
 
-    Who makes sentences draws the texts of a terminal as it likes (`from_lark(…, explicit=)`): what a `RawText` ends
-    with is its node's `closer`, a `QuotedText` its `quote`.
+    Generators of sentences can choose the texts of a terminal (`from_lark(…, explicit=)`). A `RawText` ends with its
+    node's `closer`, a `QuotedText` with its `quote`.
     """
 
     text: str
@@ -62,10 +63,10 @@ class PlainLark:
 
 
 def plain_lark(rules: Rules) -> PlainLark:
-    """The grammar in Lark's language; its rule `start` is the rules' start.
+    """Return the grammar in Lark's syntax. Its rule `start` is the start of the rules.
 
-    More than `ANY_ORDER` members of one object stand in declared order, and `narrower` tells it. Raises
-    `NotConstrained` for a JSON Schema that no rules can be made of, `KeyError` for a rule that is not there.
+    More than `ANY_ORDER` members of one object are in declared order, and `narrower` lists this. Raises
+    `NotConstrained` for a JSON Schema that cannot become rules, and `KeyError` for a missing rule.
     """
     writer = _Writer()
     lines = [f"start: {writer.symbol(rules.start, rules)}", *writer.lines]
@@ -74,10 +75,10 @@ def plain_lark(rules: Rules) -> PlainLark:
 
 
 class _Writer:
-    """Makes a rule of every node that is no plain literal; equal nodes are one rule.
+    """Creates a rule for every node that is not a plain literal. Equal nodes share a rule.
 
-    Names of rules mean something only within the `Rules` that they stand in (`scope`): the lowered schema of every
-    `JsonValue` has its own.
+    Rule names are only valid in the `Rules` that contain them (`scope`): the lowered schema of every `JsonValue` has
+    its own.
     """
 
     def __init__(self) -> None:
@@ -89,7 +90,9 @@ class _Writer:
         self._terminal_names: dict[str, str] = {}
 
     def symbol(self, node: Node, scope: Rules) -> str:
-        """What stands for the node in an expansion: literal, terminal or the name of its rule; nothing for `EMPTY`."""
+        """Return the node's symbol in an expansion: a literal, a terminal or a rule name, or an empty string for
+        `EMPTY`.
+        """
         plain = self._plain(node)
         if plain is not None:
             return plain
@@ -108,7 +111,7 @@ class _Writer:
         return self._symbols[key]
 
     def _plain(self, node: Node) -> str | None:
-        """The node where it is a literal or a terminal; None where it needs a rule."""
+        """Return the node if it is a literal or a terminal, None if it needs a rule."""
         if isinstance(node, Text):
             return _literal(node.text)
         if isinstance(node, Pattern):
@@ -123,7 +126,9 @@ class _Writer:
         return None
 
     def _raw(self, node: RawText) -> str:
-        """The text and its closer are one terminal: where the text ends is told by what it does not hold."""
+        """The text and its end marker are one terminal, because only what the text cannot contain determines its
+        end.
+        """
         sign = _any_but(node.closer, node.closer.strip(), *node.never)
         return self._terminal("RAW", node, sign + _times(node.least, node.most) + _pattern(node.closer))
 
@@ -134,7 +139,7 @@ class _Writer:
         return self._terminal_names[pattern]
 
     def _expansion(self, node: Node, scope: Rules, name: str) -> str:
-        """What the rule of this name, made for the node, expands to."""
+        """Return the expansion of the rule of this name, which was made for the node."""
         if isinstance(node, Rule):
             return self.symbol(scope.rules[node.name], scope)
         if isinstance(node, Row):
@@ -162,8 +167,10 @@ class _Writer:
         return f"{part} ({another})~{node.least - 1}..{node.most - 1}" if node.most > 1 else part
 
     def _members(self, node: Members, scope: Rules, name: str) -> str:
-        """Which member may follow depends on those that are written: a rule for each set of them where any order is
-        allowed, else for each place in their order."""
+        """Which member may follow depends on those already written.
+
+        There is a rule for each set of them if any order is allowed, else for each position in their order.
+        """
         symbols = [self.symbol(item.node, scope) for item in node.items]
         separator = self.symbol(node.separator, scope)
         required = {at for at, item in enumerate(node.items) if item.required}
@@ -174,7 +181,7 @@ class _Writer:
             self.narrower.append(DECLARED_ORDER)
 
         def following(passed: set[int], lead: str) -> str:
-            """The members that may stand behind these, each with the rule of what may follow it; or nothing."""
+            """Return the members that may follow these, each with the rule of what may follow it, or nothing."""
             expansions = []
             for at, symbol in enumerate(symbols):
                 then = passed | ({at} if free else set(range(at + 1)))
@@ -192,13 +199,13 @@ def _times(least: int, most: int | None) -> str:
 
 
 def _any_but(*never: str) -> str:
-    """One character, where none of these texts begins."""
+    """Return a pattern for one character at which none of these texts begins."""
     texts = "|".join(map(_pattern, dict.fromkeys(filter(None, never))))
     return rf"(?:(?!{texts})[\s\S])" if texts else r"[\s\S]"
 
 
 def _pattern(text: str) -> str:
-    """A regular expression that matches just this text, inside a class of characters too."""
+    """Return a regular expression that matches exactly this text, also inside a character class."""
     return "".join(sign if sign.isalnum() or sign in " _<>/\"'" else _escaped(sign) for sign in text)
 
 
@@ -209,7 +216,7 @@ def _escaped(sign: str) -> str:
 
 
 def _in_slashes(pattern: str) -> str:
-    """A regular expression as it stands between slashes. Lark reads escapes itself first, and quotes wrongly."""
+    """Return a regular expression between slashes. Lark processes escapes itself first, and handles quotes wrongly."""
     signs = iter(pattern)
     parts = []
     for sign in signs:
@@ -219,7 +226,7 @@ def _in_slashes(pattern: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """A text as a literal of Lark; nothing for the empty text."""
+    """Return a text as a literal of Lark, or an empty string for the empty text."""
     if not text:
         return ""
     signs = (r"\x22" if sign == '"' else r"\\" if sign == "\\" else _told(sign) for sign in text)

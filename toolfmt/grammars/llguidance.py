@@ -1,15 +1,15 @@
-r"""Grammars in the Lark dialect of llguidance, which vLLM, SGLang and llama.cpp take too.
+r"""xport grammars in llguidance's variant of Lark, which vLLM, SGLang and llama.cpp also support.
 
-`llguidance(rules, tokens)` is a walk over the nodes and imports no package. Contract as in llguidance 1.9,
-docs/syntax.md, docs/parametric.md and parser/src/lark:
+`llguidance(rules, tokens)` walks over the nodes and imports no package. Contract as in llguidance 1.9, docs/syntax.md,
+docs/parametric.md and parser/src/lark:
 
-- A terminal takes as much as it can, so no literal may be the beginning of another: they are cut where they part, over
-  the whole grammar. A raw text and what closes it are one terminal, without a complement where that stays small: masks
-  are quick then (`positive`).
-- A token that stands for a marker is no text to the grammar: it is named by its id, and does not match `.`. Its
-  spelling does, and a reader sees no difference, so that raw texts hold neither.
+- A terminal matches as much as it can, so no literal may be the beginning of another. They are split where they differ,
+  over the whole grammar. A raw text and its end marker are one terminal, without a complement if that stays small,
+  because masks are then fast (`positive`).
+- A token for a marker is not text in the grammar: it is referenced by its id, and `.` does not match it. The marker's
+  text is matched, and a parser cannot distinguish them, so raw texts exclude both.
 - Expressions are those of Rust's regex, in which `\<` is the beginning of a word.
-- A rule has one parameter of 64 bits; here they are the members that were written.
+- A rule has one parameter of 64 bits, used here for the set of members already written.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ from toolfmt.grammars.llguidance_schemas import FORMATS, held_schema
 from toolfmt.grammars.positive import closed_text, literally, open_text
 
 MOST_IN_ANY_ORDER = 64
-"""Members of one object that may come in any order: the bits of a rule's parameter. Of more of them, these come before
-the next so many."""
+"""Maximum number of members of one object in any order: the bits of a rule's parameter. More members form groups in
+order.
+"""
 _ANY = "(?s:.)"
 _SPELT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 _BLANKS_ANYWHERE = {"whitespace_flexible": True}
@@ -52,19 +53,19 @@ _ESCAPE = r"\\([\\%snrtbf]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F
 
 
 def llguidance(rules: Rules, tokens: Mapping[str, int]) -> Exported:
-    """The grammar as a text that begins with `%llguidance {}`.
+    """Return the grammar as a text that begins with `%llguidance {}`.
 
-    `tokens` are the markers that are one token of the tokenizer, with their ids. It is narrower than the rules by
-    `declared-order`, where members come in the order in which they are declared (those of JSON objects do, and of more
-    than `MOST_IN_ANY_ORDER` the first so many come first), and by `format`, where a schema has one (those of
-    `toolfmt.grammar` have none). Raises `CannotConstrain` for a schema that llguidance cannot hold a JSON value to.
+    `tokens` are the markers that are one token of the tokenizer, with their ids. It can be narrower than the rules by
+    two limits. With `declared-order`, members are in declared order (those of JSON objects, and groups of
+    `MOST_IN_ANY_ORDER` if there are more). `format` means that a schema has one (those of `toolfmt.grammar` have none).
+    Raises `CannotConstrain` for a schema that llguidance cannot enforce.
     """
     ways = dict.fromkeys((*rules.narrower, *_narrower(rules)))
     return Exported(_Writer(rules, tokens).text(), tuple(ways))
 
 
 def _narrower(rules: Rules) -> list[str]:
-    """The ways in which this dialect allows less than the rules."""
+    """Return how this grammar format allows less than the rules."""
     ways = set()
     for node in _all_nodes(rules):
         if isinstance(node, Members) and len(node.items) > MOST_IN_ANY_ORDER:
@@ -92,7 +93,7 @@ class _Writer:
         return "\n".join(["%llguidance {}", f"start: {self._symbol(self._rules.start)}", *named, *self._lines, ""])
 
     def _texts(self) -> Iterable[str]:
-        """What stands in the grammar as it is, and is not part of a larger terminal."""
+        """Yield the literals in the grammar that are not part of a larger terminal."""
         for node in _all_nodes(self._rules):
             if isinstance(node, Text):
                 yield node.text
@@ -100,7 +101,7 @@ class _Writer:
                 yield "".join(self._closed(node)[1])
 
     def _between_tokens(self, text: str) -> list[str]:
-        """The text cut into tokens and what stands between them."""
+        """Return the text split into tokens and the text between them."""
         pieces: list[str] = []
         at = 0
         for found in self._marker.finditer(text):
@@ -109,13 +110,13 @@ class _Writer:
         return [piece for piece in (*pieces, text[at:]) if piece]
 
     def _closed(self, node: RawText) -> tuple[str, list[str]]:
-        """What of a closer ends the raw text's terminal, and what stands behind that: a token and what follows it."""
+        """Split an end marker: what ends the raw text's terminal, and the rest (a token and what follows it)."""
         pieces = self._between_tokens(node.closer)
         first = next((at for at, piece in enumerate(pieces) if piece in self._tokens), len(pieces))
         return "".join(pieces[:first]), pieces[first:]
 
     def _symbol(self, node: Node) -> str:
-        """The node as one symbol, with a rule of its own where it takes one; the same node has the same."""
+        """Return the node as one symbol, with a rule of its own if necessary. Equal nodes share it."""
         if node not in self._names:
             self._names[node] = self._new_symbol(node)
         return self._names[node]
@@ -147,7 +148,7 @@ class _Writer:
         return self._rule(self._expression(node))
 
     def _expression(self, node: Node) -> str:
-        """What stands behind the colon of a node's rule."""
+        """Return what follows the colon of a node's rule."""
         match node:
             case Row(parts):
                 return " ".join(symbol for part in parts for symbol in self._in_row(part))
@@ -182,17 +183,17 @@ class _Writer:
         return repeated if node.least else f"({repeated})?"
 
     def _raw_text(self, node: RawText) -> str:
-        """One terminal for the text and what of the closer is text."""
+        """Return one terminal for the text and the textual part of the end marker."""
         last, behind = self._closed(node)
         symbol = self._raw_symbol(node, last, [*node.never, node.closer.strip() if behind else node.closer])
         return self._rule(" ".join([symbol, *self._text_parts("".join(behind))])) if behind else symbol
 
     def _raw_symbol(self, node: RawText, last: str, never: Sequence[str]) -> str:
-        """The text and the last of it.
+        """Return the terminal of the text and its end.
 
-        Where that cannot stand in the text, the terminal is over with it the first time. An expression without a
-        complement shows that; of another one it is said (`lazy`): llguidance panics if it has to find that out before a
-        token.
+        If the end cannot occur in the text, the terminal must stop at its first match. An expression without a
+        complement shows that. Any other is marked as `lazy`, because llguidance panics if it has to find that out
+        before a token.
         """
         over = bool(last) and any(mark and mark in last for mark in never)
         unbounded = (node.least, node.most) == (0, None)
@@ -205,10 +206,10 @@ class _Writer:
         return self._rule(terminal, "[lazy]") if over else terminal
 
     def _members(self, node: Members) -> str:
-        """A rule for what may follow, with a bit for each member that stands already, for every so many members.
+        """Return a rule for what may follow, with a bit for each member already written, per group of members.
 
-        Which rule follows is told where a member is written: a rule that consists of another one alone is taken for
-        empty where that one may be, whatever its condition says.
+        The condition is checked where a member is written. llguidance treats a rule that consists only of another rule
+        as empty if that one can be empty, whatever its condition is.
         """
         if not node.items:
             return '""'
@@ -235,7 +236,9 @@ class _Writer:
     def _going_on(
         name: str, written: Sequence[Sequence[str]], required: Sequence[int], number: int, separator: str
     ) -> list[str]:
-        """How it goes on with a member of a later group, or ends: when those that are required stand."""
+        """Return how the object continues with a member of a later group, or ends, once the required members are
+        written.
+        """
         met = f" %if is_ones([0:{required[number]}])" if number >= 0 and required[number] else ""
         options: list[str] = []
         for later in range(number + 1, len(written)):
@@ -258,7 +261,7 @@ class _Writer:
 
 
 def _all_nodes(rules: Rules) -> Iterable[Node]:
-    """Every node of a grammar, each of them once."""
+    """Yield every node of a grammar once."""
     seen: dict[Node, None] = {}
     waiting = [rules.start, *rules.rules.values()]
     while waiting:
@@ -270,7 +273,7 @@ def _all_nodes(rules: Rules) -> Iterable[Node]:
 
 
 def _parted(texts: set[str]) -> dict[str, list[str]]:
-    """The texts, each cut into pieces of which none is the beginning of another."""
+    """Return the texts, each split into pieces of which none is the beginning of another."""
     cuts: dict[str, int] = {}
     waiting = texts
     pieces: set[str] = set()
@@ -297,7 +300,7 @@ def _parted(texts: set[str]) -> dict[str, list[str]]:
 
 
 def _mappings(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object in a JSON value."""
+    """Yield every object in a JSON value."""
     if isinstance(value, dict):
         yield value
     if isinstance(value, (dict, list)):
@@ -310,7 +313,7 @@ def _times(least: int, most: int | None) -> str:
 
 
 def _but_for(texts: Iterable[str]) -> str:
-    """What takes from a terminal all that holds one of the texts."""
+    """Return the expression that removes all matches containing one of the texts from a terminal."""
     alternatives = "|".join(dict.fromkeys(literally(text) for text in texts if text))
     return f" & ~/{_ANY}*({alternatives}){_ANY}*/" if alternatives else ""
 
@@ -320,7 +323,7 @@ def _quoted(text: str) -> str:
 
 
 def _of_rust(pattern: str) -> str:
-    """A node's pattern between two slashes."""
+    """Return a node's pattern between two slashes."""
 
     def written(found: re.Match[str]) -> str:
         sign = found.group()

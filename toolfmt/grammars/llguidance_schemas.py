@@ -1,10 +1,10 @@
-"""JSON Schemas as llguidance holds them: `held_schema` gives back what it holds a value to, or raises.
+"""Reduce JSON Schemas to what llguidance enforces: `held_schema` returns what it enforces, or raises.
 
-What llguidance does not know it passes over, some of it in silence, and a grammar that allows what the schema does not
-would be a wrong one. So a schema is built anew of what is known to be held; annotations stay behind, and every other
-keyword that restricts a value raises. Contract as in llguidance 1.9: docs/json_schema.md, `IMPLEMENTED` in
-parser/src/json/schema.rs, `lookup_format` in formats.rs, `is_known_keyword` in context_simple/draft.rs; and as seen in
-tests/grammars/test_llguidance_schemas.py, which walks through the values of each keyword and asks jsonschema.
+llguidance ignores what it does not support, partly without an error, and a grammar must not allow what the schema
+forbids. So the schema is rebuilt from what is known to be enforced. Annotations are dropped, and every other keyword
+that restricts a value raises. Contract as in llguidance 1.9: docs/json_schema.md, `IMPLEMENTED` in
+parser/src/json/schema.rs, `lookup_format` in formats.rs, `is_known_keyword` in context_simple/draft.rs.
+tests/grammars/test_llguidance_schemas.py verifies it: it tries values of each keyword and compares with jsonschema.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from toolfmt.errors import CannotConstrain
 
 FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"})
-"""What strings are held to, though JSON Schema has formats as annotations; others are left out as such."""
+"""Formats that are enforced for strings, although they are annotations in JSON Schema. Others are dropped."""
 _TYPES = frozenset({"null", "boolean", "object", "array", "number", "string", "integer"})
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength"})
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
@@ -25,18 +25,18 @@ _RESTRICTS = frozenset(
     {"oneOf", "not", "if", "then", "else", "dependencies", "dependentRequired", "dependentSchemas", "contains"}
     | {"minContains", "maxContains", "propertyNames", "uniqueItems", "unevaluatedItems", "unevaluatedProperties"}
     | {"$dynamicRef", "$recursiveRef", "disallow", "divisibleBy", "extends", "additionalItems", "patternProperties"}
-    # Members that are not declared may be written twice, and are counted twice.
+    # Undeclared members may be written twice, and are then counted twice.
     | {"minProperties", "maxProperties"}
 )
-"""What JSON Schema restricts values with, and is not held, or only now and then."""
+"""Keywords that restrict values and are not enforced, or not always."""
 _MOST_EXACT = 2**53
 """Numbers are compared as floating-point numbers."""
 
 
 def held_schema(schema: Any) -> dict[str, Any]:
-    """A schema that says the same in what llguidance holds; it may be `True`, and refers to its own `$defs` only.
+    """Return an equivalent schema that llguidance enforces. It may be `True`, and refers only to its own `$defs`.
 
-    Raises `CannotConstrain` that names the keyword and where it stands.
+    Raises `CannotConstrain` with the keyword and its location.
     """
     held = _held(schema, "$")
     if held is False:
@@ -131,7 +131,7 @@ _INSIDE = re.compile(rf"(?xs) {_ESCAPED} | (?P<end> \] ) | (?! && | -- | ~~ ) [^
 
 
 def _pattern(key: str, value: Any, where: str) -> str:
-    """An expression in which JSON Schema and Rust mean the same: no look-around, no sets within sets."""
+    """Return an expression that means the same in JSON Schema and Rust: without lookaround and nested classes."""
     if not isinstance(value, str):
         _refuse(where, key, f"{json.dumps(value)} is not a string")
     at, inside = 0, False

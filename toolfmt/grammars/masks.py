@@ -1,12 +1,12 @@
-"""Grammars at work: which tokens a grammar of llguidance's dialect allows next, and whether it is one at all.
+"""Use a grammar for llguidance: check it, and compute which tokens it allows next.
 
     masks = Masks(grammar, tokenizer)
-    masks.bits()                 # which tokens may come: a bit for each, the lowest of each byte first
-    masks.take(token)            # the one that was chosen
+    masks.bits()                 # which tokens are allowed: a bit for each, the lowest of each byte first
+    masks.take(token)            # the token that was chosen
     masks.accepts(text)          # whether the grammar allows a whole text
 
-Contract as in llguidance 1.9, python/llguidance/_lib.pyi. Its matcher never raises: it falls into an error that it
-never leaves, in which no text is allowed. So a grammar is checked before, and the matcher asked behind every step.
+Contract as in llguidance 1.9, python/llguidance/_lib.pyi. Its matcher never raises. It enters a permanent error state
+in which nothing is allowed. So a grammar is checked first, and the matcher's state is checked after every step.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ from toolfmt.errors import CannotConstrain, ToolfmtError
 from toolfmt.grammars.grammar import Grammar
 
 _loaded: WeakKeyDictionary[Any, dict[tuple[int, ...], Any]] = WeakKeyDictionary()
-"""What llguidance makes of a tokenizer, by its size and the tokens that end an answer: that takes seconds."""
+"""llguidance's form of a tokenizer, by its size and its end tokens. Creating it takes seconds."""
 
 _IN_NO_MARKER = r"""[^'"<>()=:|/`\[\]{}▷◁\\\x00-\x1F\x7F]"""
 _SLICE = f"{_IN_NO_MARKER}{_IN_NO_MARKER}*"
-"""A kind of tokens, besides llguidance's own, that all may come in raw texts: of characters that begin or end none of
-what closes these. It is found to be contained in a repetition that is one of several alternatives when it is written as
-a character and a repetition (derivre/src/relevance.rs)."""
+"""An additional class of tokens that are all allowed in raw texts: tokens without the first and last characters of end
+markers.
+
+llguidance detects that such a class is contained in a repetition that is one of several alternatives if it is written
+as a character and a repetition (derivre/src/relevance.rs).
+"""
 
 
 class Masks:
-    """The tokens that a grammar allows, step by step through one answer.
+    """The tokens that a grammar allows, step by step through one output.
 
-    Takes a grammar of the dialect llguidance, as a `toolfmt.Grammar` or its text; a tokenizer of transformers, of
-    mlx-lm, or of tokenizers; and the tokens that end an answer, unless they are the tokenizer's own. Raises
-    `CannotConstrain` for what llguidance does not take as a grammar, `ToolfmtError` for a grammar of another dialect or
-    a tokenizer that is not of the tokenizers package, and `ImportError` without llguidance.
+    Takes a grammar for llguidance, as a `toolfmt.Grammar` or its text; a tokenizer of transformers, mlx-lm or
+    tokenizers; and the end tokens, by default the tokenizer's own. Raises `CannotConstrain` if llguidance rejects the
+    grammar, `ToolfmtError` for a grammar of another format or a tokenizer not based on the tokenizers package, and
+    `ImportError` without llguidance.
     """
 
     def __init__(self, grammar: Any, tokenizer: Any, ends: Iterable[int] | None = None) -> None:
@@ -54,21 +57,21 @@ class Masks:
 
     @property
     def size(self) -> int:
-        """How many tokens the masks are of; a model may tell of more, which are none."""
+        """The number of tokens in a mask. A model may have more logits, which are not tokens."""
         return int(self._loaded.vocab_size)
 
     @property
     def complete(self) -> bool:
-        """Whether the answer may end here."""
+        """Whether the output may end here."""
         return bool(self._matcher.is_accepting())
 
     @property
     def ended(self) -> bool:
-        """Whether nothing but the end may come."""
+        """Whether only the end is allowed."""
         return bool(self._matcher.is_stopped())
 
     def fresh(self) -> Masks:
-        """Masks for another answer of the same grammar and tokenizer."""
+        """Return masks for another output of the same grammar and tokenizer."""
         other = object.__new__(Masks)
         other._tokenizer, other._loaded, other._ends, other._taken = self._tokenizer, self._loaded, self._ends, []
         other._matcher = self._matcher.deep_copy()
@@ -77,22 +80,22 @@ class Masks:
         return other
 
     def bits(self) -> bytearray:
-        """A bit for each token: whether it may come next. The next call writes into the same bytes."""
+        """Return a bit for each token: whether it is allowed next. The next call overwrites the same bytes."""
         self._matcher.unsafe_compute_mask_ptr(self._place, len(self._bits))
         self._asked()
         return self._bits
 
     def allowed(self) -> list[int]:
-        """The tokens that may come next."""
+        """Return the tokens that are allowed next."""
         bits = self.bits()
         return [8 * at + bit for at, byte in enumerate(bits) if byte for bit in range(8) if byte >> bit & 1]
 
     def allowed_of(self, tokens: Sequence[int]) -> int:
-        """How many of these tokens may come, one behind the other."""
+        """Return how many of these tokens are allowed in sequence."""
         return int(self._matcher.validate_tokens([*tokens]))
 
     def take(self, token: int) -> None:
-        """Goes on by a token; raises `ToolfmtError` where it may not come. An end that may come changes nothing."""
+        """Advance by a token. Raises `ToolfmtError` if it is not allowed. An allowed end token changes nothing."""
         if token in self._ends and self.complete:
             return
         if self.allowed_of([token]) != 1 or not self._matcher.consume_token(token):
@@ -100,8 +103,10 @@ class Masks:
         self._taken.append(token)
 
     def follow(self, tokens: Sequence[int]) -> None:
-        """Goes to where the answer consists of these tokens, back too: a model that guesses ahead takes some back.
-        Nothing counts behind an end."""
+        """Move to the state after these tokens, also backwards, because speculative decoding may revoke tokens.
+
+        Tokens after an end token are ignored.
+        """
         ended = next((at for at, token in enumerate(tokens) if token in self._ends), len(tokens))
         tokens, same = tokens[:ended], 0
         while same < min(len(tokens), len(self._taken)) and tokens[same] == self._taken[same]:
@@ -113,7 +118,7 @@ class Masks:
             self.take(token)
 
     def accepts(self, text: str) -> bool:
-        """Whether the grammar allows this text as a whole answer; where one is in the masks does not matter."""
+        """Return whether the grammar allows this text as a whole output, independent of the current state."""
         backend = _backend(self._tokenizer)
         return self.accepts_tokens(backend.encode(text, add_special_tokens=False).ids)
 
@@ -122,7 +127,7 @@ class Masks:
         return bool(matcher.try_consume_tokens([*tokens]) == len(tokens) and matcher.is_accepting())
 
     def _make_room(self) -> None:
-        """The bytes that masks are written into: whole words of 32 bits."""
+        """Allocate the buffer for masks, in whole words of 32 bits."""
         self._bits = bytearray((self.size + 31) // 32 * 4)
         self._place = ctypes.addressof(ctypes.c_char.from_buffer(self._bits))
 
@@ -132,8 +137,10 @@ class Masks:
 
 
 def check(grammar: Any, *, tokenizer: Any = None) -> None:
-    """Raises `CannotConstrain`, in llguidance's words, for what it does not take as a grammar. With what `load` gives,
-    tokens are looked for too."""
+    """Raise `CannotConstrain` with llguidance's message if it rejects the grammar.
+
+    With the result of `load`, tokens are checked too.
+    """
     llguidance = _llguidance()
     lark = llguidance.LLMatcher.grammar_from_lark(_text_of(grammar))
     if why := llguidance.LLMatcher.validate_grammar(lark, tokenizer):
@@ -145,7 +152,9 @@ def _refused(why: str) -> CannotConstrain:
 
 
 def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
-    """The tokenizer as llguidance takes it: made once, which takes seconds where it is large, and kept with it."""
+    """Return the tokenizer in llguidance's form. It is created once per tokenizer, which takes seconds if it is
+    large.
+    """
     backend = _backend(tokenizer)
     known = _loaded.setdefault(backend, {})
     key = (backend.get_vocab_size(with_added_tokens=True), *_ends(tokenizer, ends))
@@ -157,9 +166,9 @@ def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
 
 
 def marker_ids(tokenizer: Any) -> dict[str, int]:
-    """The tokens of a tokenizer that are no text to llguidance, with their texts: a grammar names them by their ids.
+    """Return the tokens of a tokenizer that are not text for llguidance, with their texts. A grammar uses their ids.
 
-    These are control tokens, and all that were added and stand in angle brackets (toktrie_hf_tokenizers/src/lib.rs).
+    These are control tokens, and all added tokens in angle brackets (toktrie_hf_tokenizers/src/lib.rs).
     """
     return {
         token.content: number
@@ -169,7 +178,7 @@ def marker_ids(tokenizer: Any) -> dict[str, int]:
 
 
 def _backend(tokenizer: Any) -> Any:
-    """The `tokenizers.Tokenizer` of a tokenizer: of transformers' fast ones, and of mlx-lm's around these."""
+    """Return the `tokenizers.Tokenizer` of a tokenizer: of transformers' fast ones, and of mlx-lm's wrappers."""
     for _ in range(3):
         if hasattr(tokenizer, "to_str") and hasattr(tokenizer, "get_vocab_size"):
             return tokenizer
@@ -180,7 +189,7 @@ def _backend(tokenizer: Any) -> Any:
 
 
 def _unpadded(backend: Any) -> Any:
-    """A copy that neither pads nor cuts."""
+    """Return a copy without padding and truncation."""
     copied = type(backend).from_str(backend.to_str())
     copied.no_padding()
     copied.no_truncation()
@@ -188,7 +197,7 @@ def _unpadded(backend: Any) -> Any:
 
 
 def _ends(tokenizer: Any, ends: Iterable[int] | None) -> list[int]:
-    """The tokens that end an answer: mlx-lm's tokenizers know several, others one."""
+    """Return the end tokens: mlx-lm's tokenizers have several, others one."""
     if ends is None:
         known = getattr(tokenizer, "eos_token_ids", None) or getattr(tokenizer, "eos_token_id", None)
         ends = [known] if isinstance(known, int) else known or []
@@ -196,12 +205,12 @@ def _ends(tokenizer: Any, ends: Iterable[int] | None) -> list[int]:
 
 
 def _named_tokens(grammar: str) -> set[int]:
-    """The tokens that a grammar names: what ends a turn may end a call, and is part of it then."""
+    """Return the tokens that a grammar names: an end-of-turn token may end a call, and is then part of it."""
     return {int(token) for token in re.findall(r"<\[([0-9]+)\]>", grammar)}
 
 
 def _text_of(grammar: Any, tokenizer: Any = None) -> str:
-    """The text of a grammar; one that was made without a tokenizer names this one's tokens."""
+    """Return the text of a grammar. One that was made without a tokenizer gets this one's token ids."""
     dialect = getattr(grammar, "dialect", "llguidance")
     if dialect != "llguidance":
         raise ToolfmtError(f"masks are of grammars of the dialect llguidance, and this one is of {dialect}")

@@ -1,10 +1,10 @@
-r"""The automata of `stops` as regular expressions, for a dialect that can say "without", but is slow with it.
+r"""onvert the automata of `stops` to regular expressions, for a grammar format whose complements are slow.
 
-llguidance looks at each token of a vocabulary unless it finds that all tokens of a kind may come. In an expression with
-a complement it never finds that; in `(a|b)*c`, and in alternatives of which one is such a repetition, it does, where
-the kind's characters are among `a|b` (derivre/src/relevance.rs, `is_contained_in_prefixes`, with llguidance 1.9). So
-the state in which a text begins becomes the repetition, and where a marker has begun a branch is added that says
-nothing new: characters that end no marker, any number of them, and then the closer.
+llguidance checks each token of a vocabulary unless it finds that all tokens of a class are allowed. It never finds that
+in an expression with a complement. In `(a|b)*c`, and in alternatives of which one is such a repetition, it does, if the
+class's characters are among `a|b` (derivre/src/relevance.rs, `is_contained_in_prefixes`, with llguidance 1.9). So the
+start state of a text becomes the repetition. Where a marker is partly matched, a redundant branch is added: any number
+of characters that end no marker, and then the end marker.
 """
 
 from __future__ import annotations
@@ -15,30 +15,32 @@ from collections.abc import Callable, Iterable, Sequence
 from toolfmt.grammars.stops import END, State, TooLarge, free_states, text_states
 
 MOST_STATES, LONGEST = 400, 12_000
-"""States of an automaton, and characters of an expression, beyond which there is none."""
+"""Maximum number of states of an automaton, and of characters of an expression."""
 _META = re.compile(r"[\\.+*?()|\[\]{}^$#&\-~/]")
 
 
 def closed_text(closer: str, never: Iterable[str]) -> str | None:
-    """Any text that holds none of `never`, and the closer, which is not found before; None where that is too large."""
+    """Return an expression for any text without `never`, followed by its first end marker. None if it is too large."""
     return _expression(lambda: text_states(closer, never, limit=MOST_STATES), closer)
 
 
 def open_text(without: Iterable[str], not_first: str = "") -> str | None:
-    """Any text that holds none of `without` and does not begin with a character of `not_first`; None where that is too
-    large, or nothing is without."""
+    """Return an expression for any text without `without` that does not begin with a character of `not_first`.
+
+    Return None if it is too large, or if `without` is empty.
+    """
     without = [text for text in without if text]
     return _expression(lambda: free_states(without, not_first), "") if without else None
 
 
 def literally(text: str) -> str:
-    """A text within an expression; inside of a class too."""
+    """Return a text as part of an expression, also inside a character class."""
     escaped = _META.sub(lambda found: "\\" + found.group(), text)
     return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found.group()):02X}", escaped)
 
 
 def _expression(make: Callable[[], Sequence[State]], closer: str) -> str | None:
-    """The expression with the branches that say nothing new, without them where that is too large, or None."""
+    """Return the expression with the redundant branches, without them if it is too large, or None."""
     try:
         states = make()
     except TooLarge:
@@ -52,7 +54,7 @@ def _expression(make: Callable[[], Sequence[State]], closer: str) -> str | None:
 
 
 def _written(states: Sequence[State], closer: str, with_branches: bool) -> str:
-    """The expression, by taking out state after state, those that are deepest in a marker first."""
+    """Return the expression by eliminating states, those deepest in a marker first."""
     ways = [_ways(state) for state in states]
     home = states[0].other or 0
     harmless: set[int] = set()
@@ -66,7 +68,7 @@ def _written(states: Sequence[State], closer: str, with_branches: bool) -> str:
         _take_out(ways, gone)
     loop = _repeated(ways[home].pop(home, []))
     text = _any([loop + _any(ways[home].pop(END)), *([branch] if home in harmless else [])])
-    if home:  # a text that begins otherwise comes home behind its first character, or is over
+    if home:  # a text with another beginning returns to the start state after its first character, or ends
         text = _any([_any(ways[0].pop(home)) + text, *ways[0].pop(END, [])])
     if len(text) > LONGEST:
         raise TooLarge
@@ -74,7 +76,7 @@ def _written(states: Sequence[State], closer: str, with_branches: bool) -> str:
 
 
 def _ways(state: State) -> dict[int, list[str]]:
-    """Where a state leads, and with what."""
+    """Return where a state leads, and with which characters."""
     ways: dict[int, list[str]] = {}
     by_target: dict[int, str] = {}
     for character, to in state.moves:
@@ -90,7 +92,7 @@ def _ways(state: State) -> dict[int, list[str]]:
 
 
 def _take_out(ways: list[dict[int, list[str]]], gone: int) -> None:
-    """Whatever leads to this state leads to where it leads."""
+    """Connect all states that lead to this state with the states that it leads to."""
     leaving = ways[gone]
     loop = _repeated(leaving.pop(gone, []))
     ways[gone] = {}
@@ -104,7 +106,7 @@ def _take_out(ways: list[dict[int, list[str]]], gone: int) -> None:
 
 
 def _harmless(states: Sequence[State], closer: str, ending: str) -> set[int]:
-    """The states from which any characters that end no marker may come, and the closer behind them."""
+    """Return the states in which any characters that end no marker may follow, and then the end marker."""
     harmful = {at for at, state in enumerate(states) if state.other is None or _behind(states, at, closer) != END}
     grown = True
     while grown:
@@ -120,13 +122,15 @@ def _harmless(states: Sequence[State], closer: str, ending: str) -> set[int]:
 
 
 def _ending(states: Sequence[State]) -> str:
-    """The characters that end a marker somewhere."""
+    """Return the characters that end a marker in some state."""
     ended = {sign for state in states for sign, to in state.moves if to == END}
     return "".join(sorted(ended.union(*(state.refused for state in states))))
 
 
 def _behind(states: Sequence[State], at: int, text: str) -> int | None:
-    """Where a text leads; nothing goes on from an end, and no text is one where a text may be over."""
+    """Return where a text leads. There is no transition from the end, and the empty text leads to it if the text may
+    end.
+    """
     place: int | None = at
     for character in text:
         if place is None or place == END:

@@ -1,7 +1,7 @@
-"""The fields that a request to a runtime's server has for a grammar.
+"""Return the fields of a request to a runtime's server for a grammar.
 
-They go into the body of the request beside the prompt or the messages. Which dialect a runtime reads is its server's
-choice of a backend, so a grammar in a dialect that it cannot read is refused here, not there.
+They are part of the request's body, next to the prompt or the messages. Which grammar format a server reads depends on
+its configured backend, so another format is rejected here instead of there.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from toolfmt.errors import ToolfmtError
 
 _WORD = 1
-"""llama.cpp's `COMMON_GRAMMAR_TRIGGER_TYPE_WORD` (`common/common.h`): a text anywhere in the answer."""
+"""llama.cpp's `COMMON_GRAMMAR_TRIGGER_TYPE_WORD` (`common/common.h`): a string anywhere in the output."""
 
 
 class Requested(Protocol):
-    """What is asked of a grammar: `toolfmt.grammars.grammar.Grammar` says what each field is."""
+    """The parts of a grammar that are needed here. `toolfmt.grammars.grammar.Grammar` documents the fields."""
 
     @property
     def text(self) -> str: ...
@@ -32,8 +32,10 @@ class Requested(Protocol):
 
 
 def request(grammar: Requested, runtime: str) -> dict[str, Any]:
-    """The request's fields for `vllm`, `sglang` or `llama.cpp`. Raises `ToolfmtError` for another runtime, and for a
-    dialect that this one does not read."""
+    """Return the request's fields for `vllm`, `sglang` or `llama.cpp`.
+
+    Raises `ToolfmtError` for another runtime, and for a grammar format that the runtime does not support.
+    """
     if runtime not in _REQUESTS:
         raise ToolfmtError(f"there is no runtime {runtime!r}; there are {', '.join(_REQUESTS)}")
     of_dialect = _REQUESTS[runtime]
@@ -44,28 +46,31 @@ def request(grammar: Requested, runtime: str) -> dict[str, Any]:
 
 
 def _vllm_guidance(grammar: Requested) -> dict[str, Any]:
-    """vLLM with the guidance backend (`--structured-outputs-config '{"backend": "guidance"}'`; left to choose, it tries
-    XGrammar first, which reads another dialect of Lark).
+    """Return the fields for vLLM with the guidance backend.
 
-    vLLM 0.33, `sampling_params.py` (`StructuredOutputsParams`), `v1/structured_output/backend_guidance.py`.
+    Start it with `--structured-outputs-config '{"backend": "guidance"}'`. By default, it tries XGrammar first, which
+    reads another variant of Lark. vLLM 0.33, `sampling_params.py` (`StructuredOutputsParams`),
+    `v1/structured_output/backend_guidance.py`.
     """
     return {"structured_outputs": {"grammar": grammar.text}}
 
 
 def _vllm_xgrammar(grammar: Requested) -> dict[str, Any]:
-    """vLLM with the xgrammar backend: as a structural tag, for `grammar` is compiled over a vocabulary without special
-    tokens there, and markers that are special tokens could never be written.
+    """Return the fields for vLLM with the xgrammar backend, as a structural tag.
 
-    vLLM 0.33, `v1/structured_output/backend_xgrammar.py`; XGrammar 0.2.8, `structural_tag.py` (`GrammarFormat`).
+    `grammar` is compiled over a vocabulary without special tokens there, so markers that are special tokens could never
+    be generated. vLLM 0.33, `v1/structured_output/backend_xgrammar.py`; XGrammar 0.2.8, `structural_tag.py`
+    (`GrammarFormat`).
     """
     tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": grammar.text}}
     return {"structured_outputs": {"structural_tag": json.dumps(tag, ensure_ascii=False)}}
 
 
 def _sglang(grammar: Requested) -> dict[str, Any]:
-    """SGLang: with `--grammar-backend xgrammar`, which is the default, XGrammar's EBNF; with `--grammar-backend
-    llguidance` Lark that begins `%llguidance {}`. In requests to `/generate` the field stands in `sampling_params`.
+    """Return the fields for SGLang.
 
+    With `--grammar-backend xgrammar`, which is the default, it takes XGrammar's EBNF; with `--grammar-backend
+    llguidance`, Lark that begins with `%llguidance {}`. In requests to `/generate`, the field is in `sampling_params`.
     SGLang 0.5.23, `srt/entrypoints/openai/protocol.py` (`ChatCompletionRequest.ebnf`),
     `srt/constrained/xgrammar_backend.py` and `llguidance_backend.py` (`dispatch_ebnf`).
     """
@@ -73,12 +78,12 @@ def _sglang(grammar: Requested) -> dict[str, Any]:
 
 
 def _llama_cpp(grammar: Requested) -> dict[str, Any]:
-    """llama.cpp's server, for a rendered prompt at `/completion`: a chat request with `tools` beside `grammar` is
-    refused.
+    """Return the fields for llama.cpp's server, for a rendered prompt at `/completion`.
 
-    Where a trigger begins the calls, the grammar sleeps until it stands there and then reads it, too; a trigger that is
-    one token must be preserved, and a longer one must end where a token can, so no blanks end it here. What is
-    preserved is kept in the answer's text although it is a special token.
+    The server rejects a chat request with both `tools` and `grammar`. If a trigger begins the calls, the grammar is
+    inactive until the trigger appears, and then parses it too. A trigger that is one token must be preserved. A longer
+    one must end at a token boundary, so triggers here do not end with whitespace. Preserved special tokens stay in the
+    output's text.
 
     llama.cpp (November 2026), `tools/server/server-schema.cpp`, `server-common.h` (`server_grammar_trigger`),
     `src/llama-grammar.cpp` (`llama_grammar_accept_impl`).

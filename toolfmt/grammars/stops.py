@@ -1,9 +1,9 @@
-"""Text up to a marker, as an automaton: for dialects that cannot say "any text without this".
+"""Build automata for text up to a marker, for grammar formats that cannot express "any text without this".
 
-`text_states` is the automaton of a text behind which a closer stands, `free_states` that of a text that may end
-anywhere. A state says where each character that matters leads, and where all others lead. The text ends where the
-closer is first found, and what the text must not hold may well overlap the closer: a part of a closer that has begun is
-gone on with even where a forbidden text ends inside it, but then nothing else is allowed.
+`text_states` is the automaton of a text followed by an end marker, `free_states` that of a text that may end anywhere.
+A state defines where each relevant character leads, and where all others lead. The text ends at the first end marker.
+What the text must not contain may overlap the end marker: a partly matched end marker continues even if a forbidden
+text ends inside it, but then nothing else is allowed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 END = -1
-"""Where the last character of the closer leads."""
+"""Where the last character of the end marker leads."""
 
 
 @dataclass(frozen=True)
 class State:
-    """A state, the first one being where a text begins. `moves`: a character and the state it leads to; `refused`: the
-    characters that may not come; `other`: where all others lead, None where they may not come; `ends`: the text may end
-    here, without a closer."""
+    """A state; the first one is the start of a text.
+
+    - `moves`: a character and the state it leads to.
+    - `refused`: the characters that are not allowed.
+    - `other`: where all others lead, None if they are not allowed.
+    - `ends`: the text may end here, without an end marker.
+    """
 
     moves: tuple[tuple[str, int], ...]
     refused: str
@@ -33,8 +37,11 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a text stands: what may become a forbidden text, how much of the closer was begun (each with whether it may
-    end the text), how many characters were read (as far as that matters), and whether the text may still go on."""
+    """A position in a text.
+
+    It has the possible beginnings of forbidden texts, the matched lengths of the end marker (each with whether it may
+    end the text), the number of characters (if it matters), and whether the text may continue.
+    """
 
     forbidden: str = ""
     begun: frozenset[tuple[int, bool]] = frozenset()
@@ -51,7 +58,10 @@ class _Machine:
         self.characters = "".join(sorted({character for text in (closer, *self._never) for character in text}))
 
     def step(self, place: _Place, character: str | None) -> _Place | int | None:
-        """The place behind the character (None: any that stands in no marker), the end, or None: it may not come."""
+        """Return the position after the character, the end, or None if it is not allowed.
+
+        The character None is any one that is in no marker.
+        """
         begun = self._begun(place, character)
         for length, valid in begun:
             if length == len(self._closer):
@@ -86,23 +96,24 @@ class _Machine:
 def text_states(
     closer: str, never: Iterable[str] = (), least: int = 0, most: int | None = None, *, limit: int | None = None
 ) -> list[State]:
-    """The automaton of any text of `least` to `most` characters that holds none of `never` and in which the closer is
-    not found before its end, and the closer behind it; `TooLarge` where it has more than `limit` states."""
+    """Return the automaton of a text of `least` to `most` characters without `never`, and its first end marker.
+
+    Raises `TooLarge` if it has more than `limit` states.
+    """
     return _states(_Machine(closer, never, least, most), "", limit)
 
 
 def free_states(without: Iterable[str] = (), not_first: str = "") -> list[State]:
-    """The automaton of any text, also none, that holds none of `without` and does not begin with a character of
-    `not_first`."""
+    """Return the automaton of any text, also empty, without `without`, that does not begin with one of `not_first`."""
     return _states(_Machine("", without, 0, None), not_first, None)
 
 
 def _states(machine: _Machine, not_first: str, limit: int | None) -> list[State]:
-    # the first state is told apart from an equal one that is come back to, where it refuses characters of its own
+    # the start state differs from an equal later one if it has forbidden characters of its own
     places: list[_Place] = [_Place(count=0)]
     numbers: dict[_Place, int] = {} if not_first else {places[0]: 0}
     states: list[State] = []
-    for at, place in enumerate(places):  # grows while it is walked
+    for at, place in enumerate(places):  # grows during the loop
         targets = [_number(machine.step(place, None), numbers, places)]
         alphabet: Sequence[str] = sorted({*machine.characters, *(not_first if at == 0 else "")})
         for character in alphabet:
@@ -118,7 +129,7 @@ def _states(machine: _Machine, not_first: str, limit: int | None) -> list[State]
 
 
 def _without_dead_ends(states: list[State]) -> list[State]:
-    """The same without moves to states that no end is reached from (a closer that began too early can leave one)."""
+    """Return the states without moves to dead ends (an end marker that begins too early can cause one)."""
     alive = {at for at, state in enumerate(states) if state.ends or any(to == END for _, to in state.moves)}
     grown = True
     while grown:

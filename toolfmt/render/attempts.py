@@ -484,7 +484,7 @@ def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str
 
 
 def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]:
-    """Return where the tool descriptions are in a prompt that describes tools in the system message."""
+    """Yield where the tool descriptions are in a prompt that describes tools in the system message."""
     begin = text.find(told)
     for description in sorted(set(_descriptions(list(tools))), key=len, reverse=True):
         for spelled in dict.fromkeys((description, json.dumps(description, ensure_ascii=False)[1:-1])):

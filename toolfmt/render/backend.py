@@ -220,7 +220,7 @@ def _with_every_part(request: Request, made: Attempt, strategy: StrategyChoice) 
 
 
 def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[str]:
-    """Return the names of notes about a prompt that are not adaptations."""
+    """Yield the names of notes about a prompt that are not adaptations."""
     if guessed and not request.profile.format_shown:
         yield DEFAULT_FORMAT
     if lists_tools(request.messages, request.tools):

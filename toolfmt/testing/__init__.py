@@ -1,9 +1,9 @@
-"""The fuzz kit, for anyone's parser: laws, texts to try them on, the corpus, and the search for faults.
+"""A fuzz kit for any parser: invariants, generated outputs to check them with, a corpus, and a search for bugs.
 
-A parser is whatever `make_parser(tools)` makes: an object with `feed(text)` and `finish()` that return events of
-toolfmt or their dicts, or a callable that takes a whole answer and returns a message in OpenAI's shape. The laws
-(`check_…`), the corpus (`corpus`) and the search (`Fuzz`) need toolfmt alone; the strategies (`tools`, `calls`,
-`answers` …) need hypothesis: `pip install hypothesis`. Names are handed out when they are first used.
+A parser is what `make_parser(tools)` returns. It is an object whose `feed(text)` and `finish()` return events of
+toolfmt or their dicts, or a callable that takes a whole output and returns a message in OpenAI's format. The invariants
+(`check_…`), the corpus (`corpus`) and the search (`Fuzz`) need only toolfmt. The strategies (`tools`, `calls`,
+`answers` …) need hypothesis: `pip install hypothesis`. Names are imported on first use.
 """
 
 from __future__ import annotations

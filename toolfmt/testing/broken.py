@@ -1,20 +1,20 @@
-"""A law that a parser has broken: one exception for all laws, told as a person needs it."""
+"""The exception for a violated invariant, with a readable message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 _MOST_SHOWN = 2_000
-"""Characters of an answer that a message shows."""
+"""Maximum number of characters of an output in a message."""
 
 
 class LawBroken(AssertionError):
-    """A parser has broken a law.
+    """A parser violates an invariant.
 
-    `law` is its name (`toolfmt.testing.LAWS`), `kind` tells faults of one law apart (`a string came as an integer`),
-    `said` is the sentence. Where they are known: `text` is the answer, `pieces` how it was fed, `came` what the parser
-    said and `should` what it should have, both in the lines of a corpus case. `unusable`: the parser could not be asked
-    at all, or what came is nothing that can be judged.
+    `law` is its name (`toolfmt.testing.LAWS`), and `kind` distinguishes bugs with the same invariant (`a string came as
+    an integer`). `said` is the message. If known, `text` is the output, `pieces` are the chunks, `came` is what the
+    parser returned and `should` what it should have returned, both as lines of a corpus case. `unusable` means that the
+    parser could not be run, or that its result cannot be judged.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class LawBroken(AssertionError):
         super().__init__(law, kind)
 
     def about(self, text: str, pieces: Sequence[str] | None = None, came: Iterable[str] | None = None) -> LawBroken:
-        """The same exception, which knows now of which answer it speaks."""
+        """Return the same exception with the output that it is about."""
         self.text = text
         self.pieces = None if pieces is None or len(pieces) < 2 else list(pieces)
         if self.came is None and came is not None:

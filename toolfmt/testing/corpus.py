@@ -1,29 +1,30 @@
-"""The corpus: reads the parser cases of `corpus/<format>/<topic>.txt`, writes one, and tells them as data.
+"""The corpus: read the parser cases of `corpus/<format>/<topic>.txt`, write cases, and export them as data.
 
-Knows the files, nothing about parsing. The files come with the package; in a checkout they are its folder `corpus`.
+This module does not parse model output. The files are part of the package; in a checkout they are in its folder
+`corpus`.
 
-A case is a title and its header lines between two rules of `=`, the model's answer, a rule of `-`, and the merged
-events that are expected, one a line. The answer is everything between the rules but the last newline, verbatim. A
-broken file raises `BadCase`, naming the file and the line. Lines before the first case that begin with `TO FILL` say
-what is still to be found out: they are read over, and the contract tests name them as missing.
+A case is a title and its header lines between two rules of `=`, the model's output, a rule of `-`, and the expected
+merged events, one per line. The output is everything between the rules except the last newline, verbatim. A broken file
+raises `BadCase` with the file and the line. Lines before the first case that begin with `TO FILL` describe missing
+work: they are skipped here, and the contract tests report them.
 
 Header lines:
-    :tools NAME      the tool definitions of that name in corpus/tools.json, or a JSON list of them; `:tools []` gives
-                     none; else any name
+    :tools NAME      the tool definitions of that name in corpus/tools.json, or a JSON list of them; `:tools []` passes
+                     no tools; without this line, any name is a tool
     :prefix "..."    the tail of the prompt, as a JSON string
     :strict          the parser rejects what it usually tolerates
-    :escaped         the answer is written as JSON strings, one a line, each with an optional repetition: "ab" * 300
-    :seen WHERE      where an answer like this was met; or
-    :composed        nowhere: it was made up
+    :escaped         the output is written as JSON strings, one per line, each with an optional repetition: "ab" * 300
+    :seen WHERE      where an output like this was seen; or
+    :composed        it was made up
 
 Expected lines:
     content "..."                 text, as a JSON string
     reasoning "..."
-    call 0 NAME [id "..."]        a call is announced
-    args 0 {...}                  its arguments: as JSON where the call ends, letter by letter where it does not
-    end 0 [a-b] [names]           it ends, with this span and these tolerances; without this line: cleanly, wherever
+    call 0 NAME [id "..."]        a call starts
+    args 0 {...}                  its arguments: as JSON if the call ends, else character by character
+    end 0 [a-b] [names]           it ends, with this span and these tolerances; without it: no tolerance, any span
     rejected 0 REASON ["raw"]     it is rejected, with this text
-`...` in place of the arguments or of the tolerances: whatever they are. A call that is never rejected ends.
+`...` instead of the arguments or the tolerances matches anything. A call without a rejected line ends.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TOPICS = (
     "no-arguments", "undeclared", "malformed", "truncated", "lookalikes", "reasoning",
 )  # fmt: skip
 TO_FILL = "TO FILL"
-"""What begins whatever `toolfmt dev new-format` and `new-finding` leave for a person to fill in."""
+"""The beginning of everything that `toolfmt dev new-format` and `new-finding` leave for a person to write."""
 
 _TITLES = re.compile(r"={16,}")
 _ANSWER_ENDS = re.compile(r"-{16,}")
@@ -70,7 +71,7 @@ class Said:
 
 @dataclass(slots=True)
 class ExpectedCall:
-    """A call and how it went. None stands for what the case says nothing about; `reason` None is a call that ended."""
+    """A call and its result. None means that the case does not specify a value; `reason` None is a call that ended."""
 
     index: int
     name: str | None = None
@@ -84,13 +85,13 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One answer of a model and the events it stands for."""
+    """A model output and its expected events."""
 
     format: str
     topic: str
     title: str
     origin: str
-    """Where an answer like this was met; empty: it was composed."""
+    """Where an output like this was seen. Empty if it was composed."""
     text: str
     tools: list[Any] | None
     prefix: str
@@ -107,7 +108,7 @@ class Case:
 
     @property
     def clean(self) -> bool:
-        """Nothing but calls that end, none of them read generously."""
+        """Whether all calls end without any tolerance."""
         return bool(self.expected) and all(
             isinstance(part, ExpectedCall)
             and part.reason is None
@@ -117,7 +118,7 @@ class Case:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The case as data: a line of `toolfmt dev corpus export`, whose fields docs/fuzzing.md describes."""
+        """Return the case as data: a line of `toolfmt dev corpus export`. docs/fuzzing.md describes the fields."""
         return {
             "id": self.id,
             "format": self.format,
@@ -133,19 +134,21 @@ class Case:
 
 
 def formats() -> list[str]:
-    """The formats that have cases."""
+    """Return the formats that have cases."""
     return sorted({file.parent.name for topic in TOPICS for file in CORPUS.glob(f"*/{topic}.txt")})
 
 
 def cases(format: str | None = None) -> list[Case]:
-    """The cases of a format (by any of its names), or of all, in the order of formats, topics and files. Raises
-    `UnknownFormat`."""
+    """Return the cases of a format (by any of its names), or of all, in the order of formats, topics and files.
+
+    Raises `UnknownFormat`.
+    """
     wanted = formats() if format is None else [get(format).name]
     return [case for name in wanted for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]
 
 
 def read(file: Path) -> list[Case]:
-    """The cases of one file; a missing file has none."""
+    """Return the cases of a file. A missing file has none."""
     if not file.exists():
         return []
     return list(_cases(file, file.read_bytes().decode("utf-8").split("\n")))
@@ -153,7 +156,7 @@ def read(file: Path) -> list[Case]:
 
 @cache
 def tool_sets() -> dict[str, list[Any]]:
-    """The tool definitions that cases name."""
+    """Return the tool definitions that cases refer to by name."""
     sets: dict[str, list[Any]] = json.loads((CORPUS / "tools.json").read_text(encoding="utf-8"))
     return sets
 
@@ -251,7 +254,7 @@ def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
     return match
 
 
-# --- the other way: what is written as a case
+# --- writing cases
 
 
 def _part_as_data(part: Said | ExpectedCall) -> dict[str, Any]:
@@ -271,7 +274,7 @@ def _part_as_data(part: Said | ExpectedCall) -> dict[str, Any]:
 
 
 def parts_of(events: Iterable[Event]) -> list[Said | ExpectedCall]:
-    """Merged events as the parts of a case, with all that they tell."""
+    """Return merged events as the parts of a case, with all details."""
     parts: list[Said | ExpectedCall] = []
     calls: dict[int, ExpectedCall] = {}
     for event in events:
@@ -294,13 +297,15 @@ def parts_of(events: Iterable[Event]) -> list[Said | ExpectedCall]:
 
 
 def lines_of(parts: Iterable[Said | ExpectedCall]) -> list[str]:
-    """The parts in the lines of a case file."""
+    """Return the parts as lines of a case file."""
     return [line for part in parts for line in ([_said_line(part)] if isinstance(part, Said) else _call_lines(part))]
 
 
 def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any] | None = None, seen: str = "") -> str:
-    """A case as it stands in a case file, composed where nobody has `seen` its like; the answer is escaped where it
-    cannot stand there verbatim."""
+    """Return a case as text of a case file.
+
+    It is marked as composed if `seen` is empty. The output is escaped if it cannot be written verbatim.
+    """
     verbatim = text.isprintable() or all(char == "\n" or char.isprintable() for char in text)
     ruled = any(_TITLES.fullmatch(line) or _ANSWER_ENDS.fullmatch(line) for line in text.split("\n"))
     plain = verbatim and not ruled
@@ -314,7 +319,7 @@ def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any
 
 
 def json_lines(listed: Iterable[Case]) -> Iterator[str]:
-    """Cases as lines of JSON, in ASCII: half a surrogate pair in an answer is an escape in any reader."""
+    """Yield cases as lines of ASCII JSON, so that any reader can read half a surrogate pair in an output."""
     return (json.dumps(case.to_dict()) + "\n" for case in listed)
 
 
@@ -339,7 +344,7 @@ def _call_lines(call: ExpectedCall) -> list[str]:
 
 
 def as_json(text: str) -> str:
-    """JSON text in one spelling, each type told from the others; what is not JSON as it stands."""
+    """Return JSON text in canonical form, in which types differ. Text that is not JSON stays unchanged."""
     try:
         return json.dumps(json.loads(text, parse_constant=_refuse))
     except (ValueError, RecursionError):

@@ -1,12 +1,12 @@
-"""Two calls with two string arguments each, in any format, and every way to lose a stretch of text between the values.
+"""Two calls with two string arguments each, in any format, and every way to lose text between their values.
 
-The fuzzer, the law's test and `benchmarks/damaged_calls.py` share this. What is lost is one character anywhere outside
-the values, or a run of up to 24 characters right behind a value that leaves at least one before the next. A call that
-ends although one of its values holds the text of another one is *merged*: somebody runs it with arguments the model did
-not write.
+The fuzzer, the invariant's test and `benchmarks/damaged_calls.py` share this. What is lost is one character anywhere
+outside the values, or a run of up to 24 characters directly after a value that leaves at least one before the next
+value. If a call ends and one of its values contains the text of another value, it is *merged*: it would run with
+arguments that the model did not write.
 
-Some damage no reader can see: what stands between the two values then holds no whole token of the undamaged text (no
-tag, no quote), as in `AAA1=state>BBB2`. Such a value is what the syntax says; `unseen` tells these apart.
+Some damage is undetectable: the text left between the two values contains no complete token of the undamaged text (no
+tag, no quote), as in `AAA1=state>BBB2`. Such a value is valid syntax; `unseen` detects these cases.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ TOOLS: list[Any] = [
 ]
 MODES = tuple({"tools": tools, "strict": strict} for tools in (TOOLS, None) for strict in (False, True))
 _TOKENS = re.compile(r"<\|\"\|>|<[^<>\n]*>|\]<\][^\[\]<>]*\[>\[|\[/?[A-Z_]+\]|[\"']|```")
-"""What ends or begins something wherever it stands: tags, control tokens, quotes."""
+"""Tokens that start or end something anywhere: tags, control tokens, quotes."""
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A text of a format with a stretch taken out of it."""
+    """A text in a format with a part removed."""
 
     at: int
     lost: str
@@ -52,7 +52,7 @@ class Damage:
 
 
 def damages(format: str | ToolCallFormat, runs: Iterable[int] = range(2, LONGEST_RUN + 1)) -> Iterator[Damage]:
-    """The two calls with every single character lost in turn, then the runs of these lengths behind each value."""
+    """Yield the two calls with each single character lost, then the runs of these lengths after each value."""
     text = written(format)
     places = [(text.index(value), text.index(value) + len(value)) for value in VALUES if value in text]
     for at in range(len(text)):
@@ -66,7 +66,7 @@ def damages(format: str | ToolCallFormat, runs: Iterable[int] = range(2, LONGEST
 
 
 def written(format: str | ToolCallFormat) -> str:
-    """The two calls; one, where the format carries no second."""
+    """Return the text of the two calls, or of one if the format allows only one."""
     try:
         return write(format, CALLS, TOOLS)
     except CannotWrite:
@@ -74,7 +74,7 @@ def written(format: str | ToolCallFormat) -> str:
 
 
 def merged(format: str | ToolCallFormat, text: str, **options: Any) -> list[str]:
-    """The values of ended calls that hold the text of two values."""
+    """Return the values of ended calls that contain the text of two values."""
     parser = Parser(format, **options)
     arguments: dict[int, str] = {}
     found: list[str] = []
@@ -89,7 +89,7 @@ def merged(format: str | ToolCallFormat, text: str, **options: Any) -> list[str]
 
 
 def unseen(format: str | ToolCallFormat, value: str) -> bool:
-    """Whether nothing between the values that this one holds shows that it is more than one."""
+    """Return whether nothing in this value shows that it is more than one."""
     begin = min(value.index(part) + len(part) for part in VALUES if part in value)
     end = max(value.index(part) for part in VALUES if part in value)
     return not any(token in value[begin:end] for token in set(_TOKENS.findall(written(format))))

@@ -1,8 +1,8 @@
-"""Everything that is tried on a parser, drawn from a `random.Random`: tools, schemas, values, calls, answers, damage.
+"""Generate test input for a parser from a `random.Random`: tools, schemas, values, calls, outputs, damage.
 
-One generator for three uses: the fuzzer gives it a seed, the strategies hypothesis' own `Random` (so that hypothesis
-shrinks what was drawn), a fuzzer that is guided by coverage one that reads bytes. A drawn answer knows what must come
-out of it, where that is known (`GeneratedOutput.expected`). Nothing here knows a parser.
+It has three uses. The fuzzer passes a seed. The strategies pass hypothesis' own `Random`, so that hypothesis shrinks
+the result. A coverage-guided fuzzer passes a generator that reads bytes. A generated output includes its expected
+result, if known (`GeneratedOutput.expected`). This module does not use parsers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Kind: TypeAlias = Literal["calls", "cut", "damaged", "prose", "joined", "corpus"
 TOOL_NAMES = ("get_weather", "search", "send-mail", "now", "write_file", "lookup2")
 KEYS = ("city", "query", "path", "n", "limit", "ratio", "flag", "where", "tags", "note", "unit", "name", "type", "a_b")
 ODD_KEYS = ("größe", "a b", 'q"k', "x-y", "", "a:b")
-"""Keys of objects within values."""
+"""Keys of objects in values."""
 WORDS = (
     "Oslo", "the", "weather", "is", "fine", "naïve", "天気", "Привет", "🙂", "e.g.", "it's", "50 %", "so", "x = 1",
     "a < b", "C:\\new", "I'd", "3.5", "one,", "two;", "&lt;", "#1", "(yes)", "well:",
@@ -47,7 +47,7 @@ _MOST_CALLS = 3
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What an answer with calls is written of; a part left out makes a smaller answer."""
+    """The parts of an output with calls. Leaving out a part makes a smaller output."""
 
     format: str
     calls: tuple[tuple[str, dict[str, Any]], ...]
@@ -63,12 +63,14 @@ class Recipe:
         return Expected(self.calls, self.before, self.after, self.reasoning, frames, usual=not self.variant)
 
     def text(self) -> str:
-        """The answer. Raises `CannotWrite`."""
+        """Return the output. Raises `CannotWrite`."""
         known = get(self.format)
         tools = None if self.tools is None else list(self.tools)
         written = write(known.with_variant(self.variant) if self.variant else known, self.calls, tools)
         before, after = self.before, self.after
-        if not written.lstrip().startswith(known.openers or "\0"):  # without a frame calls have their lines alone
+        if not written.lstrip().startswith(
+            known.openers or "\0"
+        ):  # without markers around them, calls need separate lines
             before, after = before and before + "\n", after and "\n" + after
         thought = ""
         if self.reasoning:
@@ -79,11 +81,11 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedOutput:
-    """An answer of a model to try a parser on. What must come out of it follows from its kind:
+    """A generated model output. The expected result depends on its kind:
 
-    `calls` (written: exactly the calls and text of `recipe`), `cut` (the beginning of such an answer: no other call),
-    `prose` (no call; `last` is told), `joined` (no value holds two), `corpus` (`expected`); of `damaged` and `soup`
-    only what every text is held to.
+    `calls` (written: exactly the calls and text of `recipe`), `cut` (the beginning of such an output: no other call),
+    `prose` (no call; `last` is content), `joined` (no value contains two), `corpus` (`expected`). For `damaged` and
+    `soup`, only the invariants that hold for every text are checked.
     """
 
     kind: Kind
@@ -99,7 +101,7 @@ class GeneratedOutput:
 
 
 def draw_schema(chance: Random, depth: int = 0) -> dict[str, Any]:
-    """A JSON Schema of one parameter."""
+    """Return a JSON Schema of one parameter."""
     kind = chance.randrange(14 if depth < 2 else 9)
     if kind < 4:
         return {"type": "string"}
@@ -118,7 +120,7 @@ def draw_schema(chance: Random, depth: int = 0) -> dict[str, Any]:
 
 
 def draw_tools(chance: Random) -> list[Any]:
-    """Tool definitions in OpenAI's shape, some with parameters that have to be given."""
+    """Return tool definitions in OpenAI's format, some with required parameters."""
     tools = []
     for name in chance.sample(TOOL_NAMES, chance.randint(1, 3)):
         keys = () if name == "now" else chance.sample(KEYS, chance.randint(0, 4))
@@ -132,7 +134,7 @@ def draw_tools(chance: Random) -> list[Any]:
 
 
 def draw_value(chance: Random, schema: dict[str, Any], marks: Sequence[str] = ()) -> Any:
-    """A value that fits the schema; strings hold some of the `marks` now and then."""
+    """Return a value that matches the schema. Strings sometimes contain some of the `marks`."""
     kind = schema.get("type")
     if "enum" in schema:
         return chance.choice(schema["enum"])
@@ -157,7 +159,7 @@ def draw_value(chance: Random, schema: dict[str, Any], marks: Sequence[str] = ()
 
 
 def draw_string(chance: Random, marks: Sequence[str] = ()) -> str:
-    """A string: words, something odd, a marker of the format within, or several of these."""
+    """Return a string: words, unusual characters, a marker of the format, or several of these."""
     kind = chance.randrange(10)
     if kind < 4:
         return " ".join(chance.choice(WORDS) for _ in range(chance.randint(1, 5)))
@@ -170,7 +172,7 @@ def draw_string(chance: Random, marks: Sequence[str] = ()) -> str:
 
 
 def draw_calls(chance: Random, tools: Sequence[Any], marks: Sequence[str] = ()) -> list[tuple[str, dict[str, Any]]]:
-    """One to three calls of these tools, with what has to be given and some of the rest."""
+    """Return one to three calls of these tools, with the required arguments and some of the others."""
     calls = []
     for _ in range(chance.choice((1, 1, 1, 2, 2, _MOST_CALLS))):
         function = chance.choice(tools)["function"]
@@ -180,11 +182,11 @@ def draw_calls(chance: Random, tools: Sequence[Any], marks: Sequence[str] = ()) 
     return calls
 
 
-# --- answers
+# --- outputs
 
 
 def draw_recipe(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> Recipe:
-    """Calls in a format, with prose and reasoning around them where the format has places for them."""
+    """Return calls in a format, with text and reasoning around them if the format allows it."""
     known = get(format)
     tools = draw_tools(chance)
     calls = draw_calls(chance, tools, markers(format))
@@ -202,7 +204,7 @@ def draw_recipe(chance: Random, format: str, *, variants: Sequence[str] = ("",))
 
 
 def _writable(recipe: Recipe) -> Recipe:
-    """The recipe without the calls, or the arguments, that its format has no way to carry."""
+    """Return the recipe without the calls or arguments that its format cannot represent."""
     while True:
         try:
             recipe.text()
@@ -222,13 +224,15 @@ _NOW = ({"type": "function", "function": {"name": "now", "parameters": {"type": 
 
 
 def written(recipe: Recipe) -> GeneratedOutput:
-    """The answer of a recipe. Raises `CannotWrite`."""
+    """Return the output of a recipe. Raises `CannotWrite`."""
     tools = None if recipe.tools is None else list(recipe.tools)
     return GeneratedOutput("calls", recipe.format, recipe.text(), tools, recipe.expected, recipe)
 
 
 def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> GeneratedOutput:
-    """An answer of any kind in a format; `variants` are the ways of writing it, of which the empty one is its own."""
+    """Return an output of any kind in a format. `variants` are its variants to use; the empty one is the format's
+    own.
+    """
     kind = chance.randrange(20)
     if kind < 8:
         return written(draw_recipe(chance, format, variants=variants))
@@ -248,13 +252,13 @@ def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",))
 
 
 def cut_at(recipe: Recipe, part: float) -> GeneratedOutput:
-    """The beginning of a written answer: so much of it."""
+    """Return the beginning of a written output, up to this length."""
     whole = written(recipe)
     return replace(whole, kind="cut", text=whole.text[: int(part * len(whole.text))])
 
 
 def draw_prose(chance: Random, format: str) -> GeneratedOutput:
-    """Prose that mentions, quotes or resembles calls of the format, with a sentence behind it."""
+    """Return text that mentions, quotes or resembles calls of the format, followed by a sentence."""
     piece = chance.choice(prose_pieces.pieces(format))
     return prose_answer(format, piece)
 
@@ -267,7 +271,7 @@ def prose_answer(format: str, piece: prose_pieces.ProseText) -> GeneratedOutput:
 
 
 def draw_damaged(chance: Random, format: str) -> GeneratedOutput:
-    """A written answer, or one of the corpus, damaged in one to three places, most of them at its markers."""
+    """Return a written output or one of the corpus with one to three damages, mostly at its markers."""
     cases = corpus_answers(format)
     of_corpus = cases and chance.randrange(3) == 0
     whole = chance.choice(cases) if of_corpus else written(draw_recipe(chance, format))
@@ -278,7 +282,7 @@ def draw_damaged(chance: Random, format: str) -> GeneratedOutput:
 
 
 def draw_damage(chance: Random, text: str, format: str) -> str:
-    """The text damaged in a place: lost, doubled, exchanged or put in, at a marker rather than elsewhere."""
+    """Return the text with one damage: text removed, duplicated, replaced or inserted, preferably at a marker."""
     places = marker_places(text, format)
     if places and chance.randrange(3):
         begin, end = chance.choice(places)
@@ -290,18 +294,18 @@ def draw_damage(chance: Random, text: str, format: str) -> str:
         return text[:begin] + text[end:]
     if kind == 1:  # doubled
         return text[:end] + text[begin:]
-    if kind == 2:  # half lost
+    if kind == 2:  # half of it lost
         return text[: (begin + end) // 2] + text[end:]
-    if kind == 3:  # another marker in its place
+    if kind == 3:  # replaced by another marker
         return text[:begin] + chance.choice(markers(format)) + text[end:]
-    if kind == 4:  # something in between
+    if kind == 4:  # something inserted
         at = chance.choice((begin, end, (begin + end) // 2))
         return text[:at] + chance.choice((*SIGNS, *ODD_STRINGS, *markers(format))) + text[at:]
     return text[:begin] + chance.choice(SIGNS) + text[begin + 1 :]
 
 
 def marker_places(text: str, format: str) -> list[tuple[int, int]]:
-    """Where the markers of a format stand in a text, begin and end."""
+    """Return the ranges of the format's markers in a text."""
     places = set()
     for marker in markers(format):
         at = text.find(marker) if marker else -1
@@ -312,7 +316,7 @@ def marker_places(text: str, format: str) -> list[tuple[int, int]]:
 
 
 def draw_pieces(chance: Random, text: str, format: str) -> list[str]:
-    """A way to cut a text: a character at a time, in pieces of a few, in and around its markers, or anywhere."""
+    """Return a way to split a text: into characters, small pieces, in and around its markers, or anywhere."""
     kind = chance.randrange(5)
     if kind == 0 and len(text) <= 400:
         return list(text)
@@ -332,7 +336,7 @@ def draw_pieces(chance: Random, text: str, format: str) -> list[str]:
 
 @cache
 def _damages(format: str) -> tuple[GeneratedOutput, ...]:
-    """Two calls that lost a stretch between two values."""
+    """Return two calls that lost text between two values."""
     runs = (2, 5, 9, 16, 24)
     return tuple(
         GeneratedOutput("joined", format, damage.text, damaging.TOOLS) for damage in damaging.damages(format, runs)
@@ -341,7 +345,7 @@ def _damages(format: str) -> tuple[GeneratedOutput, ...]:
 
 @cache
 def corpus_answers(format: str) -> tuple[GeneratedOutput, ...]:
-    """The cases of the corpus that any parser of the format can be held to: whole calls, read as they are written."""
+    """Return the corpus cases that apply to any parser of the format: complete calls without tolerances."""
     found = []
     for case in corpus.cases(format):
         if not case.clean or case.prefix or case.strict or case.tools is None:
@@ -352,8 +356,9 @@ def corpus_answers(format: str) -> tuple[GeneratedOutput, ...]:
 
 
 def marks_covered(answer: GeneratedOutput, pieces: Sequence[str]) -> set[tuple[str, str]]:
-    """What of the format's markers an answer tries: each `in calls`, `in strings`, and `cut` where a piece ends in
-    it."""
+    """Return what an output covers of the format's markers: each `in calls`, `in strings`, and `cut` if a chunk ends in
+    it.
+    """
     found = set()
     strings = json.dumps(answer.recipe.calls, ensure_ascii=False) if answer.recipe else ""
     borders, at = [], 0

@@ -1,7 +1,7 @@
-"""The search for faults in somebody's parser: answers drawn by number, tried, and each fault made smaller at the end.
+"""Search for bugs in any parser: generate numbered outputs, run the parser, and shrink each bug at the end.
 
-Answer number N of a seed is the same in every run, and so are the faults of so many answers. Faults are told apart by
-law, kind and format; of each the smallest answer that was met is kept, and shrunk once the search is over.
+Output number N of a seed is the same in every run, and so are the bugs after the same number of outputs. Bugs are
+distinguished by invariant, kind and format. Of each, the smallest output is kept, and is shrunk after the search.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import HANGS, CommandTarget, Target, Way
 
 MOST_FAULTS = 60
-"""Kinds of faults after which the search gives up: more are no help."""
+"""Number of different bugs after which the search stops."""
 _SHRINKS, _DEAR_SHRINKS, _HANGS = 1500, 80, 8
-"""Readings that shrinking a fault may cost: in a process, of commands, of what does not come back."""
+"""Maximum number of parser runs to shrink a bug: in a worker process, for commands, and for runs that hang."""
 
 
 @dataclass
 class Fault:
-    """A law that a target breaks in one way."""
+    """An invariant that a target violates in one way."""
 
     law: str
     kind: str
     format: str
     answer: GeneratedOutput
     way: Way | None
-    """How the answer was cut where that matters."""
+    """How the output was split, if that matters."""
     number: int
-    """The answer that showed it first."""
+    """The number of the output that first showed it."""
     seconds: float
     """When that was."""
     times: int = 1
     broken: LawBroken | None = None
-    """How the answer breaks the law."""
+    """How the output violates the invariant."""
     shrunk: bool = False
-    """Whether it has been made smaller; else the answer is one as it was drawn."""
+    """Whether it was shrunk. If not, the output is as generated."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it, with the case in the form of a corpus file."""
+        """Return it as JSON data, with the case as text of a corpus file."""
         broken = self.broken or LawBroken(self.law, self.kind)
         return {
             "law": self.law,
@@ -70,42 +70,43 @@ class Fault:
 
     @property
     def should(self) -> list[str] | None:
-        """What must come out, where that is known."""
+        """The expected result, if known."""
         if self.broken is not None and self.broken.should is not None:
             return self.broken.should
         return self.answer.expected.lines() if self.answer.expected is not None and self.answer.kind != "cut" else None
 
     def case(self) -> str:
-        """The answer as a case of a corpus file, with what must come out where that is known."""
+        """Return the output as a case of a corpus file, with the expected result if known."""
         title = f"{self.law}: {self.kind}"
         return case_text(title, self.answer.text, self.should or (), tools=self.answer.tools)
 
 
 @dataclass
 class Fuzz:
-    """A search: what it tries, and what it has found.
+    """A search: its target, and the bugs found.
 
-    Takes a target, the formats whose answers it is tried with, and a seed. `run` searches; `faults` are then shrunk.
+    Takes a target, the formats whose outputs are generated, and a seed. `run` searches and then shrinks `faults`.
     """
 
     target: Target
     formats: Sequence[str]
     seed: int = 0
     variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By a format's name the ways of writing that answers are drawn in; its own one where none are named."""
+    """By format name, the variants in which outputs are generated. The default is the format's own."""
     answers: int = 0
     seconds: float = 0.0
     faults: dict[tuple[str, str, str], Fault] = field(default_factory=dict)
     covered: set[tuple[str, str, str]] = field(default_factory=set)
     streams: bool = False
     shrinking: int = 0
-    """How many faults have been shrunk."""
+    """Number of bugs that have been shrunk."""
     interrupted: bool = False
-    """Set by whoever breaks the search off."""
+    """Set from outside to interrupt the search."""
 
     def run(self, seconds: float | None = None, answers: int | None = None) -> Iterator[None]:
-        """Search for so long, or with so many answers; yields after each. At the end the faults are shrunk, yielding
-        after each."""
+        """Search for this time or number of outputs, and yield after each. Then shrink the bugs, and yield after
+        each.
+        """
         begun = time.monotonic()
         for number in range(answers if answers is not None else 10**12):
             self._try(number, begun)
@@ -119,7 +120,7 @@ class Fuzz:
             yield
 
     def drawn(self, number: int) -> tuple[GeneratedOutput, list[str]]:
-        """Answer number so-and-so, and a way to cut it."""
+        """Return output number `number`, and a way to split it."""
         format = self.formats[number % len(self.formats)]
         chance = Random(f"{self.seed}/{format}/{number}")
         answer = draw_answer(chance, format, variants=self.variants.get(format) or ("",))
@@ -153,13 +154,13 @@ class Fuzz:
 
     @property
     def coverage(self) -> dict[str, tuple[int, int]]:
-        """How many of the markers of the formats were tried in calls, within strings, and cut, of how many."""
+        """Return how many of the formats' markers were tried in calls, in strings and cut, and out of how many."""
         every = sum(len(call_markers(format)) for format in self.formats)
         ways = ("in calls", "in strings", *(["cut"] if self.streams else []))
         return {way: (sum(one[2] == way for one in self.covered), every) for way in ways}
 
     def to_dict(self) -> dict[str, Any]:
-        """What was found, as `toolfmt dev fuzz --json` prints it."""
+        """Return the result, as `toolfmt dev fuzz --json` prints it."""
         return {
             "target": self.target.name,
             "version": self.target.version or None,

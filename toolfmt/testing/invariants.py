@@ -1,7 +1,7 @@
-"""The laws over what a parser has said: each function takes that, and raises `LawBroken` where a law does not hold.
+"""The invariants of a parser's result: each function takes a result and raises `LawBroken` if an invariant is violated.
 
-`toolfmt.testing.laws` reads an answer with a parser and asks these. Laws are those of toolfmt's own parsers; what a
-parser without offsets, without rejections or without a stream can be held to is said at each.
+`toolfmt.testing.laws` runs a parser on an output and calls these functions. The invariants are those of toolfmt's own
+parsers. Each function documents what applies to a parser without offsets, rejections or streaming.
 """
 
 from __future__ import annotations
@@ -27,27 +27,26 @@ from toolfmt.testing.outcome import ParserOutcome, json_value
 _BLANK = " \t\r\n"
 _BLANKS = frozenset(_BLANK)
 _OF_A_WRITTEN_CALL = frozenset({"other_type", "text_behind_closer", "unclosed_tag"})
-"""What may be noted of a call as it is written: a string where the schema wants none, and a value that holds a closer
-or an opener."""
+"""Tolerances that written calls may have: a string for a non-string schema, and a value that contains a marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What must come out of a written answer: calls as name and arguments, and the text around them."""
+    """The expected result of a written output: calls as name and arguments, and the text around them."""
 
     calls: tuple[tuple[str, Any], ...]
     before: str = ""
     after: str = ""
     reasoning: str = ""
     frames: tuple[tuple[str, str], ...] = ()
-    """Openers and closers of reasoning, which a parser that does not know reasoning leaves in the content."""
+    """Markers of reasoning, which a parser without reasoning support leaves in the content."""
     usual: bool = True
-    """Written as the format is; what is written as another template does may be noted as that."""
+    """Whether it is written in the format's own variant. Other variants may have a tolerance for that."""
     texts: bool = True
     """Whether the text around the calls is known."""
 
     def lines(self) -> list[str]:
-        """In the lines of a corpus case."""
+        """Return the expected result as lines of a corpus case."""
         told = [f"reasoning {json.dumps(self.reasoning)}"] if self.reasoning else []
         told += [f"content {json.dumps(self.before)}"] if self.before.strip() else []
         for index, (name, arguments) in enumerate(self.calls):
@@ -56,9 +55,9 @@ class Expected:
 
 
 def shape(events: Iterable[Event]) -> None:
-    """Law 4: a call is start, arguments*, then end or rejected; indexes run in order of appearance.
+    """Invariant 4: a call is start, arguments*, then end or rejected; indexes follow the order of appearance.
 
-    Holds for every parser; one that reads whole answers cannot break it.
+    Applies to every parser. One that parses whole outputs cannot violate it.
     """
     open_call: int | None = None
     following = 0
@@ -87,7 +86,7 @@ def shape(events: Iterable[Event]) -> None:
 
 
 def json_arguments(events: Iterable[Event]) -> None:
-    """Law 5: the fragments of an ended call join to one JSON object. Holds for every parser."""
+    """Invariant 5: the fragments of an ended call join to one JSON object. Applies to every parser."""
     for name, arguments in ParserOutcome(tuple(events)).calls:
         try:
             value = json.loads(arguments, parse_constant=_forbidden)
@@ -99,9 +98,9 @@ def json_arguments(events: Iterable[Event]) -> None:
 
 
 def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
-    """Law 3: content, reasoning, calls and rejected spans tile the text; between them is only its frame.
+    """Invariant 3: content, reasoning, calls and rejected spans cover the text; only markers are between them.
 
-    For a parser that tells offsets and spans; see `nothing_lost` for others.
+    Applies to parsers with offsets and spans; see `nothing_lost` for others.
     """
     at = 0
     beside_call = False
@@ -127,8 +126,11 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
 
 
 def nothing_lost(text: str, told: ParserOutcome, markers: Iterable[str]) -> None:
-    """Law 3, as far as a parser can be held to it: by offsets where it tells them; else only where it tells no call and
-    no rejection: then nothing but markers and blanks may be missing in its text."""
+    """Invariant 3 for any parser: by offsets if it has them.
+
+    Without offsets, it applies only to results without calls and rejections: only markers and whitespace may be
+    missing.
+    """
     if told.placed:
         tiling(text, told.events, markers)
         return
@@ -140,8 +142,11 @@ def nothing_lost(text: str, told: ParserOutcome, markers: Iterable[str]) -> None
 
 
 def same(whole: ParserOutcome, pieces: ParserOutcome) -> None:
-    """Law 1: chunking never matters. For a parser that streams; one that tells no offsets is held to what a client ends
-    up with: the content, the reasoning, the calls, the rejections."""
+    """Invariant 1: the split into chunks does not matter. Applies to streaming parsers.
+
+    For a parser without offsets, this compares what a client gets: the content, the reasoning, the calls, the
+    rejections.
+    """
     if not (whole.streams and pieces.streams) or whole.same_as(pieces):
         return
     kind = _what_differs(whole, pieces)
@@ -165,10 +170,10 @@ def _what_differs(whole: ParserOutcome, pieces: ParserOutcome) -> str:
 
 
 def written(told: ParserOutcome, expected: Expected) -> None:
-    """Law 7, and 3 of the text around: a written output is parsed to exactly its calls and its text.
+    """Invariants 7 and 3: a written output is parsed to exactly its calls and its text.
 
-    Arguments are compared as JSON values: types count, 1 and 1.0 are one number. Text is compared but for blanks beside
-    the calls; a parser that does not know reasoning may leave it in the content, with its markers.
+    Arguments are compared as JSON values: types count, but 1 and 1.0 are equal. Text is compared except for whitespace
+    next to the calls. A parser without reasoning support may leave reasoning in the content, with its markers.
     """
     should = expected.lines()
     if told.rejected:
@@ -227,9 +232,9 @@ def _texts(told: ParserOutcome, expected: Expected, should: list[str]) -> None:
 
 
 def prose(told: ParserOutcome, last: str = "") -> None:
-    """Law 10: prose stays prose. No call is told, and the answer's last words are told as text.
+    """Invariant 10: text without calls has no call in the result, and its last words are content.
 
-    Holds for every parser. An attempt at a call may be rejected: `last` stands far enough behind it.
+    Applies to every parser. A parser may reject something that resembles a call: `last` is far enough after it.
     """
     if told.calls:
         name, arguments = told.calls[0]
@@ -242,7 +247,7 @@ def prose(told: ParserOutcome, last: str = "") -> None:
 
 
 def cut_short(told: ParserOutcome, expected: Expected) -> None:
-    """Law 12 on an answer that was cut: no call is told that the whole answer does not hold. For every parser."""
+    """Invariant 12 for a cut output: every call is also in the whole output. Applies to every parser."""
     whole = [(name, arguments) for name, arguments in expected.calls]
     for name, arguments in told.calls:
         value = _loaded(arguments)
@@ -252,8 +257,10 @@ def cut_short(told: ParserOutcome, expected: Expected) -> None:
 
 
 def not_joined(told: ParserOutcome, values: Sequence[str], unseen: Callable[[str], bool]) -> None:
-    """Law 12 on an answer that lost a stretch: no value of a call that ended holds the text of two, unless that is
-    `unseen` to any reader. For every parser."""
+    """Invariant 12 for an output that lost text: no value of an ended call contains the text of two values.
+
+    Values that are `unseen` are exempt. Applies to every parser.
+    """
     for name, arguments in told.calls:
         for leaf in leaves(_loaded(arguments)):
             if sum(value in leaf for value in values) > 1 and not unseen(leaf):
@@ -261,9 +268,9 @@ def not_joined(told: ParserOutcome, values: Sequence[str], unseen: Callable[[str
 
 
 def difference(wanted: Any, came: Any, doubles: bool = False) -> str | None:
-    """How a JSON value differs from what it should be, in the same words for every value; None where it does not.
+    """Return how a JSON value differs from the expected one, without quoting values, or None if it does not.
 
-    With `doubles`, numbers are the same that are one double.
+    With `doubles`, numbers are equal if they are the same double.
     """
     if isinstance(wanted, Mapping) and isinstance(came, Mapping):
         if missing := wanted.keys() - came.keys():
@@ -284,7 +291,7 @@ def difference(wanted: Any, came: Any, doubles: bool = False) -> str | None:
 
 
 def _double(number: float) -> float:
-    """A number as a double holds it; one that is too large for that as it is."""
+    """Return a number as a double, unchanged if it is too large."""
     try:
         return float(number)
     except OverflowError:
@@ -309,7 +316,7 @@ def _kind(value: Any) -> str:
 
 
 def leaves(value: Any) -> Iterable[str]:
-    """The strings of a JSON value, keys included."""
+    """Yield the strings of a JSON value, including keys."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key
@@ -338,8 +345,10 @@ def _hold(holds: bool, law: str, kind: str, said: str = "") -> None:
 
 
 def _gap(gap: str, marks: Sequence[str]) -> None:
-    """What no event tells is blanks and markers of the answer's frame, of which one may begin with the end of another:
-    every way to read the gap as a row of them is followed."""
+    """Raise unless a gap between events consists only of whitespace and markers.
+
+    Markers may overlap, so this tries every way to split the gap into them.
+    """
     reached, farthest = {0}, 0
     while reached:
         at = min(reached)
@@ -356,7 +365,7 @@ def _gap(gap: str, marks: Sequence[str]) -> None:
 
 
 def _squeezed(text: str, markers: Iterable[str] = ()) -> str:
-    """The text without these markers and without blanks."""
+    """Return the text without these markers and without whitespace."""
     for marker in sorted(filter(None, markers), key=len, reverse=True):
         text = text.replace(marker, "")
     return "".join(text.split())

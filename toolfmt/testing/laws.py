@@ -1,9 +1,9 @@
-"""The laws as functions over anyone's parser, for a test suite: each reads an answer, and raises `LawBroken`.
+"""The invariants as functions for any parser's test suite: each parses an output and raises `LawBroken`.
 
-`make_parser(tools)` makes a parser for one answer (`toolfmt.testing.outcome`): an object with `feed` and `finish`, or a
-callable that reads a whole answer. Each function says what a parser without a stream, without offsets (spans) or
-without rejections is held to. Where a law speaks of a format, give its name: it tells which markers frame an answer.
-Nothing here needs hypothesis.
+`make_parser(tools)` creates a parser for one output (`toolfmt.testing.outcome`): an object with `feed` and `finish`, or
+a callable that parses a whole output. Each function documents what applies to a parser without streaming, offsets
+(spans) or rejections. If a function takes a format, pass its name: it defines the markers. This module does not need
+hypothesis.
 """
 
 from __future__ import annotations
@@ -33,35 +33,39 @@ LAWS = {
     "joined": "damage never joins two arguments into one value",
     "in-time": "an output is parsed within its time, and the parser can be used again",
 }
-"""What `LawBroken.law` can be."""
+"""The values of `LawBroken.law`."""
 
 
 def check_never_raises(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Law 2: whatever a model writes, whole and a character at a time, the parser raises nothing. For every parser."""
+    """Invariant 2: the parser never raises, for any output, whole and character by character. Applies to every
+    parser.
+    """
     for pieces in ([text], list(text)):
         if not read(make_parser, pieces, tools).streams:
             return
 
 
 def check_shape(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Law 4: calls are start, arguments*, then end or rejected; indexes run in order of appearance. For every parser;
-    one that reads whole answers cannot break it."""
+    """Invariant 4: calls are start, arguments*, then end or rejected; indexes follow the order of appearance.
+
+    Applies to every parser. One that parses whole outputs cannot violate it.
+    """
     with _about(make_parser, text, tools) as told:
         invariants.shape(told.events)
 
 
 def check_arguments_json(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Law 5: the arguments of every call that ended are one JSON object. For every parser."""
+    """Invariant 5: the arguments of every ended call are one JSON object. Applies to every parser."""
     with _about(make_parser, text, tools) as told:
         invariants.json_arguments(told.events)
 
 
 def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools: Tools = None) -> None:
-    """Law 3: nothing of an answer is lost.
+    """Invariant 3: nothing of an output is lost.
 
-    By offsets, where the parser tells them (`start` of text, `span` of calls and rejections). A parser without them is
-    held to it where it tells neither a call nor a rejection: all of the answer but the markers of `format` that frame
-    it is then in its text.
+    Checked by offsets if the parser has them (`start` of text, `span` of calls and rejections). For a parser without
+    offsets, it is checked only for results without calls and rejections. Then everything except the markers of `format`
+    must be in its text.
     """
     with _about(make_parser, text, tools) as told:
         invariants.nothing_lost(text, told, frame(get(format)))
@@ -70,11 +74,11 @@ def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools
 def check_chunking(
     make_parser: MakeParser, text: str, *, tools: Tools = None, pieces: Iterable[Sequence[str]] | None = None
 ) -> None:
-    """Law 1: how an output is split into chunks changes nothing.
+    """Invariant 1: how an output is split into chunks changes nothing.
 
-    `pieces` are ways to cut it; by default a character at a time, and in two at every place (of a long answer, at 400).
-    A parser without offsets is held to what a client ends up with: content, reasoning, calls, reasons of rejections.
-    One that reads whole answers has nothing to show here, and passes.
+    `pieces` are ways to split it. The default is character by character, and in two at every position (at 400 positions
+    of a long output). For a parser without offsets, this compares what a client gets: content, reasoning, calls, and
+    reasons of rejections. A parser of whole outputs always passes.
     """
     whole = read(make_parser, [text], tools)
     if not whole.streams:
@@ -97,11 +101,11 @@ def check_round_trip(
     before: str = "",
     after: str = "",
 ) -> None:
-    """Law 7: calls that are written in a format, with prose around them, are read as these calls and this prose.
+    """Invariant 7: calls written in a format, with text around them, are parsed to these calls and this text.
 
-    `calls` are names and arguments. Values are compared as JSON (types count, 1 and 1.0 are one number), prose but for
-    the blanks beside the calls; a parser that tells calls alone is held to the calls. Raises `CannotWrite` where the
-    format has no way to carry a call, and `LawBroken`.
+    `calls` are names and arguments. Values are compared as JSON (types count, 1 and 1.0 are equal), text except for
+    whitespace next to the calls. For a parser that returns only calls, only these are compared. Raises `LawBroken`, and
+    `CannotWrite` if the format cannot represent a call.
     """
     text = before + write(format, calls, tools) + after
     expected = Expected(tuple(calls), before, after)
@@ -110,9 +114,9 @@ def check_round_trip(
 
 
 def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Law 10: a text that calls nothing, whatever it mentions, makes no call, and its last line is told as text.
+    """Invariant 10: a text without calls has no call in the result, whatever it mentions, and its last line is content.
 
-    For every parser; of one that tells calls alone, that there are none.
+    Applies to every parser. For one that returns only calls, there must be none.
     """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
     with _about(make_parser, text, tools) as told:
@@ -120,8 +124,10 @@ def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
 
 
 def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, Any]], *, tools: Tools = None) -> None:
-    """Law 12: wherever written calls are cut, no call is told that they do not hold. For every parser: where there are
-    no rejections, the call that was cut is not told."""
+    """Invariant 12: wherever written calls are cut, the result has no other call.
+
+    Applies to every parser. One without rejections must leave out the cut call.
+    """
     text = write(format, calls, tools)
     for end in range(len(text)):
         with _about(make_parser, text[:end], tools) as told:
@@ -129,21 +135,23 @@ def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, A
 
 
 def check_not_joined(make_parser: MakeParser, format: str) -> None:
-    """Law 12: a stretch of text lost between two values (a letter, or up to 24 characters) never makes one value of
-    them. For every parser; damage that no reader can see is left out."""
+    """Invariant 12: text lost between two values (a character, or up to 24) never joins them into one value.
+
+    Applies to every parser. Undetectable damage is skipped.
+    """
     for damage in damaging.damages(format):
         with _about(make_parser, damage.text, damaging.TOOLS) as told:
             invariants.not_joined(told, damaging.VALUES, partial(damaging.unseen, format))
 
 
 def told_lines(told: ParserOutcome) -> list[str]:
-    """What was told in the lines of a corpus case; without spans that nobody told."""
+    """Return the result as lines of a corpus case, without spans if the parser has none."""
     lines = lines_of(parts_of(told.events))
     return lines if told.placed else [line.replace(" 0-0", "") if line.startswith("end ") else line for line in lines]
 
 
 def every_cut(text: str, most: int = 400) -> Iterator[list[str]]:
-    """A text a character at a time, and in two at every place, or at so many of them."""
+    """Yield a text split into characters, and in two at every position, or at this many positions."""
     yield list(text)
     step = max(1, -(-len(text) // most))
     yield from ([text[:place], text[place:]] for place in range(1, len(text), step))
@@ -151,7 +159,7 @@ def every_cut(text: str, most: int = 400) -> Iterator[list[str]]:
 
 @contextmanager
 def _about(make_parser: MakeParser, text: str, tools: Tools) -> Iterator[ParserOutcome]:
-    """What a parser tells of an answer; a law that is broken then knows of which."""
+    """Return a parser's result for an output, and add the output to `LawBroken`."""
     told = read(make_parser, [text], tools)
     try:
         yield told

@@ -1,4 +1,4 @@
-"""What answers of a format are framed with: the literals that generated texts are made of, and that laws leave out."""
+"""The literals of a format: generated texts contain them, and invariants ignore them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TAGS = re.compile(r"<[^<>\n]*>|\[/?[A-Z_]+\]|[\w:]+[({]|[)}\]]+|\w+=")
 
 
 def frame(format: ToolCallFormat) -> list[str]:
-    """What is neither content nor a call: markers of reasoning and ignored ones."""
+    """Return what is neither content nor part of a call: markers of reasoning and ignored ones."""
     pairs = (*format.reasoning_read, *format.content_markers)
     return [
         *format.ignored_markers,
@@ -24,19 +24,19 @@ def frame(format: ToolCallFormat) -> list[str]:
 
 @cache
 def markers(name: str) -> list[str]:
-    """Every literal that stands in a written call, and what else frames answers in the format."""
+    """Return every literal in a written call, and the other markers of outputs in the format."""
     return literals_of(get(name))
 
 
 def literals_of(format: ToolCallFormat) -> list[str]:
-    """The same of a format that need not be in the registry."""
+    """Return the same for a format that may not be registered."""
     found = _TAGS.findall(write(format, [("f", {"s": "x", "n": 1}), ("f", {})]))
     return sorted({*found, *format.openers, *format.closers, *format.unframed_openers, *frame(format)})
 
 
 @cache
 def call_markers(name: str) -> tuple[str, ...]:
-    """The literals of a written call alone, signs of one or two characters left out: what coverage is told of."""
+    """Return the literals of a written call, except those of one or two characters, to measure coverage."""
     format = get(name)
     written = write(format, [("get_weather", {"city": "Oslo", "days": 1}), ("now", {})])
     literals = {*format.openers[:1], *format.closers[:1], *format.engine.inner.openers, *format.engine.inner.closers}
@@ -46,6 +46,6 @@ def call_markers(name: str) -> tuple[str, ...]:
 
 
 def cut(text: str, places: Iterable[int]) -> list[str]:
-    """The text cut at these places."""
+    """Return the text split at these offsets."""
     ends = sorted({place % (len(text) + 1) for place in places})
     return [text[begin:end] for begin, end in zip([0, *ends], [*ends, len(text)], strict=True)]

@@ -1,9 +1,9 @@
-"""What a parser said of an answer, whoever wrote the parser: one shape for events, their dicts and messages.
+"""The result of any parser in one form, from events, their dicts or messages.
 
-`read` feeds an answer to a new parser. What the parser raises, and what it says that is no event, is `LawBroken`; of
-what the parser says nothing is judged here. A `make_parser` is called with tools (OpenAI's shape, or None) and returns
-either an object whose `feed(text)` and `finish()` return events of toolfmt or their `to_dict()`, or a callable that
-takes a whole answer and returns a message.
+`read` feeds an output to a new parser. If the parser raises or returns anything invalid, that is a `LawBroken`; the
+content of the result is not judged here. `make_parser` is called with tools (in OpenAI's format, or None). It returns
+an object whose `feed(text)` and `finish()` return events of toolfmt or their `to_dict()`, or a callable that takes a
+whole output and returns a message.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toolfmt.messages.events import (
 from toolfmt.testing.broken import LawBroken
 
 MakeParser: TypeAlias = Callable[[list[Any] | None], Any]
-"""Makes a parser for one answer: `Parser` of a format with these tools, or anyone else's."""
+"""Creates a parser for one output: `Parser` of a format with these tools, or any other parser."""
 Tools: TypeAlias = list[Any] | None
 
 _EVENTS = (Content, Reasoning, ToolCallStart, ToolCallArguments, ToolCallEnd, ToolCallRejected)
@@ -39,9 +39,14 @@ _STANDARD = sysconfig.get_path("stdlib")
 
 @dataclass(frozen=True, slots=True)
 class ParserOutcome:
-    """What a parser said, merged. `placed`: offsets and spans were told of all of it. `texts`: content was told too,
-    not calls alone. `streams`: the parser takes an answer in pieces. `doubles`: arguments were told as values, whose
-    numbers many languages hold as doubles (RFC 8259, section 6), so that large integers are known as nearly as that."""
+    """The merged result of a parser.
+
+    - `placed`: all events have offsets and spans.
+    - `texts`: the result includes content, not only calls.
+    - `streams`: the parser takes an output in chunks.
+    - `doubles`: arguments were returned as values. Many languages store numbers as doubles (RFC 8259, section 6), so
+      large integers are only known with that precision.
+    """
 
     events: tuple[Event, ...]
     placed: bool = True
@@ -63,7 +68,7 @@ class ParserOutcome:
 
     @property
     def calls(self) -> list[tuple[str, str]]:
-        """The calls that ended: name, and arguments as they were told."""
+        """The calls that ended: name, and arguments as returned."""
         begun: dict[int, list[str]] = {}
         ended = []
         for event in self.events:
@@ -77,8 +82,10 @@ class ParserOutcome:
         return ended
 
     def same_as(self, other: ParserOutcome) -> bool:
-        """Whether two readings of one answer tell the same: all of it where both say where it stood, else what a client
-        ends up with."""
+        """Return whether two results for one output are equal.
+
+        Everything is compared if both have offsets, else what a client gets.
+        """
         if self.placed and other.placed:
             return self.events == other.events
         return self._for_a_client() == other._for_a_client()
@@ -89,10 +96,10 @@ class ParserOutcome:
 
 
 def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> ParserOutcome:
-    """What a new parser says of an answer in these pieces.
+    """Return the result of a new parser for an output in these chunks.
 
-    One that reads whole answers is given it whole. Raises `LawBroken`: `never-raises` for what the parser raises,
-    `shape` for what it says that is neither an event nor a message, and for a factory that makes neither parser.
+    A parser of whole outputs gets it whole. Raises `LawBroken`: `never-raises` if the parser raises, `shape` if its
+    result is neither an event nor a message, or if the factory does not return a parser.
     """
     made = False
     try:
@@ -116,7 +123,7 @@ def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) ->
 
 
 def raised(error: BaseException, made: bool = True) -> LawBroken:
-    """The law that a parser breaks which raises this; or its factory, where the parser was not `made`."""
+    """Return the violated invariant for an exception of a parser, or of its factory if it was not `made`."""
     where = _place(error)
     told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
     said = f"the {'parser' if made else 'factory'} raised {told} ({where})"
@@ -124,7 +131,7 @@ def raised(error: BaseException, made: bool = True) -> LawBroken:
 
 
 def as_data(told: ParserOutcome) -> dict[str, Any]:
-    """What was told as JSON holds it, for another process; `of_data` undoes it."""
+    """Return the result as JSON data for another process. `of_data` is the inverse."""
     events = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in told.events]
     return {"events": events, "placed": told.placed, "texts": told.texts, "streams": told.streams,
             "doubles": told.doubles}  # fmt: skip
@@ -140,8 +147,9 @@ def of_data(data: Mapping[str, Any]) -> ParserOutcome:
 
 
 def told_by_events(said: Iterable[object], *, sure: bool = False) -> ParserOutcome:
-    """What events or their dicts tell. Offsets count where they are all there and never go back, or the caller is
-    `sure` of them."""
+    """Return the result in events or their dicts. Offsets count if all exist and are in order, or if the caller is
+    `sure`.
+    """
     events: list[Event] = []
     at = 0
     placed = True
@@ -161,7 +169,7 @@ def told_by_events(said: Iterable[object], *, sure: bool = False) -> ParserOutco
 
 
 def told_by_message(message: object) -> ParserOutcome:
-    """What a message in OpenAI's shape tells; `content` left out: that the parser tells calls alone."""
+    """Return the result in a message in OpenAI's format. Without `content`, the parser returns only calls."""
     if hasattr(message, "to_dict"):
         message = message.to_dict()
     if not isinstance(message, Mapping):
@@ -209,7 +217,7 @@ def _all(said: object) -> list[object]:
 
 
 def _of_dict(said: object) -> tuple[Event, bool]:
-    """An event of its dict, and whether that tells where it stood."""
+    """Return an event from its dict, and whether the dict has its offset or span."""
     if not isinstance(said, Mapping):
         told = f"{_quoted(said)} is neither an event nor the dict of one"
         raise LawBroken("shape", "no event", told, unusable=True)
@@ -238,7 +246,7 @@ def _of_dict(said: object) -> tuple[Event, bool]:
 
 
 def _fields(event: Event) -> dict[str, Any]:
-    """An event of toolfmt that somebody else made, as its dict, and the offset that the dict leaves out."""
+    """Return an event-like object as a dict, with the offset that its own dict leaves out."""
     kind = {Content: "content", Reasoning: "reasoning", ToolCallStart: "tool_call_start"}.get(type(event))
     kind = kind or {ToolCallArguments: "tool_call_arguments", ToolCallEnd: "tool_call_end"}.get(type(event))
     return {"type": kind or "tool_call_rejected", **{name: getattr(event, name) for name in event.__slots__}}
@@ -252,7 +260,7 @@ def _text(said: Mapping[str, Any], key: str) -> str:
 
 
 def _count(value: object, key: str) -> int:
-    """A whole number, of a size that JSON can carry to another process."""
+    """Return an integer of a size that JSON can send to another process."""
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
         raise TypeError(f"{key} is {_quoted(value)}, not a whole number")
     return value
@@ -275,14 +283,14 @@ def _notes(said: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _span(event: Event, at: int) -> tuple[int, int]:
-    """Where an event stood, or `at` for one that says nothing about it."""
+    """Return the span of an event, or `at` if it has none."""
     if isinstance(event, (Content, Reasoning)):
         return event.start, event.start + len(event.text)
     return event.span if isinstance(event, (ToolCallEnd, ToolCallRejected)) else (at, at)
 
 
 def _in_a_row(events: list[Event]) -> Iterator[Event]:
-    """The events with offsets by which neighbours of one kind are one."""
+    """Yield the events with offsets that make adjacent ones of one kind join."""
     at = 0
     for event in events:
         if isinstance(event, (Content, Reasoning)):
@@ -293,7 +301,7 @@ def _in_a_row(events: list[Event]) -> Iterator[Event]:
 
 
 def json_value(text: str) -> object:
-    """What JSON text says, with its keys sorted; text that is none as it stands."""
+    """Return the value of JSON text with its keys sorted. Text that is not JSON stays unchanged."""
     try:
         return json.dumps(json.loads(text), sort_keys=True)
     except (ValueError, RecursionError):
@@ -301,7 +309,7 @@ def json_value(text: str) -> object:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost function that raised, with its file; the standard library's are its caller's fault."""
+    """Return the innermost function that raised, with its file. Errors in the standard library count for its caller."""
     trace, place = error.__traceback__, "the parser"
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -315,6 +323,6 @@ def _place(error: BaseException) -> str:
 def _quoted(value: object) -> str:
     try:
         told = repr(value)
-    except Exception:  # noqa: BLE001  whatever the repr of somebody else's object does
+    except Exception:  # noqa: BLE001  the repr of an external object may raise anything
         told = f"an object of {type(value).__name__}"
     return told if len(told) <= _MOST_QUOTED else told[:_MOST_QUOTED] + "…"

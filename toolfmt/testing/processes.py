@@ -1,7 +1,7 @@
-"""Processes that somebody else's code runs in: each with a session of its own, so that it is ended with all it started.
+"""Processes for external code, each with its own session, so that it can be ended with all its children.
 
-What such a process writes is read by a thread that nobody waits for longer than the process lives: a child that has
-left the session may hold the pipe for as long as it likes. No more is kept than a limit.
+A thread reads the output of such a process, and is not waited for after the process has ended, because a child that
+left the session may keep the pipe open. The amount of kept output is limited.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import IO
 from toolfmt._util.cpu_time import ends_in_time
 
 MOST_PRINTED = 10_000_000
-"""Bytes that may be printed for one answer."""
+"""Maximum bytes of output for one model output."""
 _KEPT_OF_ERRORS = 10_000
 _AT_ONCE = 65_536
 _LAST_WORDS = 1.0
-"""Seconds in which a pipe of a process that has ended is read out."""
+"""Seconds to read the rest of the pipe of a process that has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a process ended. `status` is None if it reached its time limit. `too_much`: whether it printed too much."""
+    """How a process ended. `status` is None if it reached its time limit. `too_much` is whether it printed too much."""
 
     status: int | None
     printed: bytes
@@ -38,7 +38,7 @@ class Done:
 
 
 def end(process: subprocess.Popen[bytes]) -> int:
-    """End a process and what it started; its status, which is its own where it had ended."""
+    """End a process and its children. Return its status, which is its own if it had already ended."""
     status = process.poll()
     if sys.platform == "win32":
         process.kill()
@@ -77,8 +77,9 @@ def run(words: Sequence[str], given: bytes, timeout: float, environment: Mapping
 
 
 class _Reader:
-    """What comes out of a pipe: all of it, and `process` is ended where that is more than may be printed; or, where no
-    process is given, the last of it."""
+    """Reads the output of a pipe: all of it, ending `process` if it is too much, or only the last part without a
+    process.
+    """
 
     def __init__(self, pipe: IO[bytes], process: subprocess.Popen[bytes] | None = None) -> None:
         self.kept = bytearray()
@@ -101,13 +102,13 @@ class _Reader:
 
 
 def _give(pipe: IO[bytes], given: bytes) -> None:
-    """Write a process its standard input, as far as it takes it."""
+    """Write to the standard input of a process as much as it accepts."""
     with suppress(OSError), pipe:
         pipe.write(given)
 
 
 class Lines:
-    """The lines that a process writes to a pipe, as they come."""
+    """The lines that a process writes to a pipe, as they arrive."""
 
     def __init__(self, pipe: IO[bytes], process: subprocess.Popen[bytes]) -> None:
         self.too_much = False

@@ -1,13 +1,13 @@
-"""Prose, code and documents that mention, quote, begin or resemble calls and make none, for any format.
+"""Text, code and documents that mention, quote, begin or resemble calls without containing one, for any format.
 
-The law's test and `benchmarks/prose.py` share this. `pieces(format)` fills a format's own markers into the templates
-below, each in four surroundings; `read` reads a piece with 3,000 characters of plain prose behind it.
+The invariant's test and `benchmarks/prose.py` share this. `pieces(format)` inserts a format's own markers into the
+templates below, each in four contexts. `read` parses a piece followed by 3,000 characters of plain text.
 
-Slots: `{open}` and `{close}` a marker of the format; `{to_name}` a call up to its name, `{to_key}` up to its first key,
-`{to_value}` up to the beginning of its first value, `{quoted_value}` the same on one line (of a tool that nobody
-declares); `{half}` and `{whole}` a call of a declared tool, on one line. A declared tool's call is an attempt wherever
-it stands in the open, so these two stand between backticks on one line only: quoted, in the middle of a sentence.
-`{think}` and `{unthink}` are the markers of a reasoning block.
+Slots: `{open}` and `{close}` are markers of the format. `{to_name}` is a call up to its name, `{to_key}` up to its
+first key, `{to_value}` up to the beginning of its first value, `{quoted_value}` the same on one line (of an undeclared
+tool). `{half}` and `{whole}` are a call of a declared tool, on one line. Outside of quotes, a declared tool's call is
+always an attempt to call. So these two only occur between backticks on one line, in the middle of a sentence. `{think}`
+and `{unthink}` are the markers of a reasoning block.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from toolfmt.formats import Parser, ToolCallFormat, get, write
 from toolfmt.messages.events import Content, Reasoning, ToolCallEnd, ToolCallRejected
 
 MOST = 400
-"""So many characters may wait for the end of the answer, or belong to a rejection."""
+"""Maximum number of characters that may be held back until the end of the output, or belong to a rejection."""
 STRING = {"type": "string"}
 TOOLS: list[Any] = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
@@ -160,7 +160,7 @@ ONLY_DECLARED = (
     "The model wrote {to_value} and stopped there, which is a pity.",
     "A text that goes like {to_value} is half a call of nothing.",
 )
-"""Without tools these cannot be told from a call with a long value."""
+"""Without tools, these cannot be distinguished from a call with a long value."""
 
 SURROUNDINGS = ("{}", "Sure, here is how it works. {}", "## Tool calls\n\n{}", "Let me explain:\n\n- {}")
 BLOCK_SURROUNDINGS = ("{}", "Here it is:\n\n{}", "## Tool calls\n\nAs an example:\n{}", "Let me explain.\n\n\n{}\n")
@@ -178,7 +178,7 @@ TAILS = ((_PLAIN * 10)[:3000], (_PARAGRAPHS * 10)[:3000])
 
 @dataclass(frozen=True)
 class ProseText:
-    """A text that makes no call, with what is plain prose at its end."""
+    """A text that contains no call and ends in plain text."""
 
     text: str
     tail: str
@@ -192,12 +192,12 @@ class ProseText:
 
 @cache
 def pieces(format: str) -> tuple[ProseText, ...]:
-    """Some 400 pieces of a format."""
+    """Return about 400 pieces of a format."""
     return tuple(pieces_of(get(format)))
 
 
 def pieces_of(format: ToolCallFormat) -> Iterator[ProseText]:
-    """The same of a format that need not be in the registry."""
+    """Yield the same for a format that may not be registered."""
     openers = [
         marker.strip() for marker in (*format.openers, *format.unframed_openers, *format.engine.start_only_openers)
     ] or [""]
@@ -230,8 +230,9 @@ def on_one_line(text: str) -> str:
 
 
 def read(format: str | ToolCallFormat, piece: ProseText, **options: Any) -> tuple[int, int, bool]:
-    """How many characters waited for the end or were rejected, how many calls ended, and whether the tail was told as
-    reasoning."""
+    """Return how many characters were held back or rejected, how many calls ended, and whether the tail became
+    reasoning.
+    """
     parser = Parser(format, **options)
     text = piece.whole
     at_once = parser.feed(text)

@@ -1,7 +1,7 @@
-"""One answer tried on a target: every law that it can be held to, and all that break.
+"""Run a target on one output, and check every applicable invariant.
 
-The fuzzer and the shrinker use it. Which laws hold depends on the kind of the `drawing.GeneratedOutput`; which of them
-can be checked depends on what the target returns.
+The fuzzer and the shrinker use it. Which invariants apply depends on the kind of the `drawing.GeneratedOutput`, and
+which can be checked depends on what the target returns.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _WHOLE = ", of a call as it is written"
 def broken_by(
     target: Target, answer: GeneratedOutput, ways: Sequence[Way] = ()
 ) -> tuple[list[LawBroken], ParserOutcome | None]:
-    """The laws that a target breaks with an answer, whole and in these ways; and what it says of it whole."""
+    """Return the invariants that a target violates, whole and in these chunks, and its result for the whole output."""
     whole, *others = target.read([[answer.text], *ways], answer.tools)
     if isinstance(whole, LawBroken):
-        # Worse than the same over what no model should write.
+        # Worse than the same bug for text that models should not write.
         if whole.law == "never-raises" and answer.kind in ("calls", "corpus"):
             whole.kind += _WHOLE
         return [whole.about(answer.text)], None

@@ -1,8 +1,8 @@
-"""A fault made smaller: the least answer found by which a target still breaks the same law in the same way.
+"""Shrink a bug: search for a small output with which a target still violates the same invariant in the same way.
 
-What is written is made smaller by its parts (calls, arguments, values, prose, tools) and written again, so that what
-must come out is known of every step; any other text by leaving stretches of it out; and how it is cut into pieces by
-joining them. Each step is tried in a fixed order, so that the same fault always becomes the same case.
+A written output is shrunk by its parts (calls, arguments, values, text, tools) and written again, so that its expected
+result is always known. Any other text is shrunk by removing parts of it. Chunks are joined. The order of steps is
+fixed, so that the same bug always gives the same case.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_CUTS = 120
 
 
 class Shrinker:
-    """Makes one fault smaller with at most so many readings of an answer."""
+    """Shrinks one bug with a limited number of parser runs."""
 
     def __init__(self, target: Target, key: Key, most: int = 400) -> None:
         self._target = target
@@ -33,7 +33,7 @@ class Shrinker:
         self._left = most
 
     def shrink(self, answer: GeneratedOutput, way: Way | None) -> tuple[GeneratedOutput, LawBroken | None]:
-        """The smallest answer found, and the law as it is broken by it; None where it does not break again."""
+        """Return the smallest output found, and how it violates the invariant. None if it does not violate it again."""
         ways = self._ways(answer, way)
         if self._fails(answer, ways(answer)) is None:
             return answer, None
@@ -52,13 +52,15 @@ class Shrinker:
         return answer, last
 
     def _fails(self, answer: GeneratedOutput, ways: Sequence[Way]) -> LawBroken | None:
-        """How the same law breaks with an answer, if it does."""
+        """Return how an output violates the same invariant, if it does."""
         self._left -= 1
         broken, _ = broken_by(self._target, answer, ways)
         return next((one for one in broken if (one.law, one.kind) == self._key), None)
 
     def _ways(self, answer: GeneratedOutput, way: Way | None) -> Any:
-        """How answers are cut while this fault is made smaller: not at all, in letters, or in two at every place."""
+        """Return the ways to split outputs while this bug is shrunk: not at all, into characters, or in two at every
+        position.
+        """
         if way is None:
             return lambda _: ()
         for ways in (_letters, _in_two):
@@ -67,7 +69,7 @@ class Shrinker:
         return lambda other: (way,) if other.text == answer.text else ()
 
     def _fewer_pieces(self, answer: GeneratedOutput, broken: LawBroken) -> LawBroken:
-        """The same with pieces joined that need not be apart."""
+        """Return the same split with chunks joined if possible."""
         self._left = max(self._left, 100)
         if (simple := self._fails(answer, _in_two(answer))) is not None:
             return simple
@@ -93,7 +95,7 @@ def _in_two(answer: GeneratedOutput) -> Sequence[Way]:
 
 
 def _simpler(answer: GeneratedOutput) -> Iterator[GeneratedOutput]:
-    """Smaller answers of the same kind, the boldest first."""
+    """Yield smaller outputs of the same kind, the smallest first."""
     if answer.kind == "corpus" and answer.expected is not None:
         yield from _written([Recipe(answer.format, answer.expected.calls, tuple(answer.tools or ()))])
     elif answer.kind == "calls" and answer.recipe is not None:
@@ -104,12 +106,12 @@ def _simpler(answer: GeneratedOutput) -> Iterator[GeneratedOutput]:
         yield from (replace(answer, tools=tools) for tools in _fewer_tools(answer.tools, answer.text))
         units = [*filter(None, _SENTENCES.split(answer.text))] if answer.kind == "prose" else list(answer.text)
         for text in _fewer(units):
-            last = answer.last if answer.last in text else ""  # which a call that is told does not need
+            last = answer.last if answer.last in text else ""  # if the result has a call, this is not needed
             yield replace(answer, text=text, last=last)
 
 
 def _written(recipes: Iterable[Recipe]) -> Iterator[GeneratedOutput]:
-    """The answers of recipes, but of those that their format has no way to carry."""
+    """Yield the outputs of recipes, except those that their format cannot represent."""
     for recipe in recipes:
         try:
             yield written(recipe)
@@ -118,7 +120,7 @@ def _written(recipes: Iterable[Recipe]) -> Iterator[GeneratedOutput]:
 
 
 def _simpler_cuts(answer: GeneratedOutput, recipe: Recipe) -> Iterator[GeneratedOutput]:
-    """The same cut as far from the end, or from the beginning, of smaller answers."""
+    """Yield smaller outputs cut at the same distance from the end, or from the beginning."""
     whole = written(recipe).text
     behind = len(whole) - len(answer.text)
     for answer_of in _written(_simpler_recipes(recipe)):
@@ -147,7 +149,7 @@ def _simpler_recipes(recipe: Recipe) -> Iterator[Recipe]:
 
 
 def _simpler_values(value: Any) -> Iterator[Any]:
-    """Smaller values of the same type."""
+    """Yield smaller values of the same type."""
     if isinstance(value, dict):
         for key in value:
             yield {other: inner for other, inner in value.items() if other != key}
@@ -167,7 +169,7 @@ def _simpler_values(value: Any) -> Iterator[Any]:
 
 
 def _fewer(units: Sequence[str]) -> Iterator[str]:
-    """The text without a stretch of its units: halves, quarters, down to single ones; and nothing first."""
+    """Yield the text without a part: first all of it, then halves, quarters, down to single units."""
     if units and any(units):
         yield ""
     size = len(units) // 2
@@ -178,8 +180,10 @@ def _fewer(units: Sequence[str]) -> Iterator[str]:
 
 
 def _fewer_tools(tools: Sequence[Any] | None, text: str) -> Iterator[list[Any]]:
-    """One tool less, one parameter of one less, or less said of one. What the text may name stays: a call of a tool
-    that is not declared is another matter."""
+    """Yield the tools with one tool less, one parameter less, or less description.
+
+    A tool or parameter that the text may name stays, because a call of an undeclared tool is a different case.
+    """
     for at, tool in enumerate(tools or ()):
         before, behind = list((tools or ())[:at]), list((tools or ())[at + 1 :])
         function = tool.get("function", tool)
@@ -202,5 +206,5 @@ def _less_said(function: dict[str, Any], text: str) -> Iterator[dict[str, Any]]:
 
 
 def size_of(answer: GeneratedOutput) -> int:
-    """How large an answer is, its tools included: what the smallest of several is chosen by."""
+    """Return the size of an output including its tools, to choose the smallest."""
     return len(answer.text) + len(json.dumps(answer.tools or [])) // 4

@@ -1,6 +1,6 @@
-"""What `toolfmt.testing.drawing` draws, as strategies of hypothesis, which shrinks what it finds: for a test suite.
+"""The generators of `toolfmt.testing.drawing` as hypothesis strategies, which shrink failures, for test suites.
 
-Needs the extra `testing`. All of it is for one format by name, or for none where that says nothing.
+Needs the extra `testing`. A strategy is for one format by name, or for none if the format does not matter.
 """
 
 from __future__ import annotations
@@ -29,40 +29,44 @@ def schemas() -> st.SearchStrategy[dict[str, Any]]:
 
 
 def tools() -> st.SearchStrategy[list[Any]]:
-    """One to three tool definitions in OpenAI's shape."""
+    """One to three tool definitions in OpenAI's format."""
     return _chance().map(drawing.draw_tools)
 
 
 def calls(given: list[Any], format: str | None = None) -> st.SearchStrategy[list[tuple[str, dict[str, Any]]]]:
-    """One to three calls of these tools, as name and arguments that fit the schemas; with a `format` some strings hold
-    its markers."""
+    """One to three calls of these tools, as names and valid arguments.
+
+    With a `format`, some strings contain its markers.
+    """
     marks = () if format is None else markers(get(format).name)
     return _chance().map(lambda chance: drawing.draw_calls(chance, given, marks))
 
 
 def written(format: str) -> st.SearchStrategy[GeneratedOutput]:
-    """Written answers of a format: calls with their tools, some with prose or reasoning around them. What must come
-    out is their `expected`."""
+    """Written outputs of a format: calls with their tools, some with text or reasoning around them.
+
+    The expected result is in `expected`.
+    """
     return _chance().map(lambda chance: drawing.written(drawing.draw_recipe(chance, get(format).name)))
 
 
 def answers(format: str) -> st.SearchStrategy[GeneratedOutput]:
-    """Answers of every kind: written, cut, damaged, prose, cases of the corpus, soup."""
+    """Outputs of every kind: written, cut, damaged, prose, cases of the corpus, soup."""
     return _chance().map(lambda chance: drawing.draw_answer(chance, get(format).name))
 
 
 def damaged(text: str, format: str) -> st.SearchStrategy[str]:
-    """A text damaged in one place, at a marker of the format rather than elsewhere."""
+    """A text with one damage, preferably at a marker of the format."""
     return _chance().map(lambda chance: drawing.draw_damage(chance, text, get(format).name))
 
 
 def prose(format: str) -> st.SearchStrategy[GeneratedOutput]:
-    """Answers that mention, quote or resemble calls of a format, and make none."""
+    """Outputs that mention, quote or resemble calls of a format, without containing one."""
     return _chance().map(lambda chance: drawing.draw_prose(chance, get(format).name))
 
 
 def pieces(text: str, format: str) -> st.SearchStrategy[list[str]]:
-    """Ways to cut a text: in letters, in pieces of a few, in and around the markers of a format, or anywhere."""
+    """Ways to split a text: into characters, small pieces, in and around the markers of a format, or anywhere."""
     return _chance().map(lambda chance: drawing.draw_pieces(chance, text, get(format).name))
 
 

@@ -1,13 +1,12 @@
-"""What `toolfmt dev fuzz` tries: a format of toolfmt, a factory in Python (`module:factory`), or a command in any
-language.
+"""The targets of `toolfmt dev fuzz`: a format of toolfmt, a Python factory (`module:factory`), or a command.
 
-Each reads an answer in several ways (lists of pieces) and tells of each what came, or which law reading broke. A
-factory and a format run in a process of their own (`worker.py`), a command in one an answer: what hangs or dies is a
-fault of theirs, and what they print harms nothing.
+Each parses an output in several ways (lists of chunks) and returns the result of each, or the violated invariant. A
+factory or a format runs in a worker process (`worker.py`), a command in one process per output. If it hangs or crashes,
+that is its bug, and its output does no harm.
 
-A command is given the answer on standard input, as UTF-8, and the name of a JSON file with the tools in
-TOOLFMT_TOOLS. It prints calls: a JSON object a line or a list of them, each `{"name", "arguments"}`; or an assistant
-message in OpenAI's shape, by which its text is judged, too.
+A command gets the output on standard input, as UTF-8, and the name of a JSON file with the tools in TOOLFMT_TOOLS. It
+prints calls: one JSON object per line or a list of them, each `{"name", "arguments"}`. Or it prints an assistant
+message in OpenAI's format; then its text is checked too.
 """
 
 from __future__ import annotations
@@ -38,33 +37,32 @@ Reading: TypeAlias = ParserOutcome | LawBroken
 Way: TypeAlias = Sequence[str]
 
 HANGS = ("in-time", "it hangs")
-"""The law and the kind of what does not come back."""
+"""The invariant and the kind for a target that hangs."""
 _START = 180.0
-"""Seconds in which a module has to be imported: some bring torch."""
+"""Maximum seconds to import a module: some import torch."""
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _MOST_WORDS = 300
 _ERROR = re.compile(r"(?:^|[\s.:$])(\w*(?:Error|Exception))(?: \[\w+\])?(?=: |:?$)")
-"""As Python, node, Java and Ruby tell what was raised: `json.JSONDecodeError: …`, `TypeError [ERR_X]: …`."""
+"""How Python, node, Java and Ruby print exceptions: `json.JSONDecodeError: …`, `TypeError [ERR_X]: …`."""
 
 
 class Target(Protocol):
-    """Somebody's parser."""
+    """A parser to test."""
 
     name: str
     formats: tuple[str, ...]
-    """The formats that it says it reads."""
+    """The formats that it declares."""
     version: str
 
     @property
     def variants(self) -> Mapping[str, Sequence[str]]:
-        """The ways of writing each format that it says it reads; its own one where it does not say."""
+        """The variants of each format that it declares; the format's own if it declares none."""
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
-        """What it says of an answer that arrives in each of these ways; of the first alone, where it reads whole
-        answers."""
+        """Return its result for an output in each of these ways, or only the first one if it parses whole outputs."""
 
     def close(self) -> None:
-        """End what runs."""
+        """End its process."""
 
 
 class _Closing:
@@ -81,7 +79,7 @@ class _Closing:
 
 
 class Local(_Closing):
-    """A factory in this process, without a limit of time: for a fuzzer that watches the code, and for tests."""
+    """A factory in this process, without a time limit: for a coverage-guided fuzzer, and for tests."""
 
     def __init__(self, make_parser: MakeParser, name: str = "a parser") -> None:
         self.name = name
@@ -104,7 +102,7 @@ class Local(_Closing):
 
 
 class InProcessTarget(_Closing):
-    """A factory, or a format of toolfmt, in a process of its own, which is begun anew where it died."""
+    """A factory, or a format of toolfmt, in a worker process, which is restarted after a crash."""
 
     def __init__(self, spec: str, timeout: float = 10.0) -> None:
         self.name = spec
@@ -150,7 +148,9 @@ class InProcessTarget(_Closing):
                 worker.stdin.close()
 
     def _begin(self) -> dict[str, Any]:
-        """Start the process; what the factory says of itself. Raises `ToolfmtError` where there is no factory."""
+        """Start the process. Return the factory's description of itself. Raises `ToolfmtError` if the factory does not
+        exist.
+        """
         worker = subprocess.Popen(
             [sys.executable, "-m", "toolfmt.testing.worker", self.name],
             stdin=subprocess.PIPE,
@@ -181,7 +181,7 @@ class InProcessTarget(_Closing):
 
 
 class CommandTarget(_Closing):
-    """A command that is run once an answer, and reads it whole."""
+    """A command that is run once per output and parses it whole."""
 
     version = ""
     formats: tuple[str, ...] = ()
@@ -199,11 +199,11 @@ class CommandTarget(_Closing):
         try:
             return [self._told("".join(ways[0]), tools)]
         except LawBroken as broken:
-            broken.unusable = True  # where it prints no calls there is nothing that could be judged
+            broken.unusable = True  # if it prints no calls, nothing can be judged
             return [broken]
 
     def _told(self, text: str, tools: Tools) -> ParserOutcome:
-        """What it prints of an answer. Raises `LawBroken`, and `ToolfmtError` where it cannot be run."""
+        """Return what it prints for an output. Raises `LawBroken`, and `ToolfmtError` if it cannot be run."""
         environment = {name: value for name, value in os.environ.items() if name != "TOOLFMT_TOOLS"}
         if tools is not None:
             with open(self._tools, "w", encoding="utf-8") as file:
@@ -222,7 +222,7 @@ class CommandTarget(_Closing):
             raise _crashes(done.status)
         if done.status:
             raise _ends_badly(done.status, done.errors.decode("utf-8", "replace"))
-        # JSON.parse, say, makes doubles of numbers before a command prints them as text.
+        # Parsers such as JSON.parse make doubles of numbers before a command prints them.
         return replace(_printed(done.printed.decode("utf-8", "replace")), doubles=True)
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ class CommandTarget(_Closing):
 
 
 def _printed(output: str) -> ParserOutcome:
-    """What a command printed. Raises `LawBroken`."""
+    """Return the result in a command's output. Raises `LawBroken`."""
     try:
         try:
             values = [json.loads(output)] if output.strip() else []
@@ -246,8 +246,11 @@ def _printed(output: str) -> ParserOutcome:
 
 
 def _ends_badly(status: int, words: str) -> LawBroken:
-    """A status other than 0, with the line of standard error that says most: the last that names an error (node writes
-    its version behind it), else the last. Errors of different names are different faults."""
+    """Return a violation for a status other than 0, with the most informative line of standard error.
+
+    That is the last line that names an error (node prints its version after it), else the last line. Errors of
+    different names are different bugs.
+    """
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     named = [(line, found) for line in lines if (found := _ERROR.search(line))]
     line = named[-1][0] if named else lines[-1] if lines else "without a word"
@@ -269,7 +272,7 @@ def _crashes(status: int | None) -> LawBroken:
 
 
 def _how_a_file_is_run(file: str) -> str:
-    """The way out for a file that no shell would run under this name."""
+    """Return how to run a file that a shell cannot run by this name."""
     if os.access(file, os.X_OK):
         return f"a command is looked for in PATH; give ./{file}"
     told = "a file that is not executable; name the program that runs it, as in"
@@ -282,12 +285,12 @@ def _how_a_file_is_run(file: str) -> str:
 
 
 def _is_format(given: str) -> bool:
-    """Whether a target is a format of toolfmt, by name or as a file of JSON."""
+    """Return whether a target is a format of toolfmt, by name or as a JSON file."""
     return given in names() or (given.endswith(SUFFIX) and len(given.split()) == 1)
 
 
 def target(given: str, timeout: float = 10.0) -> InProcessTarget | CommandTarget:
-    """What TARGET means: a format's name or file, `module:factory`, or a command. Raises `ToolfmtError`."""
+    """Return the target: a format's name or file, `module:factory`, or a command. Raises `ToolfmtError`."""
     if _is_format(given) or _FACTORY.fullmatch(given):
         return InProcessTarget(given, timeout)
     try:

@@ -1,8 +1,8 @@
-"""Whether a target can be tried at all: asked with one plain written call before the search.
+"""Check whether a target can be tested at all, with one plain written call before the search.
 
-A parser that reads this call wrongly has a fault, and is tried. Of one that is not there (its factory raises, or makes
-something else), or that answers nothing that can be judged, every answer would tell the same, and no law is broken by
-it: that is bad input.
+A parser that parses this call wrongly has a bug, and is tested. If the parser does not exist (its factory raises, or
+returns something else), or returns nothing that can be judged, every output would have the same result and no invariant
+applies. Then the target is invalid input.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_FACTORIES = (
 
 
 def check_usable(target: Target, formats: Sequence[str]) -> None:
-    """Nothing, where a target answers a plain call of one of the formats. Raises `ToolfmtError`, with the way out."""
+    """Raise `ToolfmtError`, with how to fix it, unless a target returns a usable result for a plain call."""
     first: LawBroken | None = None
     for text, tools in _plain(formats, declared_alone=isinstance(target, CommandTarget)):
         told = target.read([[text]], tools)[0]
@@ -41,8 +41,10 @@ def check_usable(target: Target, formats: Sequence[str]) -> None:
 
 
 def _plain(formats: Sequence[str], declared_alone: bool) -> Iterator[tuple[str, Tools]]:
-    """The call in each format, with its tool and without; answers of both kinds are drawn. A format that writes no call
-    of a tool that it was not told has none."""
+    """Yield the call in each format, with its tool and without, because both kinds of outputs are generated.
+
+    Formats that cannot write a call of an undeclared tool only have the first.
+    """
     for format in formats:
         for tools in (_TOOLS,) if declared_alone else (_TOOLS, None):
             try:

@@ -1,8 +1,8 @@
-"""The process of a target: `python -m toolfmt.testing.worker SPEC` reads outputs for `targets.InProcessTarget`.
+"""The process of a target: `python -m toolfmt.testing.worker SPEC` parses outputs for `targets.InProcessTarget`.
 
-A request is a line of JSON with `tools` and `ways` (each a list of pieces), the reply a line with what was told of each
-way, or the law that reading broke. What the target prints goes to standard error, and its standard input is empty. The
-first line that is written tells what the factory says of itself, or why there is none.
+A request is a line of JSON with `tools` and `ways` (each a list of chunks). The reply is a line with the result of each
+way, or the violated invariant. What the target prints goes to standard error, and its standard input is empty. The
+first line is the factory's description of itself, or why it does not exist.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from toolfmt.testing.outcome import MakeParser, as_data, raised, read
 
 _PEERS = "toolfmt.testing.peers.for_"
 _MOST_TOLD = 2_000
-"""Of an error: the names of a module's factories are told whole."""
+"""Maximum length of an error: it may list all names of a module's factories."""
 
 
 def loaded(spec: str) -> MakeParser:
-    """The factory that `module:name` means, or the parser of a format of toolfmt. Raises what importing raises."""
+    """Return the factory of `module:name`, or the parser of a format of toolfmt. Raises what importing raises."""
     if spec in names() or spec.endswith(SUFFIX):
         format = given_format(spec)
         return lambda tools: Parser(format, tools=tools)
     module, _, name = spec.partition(":")
     found: Any = import_module(module)
-    if module.startswith(_PEERS) and name not in found.factories():  # such a module's other names are none
+    if module.startswith(_PEERS) and name not in found.factories():  # other names of such a module are not factories
         raise AttributeError(f"{module} has no factory {name!r}; it has {', '.join(found.factories())}")
     for part in name.split("."):
         found = getattr(found, part)
@@ -41,13 +41,13 @@ def loaded(spec: str) -> MakeParser:
 
 
 def _way_out(spec: str, error: BaseException) -> str:
-    """What to do where a factory cannot be loaded; nothing where the error says it itself."""
+    """Return what to do if a factory cannot be loaded. Empty if the error already states it."""
     module = spec.partition(":")[0]
     if isinstance(error, ModuleNotFoundError) and error.name and f"{module}.".startswith(f"{error.name}."):
         return "; modules are looked for from this folder and in PYTHONPATH"
     if module.startswith(_PEERS):
         return ""
-    if module in sys.modules:  # what fails while it is imported is no longer there
+    if module in sys.modules:  # a module that fails during its import is removed again
         return f"; name a factory of {module}"
     return f"; python -c 'import {module}' shows where"
 
@@ -60,7 +60,7 @@ def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, A
         except LawBroken as broken:
             told.append(_told_of(broken))
             continue
-        except BaseException as error:  # noqa: BLE001  nobody interrupts this process: what comes is of the parser
+        except BaseException as error:  # noqa: BLE001  this process is never interrupted: any exception is the parser's
             told.append(_told_of(raised(error)))
             continue
         told.append(as_data(said))
@@ -74,7 +74,7 @@ def _told_of(broken: LawBroken) -> dict[str, Any]:
 
 
 def _about(make_parser: MakeParser) -> dict[str, Any]:
-    """What a factory says of itself. Raises `TypeError`."""
+    """Return a factory's description of itself. Raises `TypeError`."""
     formats, variants = getattr(make_parser, "formats", ()), getattr(make_parser, "variants", {})
     formats = [formats] if isinstance(formats, str) else formats
     if not isinstance(formats, (list, tuple)) or not all(isinstance(name, str) for name in formats):
@@ -105,7 +105,7 @@ def main(spec: str) -> None:
     try:
         make_parser = loaded(spec)
         about = _about(make_parser)
-    except BaseException as error:  # noqa: BLE001  whatever the module does is told, not shown as a traceback
+    except BaseException as error:  # noqa: BLE001  any error of the module is reported, without a traceback
         failed = " ".join(f"{type(error).__name__}: {error}".split())
         say({"failed": failed[:_MOST_TOLD], "way_out": _way_out(spec, error)})
         return
@@ -113,7 +113,9 @@ def main(spec: str) -> None:
     for line in requests:
         reply = _reply(make_parser, json.loads(line))
         if os.getpid() != here:
-            os._exit(0)  # a parser that forks comes back in the child, too, whose word would be taken for the next one
+            os._exit(
+                0
+            )  # a parser that forks also returns here in the child, whose output would be taken for the next reply
         say(reply)
 
 

@@ -116,7 +116,7 @@ def _fixed_words() -> frozenset[str]:
 
 
 def _words_of(code: CodeType) -> Iterator[str]:
-    """Return the names and strings in the code, including those of the functions in it."""
+    """Yield the names and strings in the code, including those of the functions in it."""
     yield from (*code.co_names, *code.co_varnames, *code.co_freevars)
     for constant in code.co_consts:
         if isinstance(constant, str):

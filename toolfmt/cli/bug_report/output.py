@@ -54,7 +54,7 @@ def masked_tools(tools: list[dict[str, Any]] | None, masking: Masking) -> list[A
 
 
 def names_in(value: Any, depth: int = 0) -> Iterator[str]:
-    """Return the names of tools and of their parameters in definitions."""
+    """Yield the names of tools and of their parameters in definitions."""
     if depth == _DEEPEST:
         return
     if isinstance(value, list):

@@ -156,7 +156,7 @@ def _leaves(value: Any) -> Iterator[str | float]:
 
 
 def _listed(schema: Any) -> list[Any]:
-    """Yield the values that a schema lists, at any depth."""
+    """Return the values that a schema lists, at any depth."""
     if isinstance(schema, list):
         return [value for inner in schema for value in _listed(inner)]
     if not isinstance(schema, dict):

@@ -185,7 +185,7 @@ def _finding(finding: Finding) -> str:
 
 
 def _prompts(comparison: Comparison) -> Group:
-    """Yield the first difference of the prompts, once for all conversations that differ in the same way."""
+    """Return the first difference of the prompts, once for all conversations that differ in the same way."""
     alike: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
     for change in comparison.prompts:
         alike.setdefault(tuple(_sides_of(change)), []).append(change)
@@ -202,14 +202,14 @@ def _named(names: list[str]) -> str:
 
 
 def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
-    """Return the line before the first difference."""
+    """Yield the line before the first difference."""
     before = change.before.rpartition("\n")[0].rpartition("\n")[2]
     if before.strip():
         yield " ", "", shortened(before, _LONGEST_EXCERPT)
 
 
 def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
-    """Return the first different line of both, as in a unified diff."""
+    """Yield the first different line of both, as in a unified diff."""
     begun = _end(change.before.rpartition("\n")[2])
     threw = (change.a_threw, change.b_threw)
     texts = [

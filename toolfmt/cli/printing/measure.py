@@ -64,7 +64,7 @@ def _setting(value: Any) -> str:
 
 
 def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
-    """Yield the results of one way to pass tools: its name, its rows, and the failures."""
+    """Return the results of one way to pass tools: its name, its rows, and the failures."""
     cell = cells[0][0]
     said = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
     title = {"template": "Tools through the template", "prompt": "Tools in words"}[cell.strategy]
@@ -99,7 +99,7 @@ def _percent(rate: Rate) -> str:
 
 
 def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
-    """Return why requests failed, the most frequent reason first."""
+    """Yield why requests failed, the most frequent reason first."""
     for why, count in tally.failures.most_common():
         yield f"{cell.wording}: {count:,} without an answer: {visible(why)}"
     if tally.not_asked:

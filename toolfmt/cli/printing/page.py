@@ -142,7 +142,7 @@ def markers_seen(report: Report) -> re.Pattern[str]:
 
 
 def marked(piece: SampleSpan, markers: re.Pattern[str]) -> Iterator[tuple[str, bool]]:
-    """Return the text of a piece in parts, each with whether it is a marker."""
+    """Yield the text of a piece in parts, each with whether it is a marker."""
     at = 0
     for marker in markers.finditer(piece.text) if piece.kind in _TEMPLATE_WRITES else ():
         yield piece.text[at : marker.start()], False

@@ -120,7 +120,7 @@ _SCOPE = (
 
 
 def everything(report: Report) -> list[RenderableType]:
-    """Yield every answer of every section with its evidence, with a heading before each non-empty section."""
+    """Return every answer of every section with its evidence, with a heading before each non-empty section."""
     sections = report.sections
     evidence = {f"{one.source}: {one.format or 'none'}": one.detail for one in report.format.evidence}
     told: list[tuple[str, Table]] = [

@@ -85,7 +85,7 @@ def _number(found: list[Finding]) -> str:
 
 
 def _findings(name: str, report: Report | None) -> Iterator[str]:
-    """Return the findings of a model as lines: the new ones if there is a baseline, else errors and warnings."""
+    """Yield the findings of a model as lines: the new ones if there is a baseline, else errors and warnings."""
     if report is None:
         return
     found = (*report.findings, *report.notes)

@@ -163,7 +163,7 @@ def signature(known: Knowledge) -> str:
 
 
 def _written_by_others() -> Iterator[str]:
-    """Return a call in each variant of the known formats."""
+    """Yield a call in each variant of the known formats."""
     for format in formats():
         for variant in ("", *format.variants):
             yield write(format.with_variant(variant), _EXAMPLE, _DESCRIBED)

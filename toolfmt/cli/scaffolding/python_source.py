@@ -97,7 +97,7 @@ def _text(text: str, indent: int, room: int) -> str:
 
 
 def _pieces(text: str, longest: int) -> Iterable[str]:
-    """Return the text split after spaces. Each piece fits on its line as a literal."""
+    """Yield the text split after spaces. Each piece fits on its line as a literal."""
     piece = ""
     for word in text.replace(" ", " \0").split("\0"):
         if piece and columns(literal(piece + word)) > longest + 2:

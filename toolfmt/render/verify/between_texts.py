@@ -133,21 +133,21 @@ def otherwise(gap: Gap) -> bool:
 
 
 def said_again(gap: Gap) -> Iterator[RequestSpan]:
-    """Return the texts at a gap's edges that the gap repeats, if the sentinel prompt does not."""
+    """Yield the texts at a gap's edges that the gap repeats, if the sentinel prompt does not."""
     for piece in (gap.before, gap.behind):
         if piece and stands_alone(piece.text, gap.shown) > stands_alone(piece.text, gap.expected):
             yield piece
 
 
 def lost_in(gap: Gap, request: Sequence[Message]) -> Iterator[str]:
-    """Return descriptions of what the sentinel prompt has in this gap and the prompt lacks, the message first."""
+    """Yield descriptions of what the sentinel prompt has in this gap and the prompt lacks, the message first."""
     for message, word, told in _own(gap, request):
         if stands_alone(word, gap.shown) < stands_alone(word, gap.expected):
             yield f"messages[{message}] ({request[message]['role']}): {told}"
 
 
 def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]:
-    """Return names, keys and truth values of the calls at a gap's edges, and the role of the last one."""
+    """Yield names, keys and truth values of the calls at a gap's edges, and the role of the last one."""
     messages = dict.fromkeys(piece.message for piece in (gap.before, gap.behind) if piece and piece.message >= 0)
     for message in messages:
         for call in calls_of(request[message]):

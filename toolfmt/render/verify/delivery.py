@@ -256,7 +256,7 @@ class _Order:
         self._begins_behind.reverse()
 
     def misplaced(self, stands: Sequence[int]) -> Iterator[str]:
-        """Return what is in the wrong order. `stands` is the order in which the template got the words."""
+        """Yield what is in the wrong order. `stands` is the order in which the template got the words."""
         place = {number: at for at, number in enumerate(stands)}
         yield from self._behind_others(self._leading)
         yield from self._behind_others(self._blocks)
@@ -306,7 +306,7 @@ class _Order:
                 yield f"messages[{block[0]}] (assistant): its call of {function_of(call)['name']} (after its result)"
 
     def calls_missing(self, prompt: str) -> Iterator[str]:
-        """Return calls whose name, or the name of an argument, is not in the text of their turn."""
+        """Yield calls whose name, or the name of an argument, is not in the text of their turn."""
         for at, block in enumerate(self._blocks):
             calls = calls_of(self._request[block[0]])
             if not calls:
@@ -327,7 +327,7 @@ class _Order:
 
 
 def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
-    """Return the indexes of the messages after the leading ones: each alone, results together with their turn."""
+    """Yield the indexes of the messages after the leading ones: each alone, results together with their turn."""
     block: list[int] = []
     for position in range(leading, len(request)):
         message = request[position]

@@ -381,7 +381,7 @@ def _spelled(prompt: str, offset: int, piece: RequestSpan, literal: str) -> int 
 
 
 def spellings_of(piece: RequestSpan) -> Iterator[str]:
-    """Return the variants in which templates and formats write the piece, the usual ones first."""
+    """Yield the variants in which templates and formats write the piece, the usual ones first."""
     if not piece.number:
         yield from spellings(piece.text)
         if piece.written:
@@ -394,7 +394,7 @@ def spellings_of(piece: RequestSpan) -> Iterator[str]:
 
 
 def spellings(text: str) -> Iterator[str]:
-    """Return the variants in which templates and formats write a text, the usual ones first."""
+    """Yield the variants in which templates and formats write a text, the usual ones first."""
     yield text
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     yield escaped

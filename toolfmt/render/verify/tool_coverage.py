@@ -79,7 +79,7 @@ def changed_tools(
 def _worded(
     twin: SentinelRequest, words: Sequence[tuple[int, int, int]], missing: frozenset[RequestSpan]
 ) -> Iterator[_Expected]:
-    """Return the texts of messages and definitions that sentinel words replace, without reasoning."""
+    """Yield the texts of messages and definitions that sentinel words replace, without reasoning."""
     for begin, _, number in words:
         piece = twin.pieces[number]
         if piece.kind == "definition":
@@ -89,7 +89,7 @@ def _worded(
 
 
 def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
-    """Return the names of tools and parameters and the limits of parameters around descriptions in the sentinel
+    """Yield the names of tools and parameters and the limits of parameters around descriptions in the sentinel
     prompt.
     """
     names = _names(twin.tools)
@@ -114,7 +114,7 @@ def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_pr
 
 
 def _regions(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], length: int) -> Iterator[tuple[int, int]]:
-    """Return where the sentinel prompt describes tools: between the texts of two messages."""
+    """Yield where the sentinel prompt describes tools: between the texts of two messages."""
     reached = 0
     runs = [(key, list(run)) for key, run in groupby(words, lambda word: twin.pieces[word[2]].kind == "definition")]
     for at, (defines, run) in enumerate(runs):

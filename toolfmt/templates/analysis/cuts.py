@@ -32,7 +32,7 @@ def cuts(tree: nodes.Template) -> dict[int, int]:
 
 
 def _cut(node: nodes.Node, meanings: Meanings) -> Iterator[int]:
-    """Return the numbers of one slice, filter or call."""
+    """Yield the numbers of one slice, filter or call."""
     ends: list[nodes.Node | None] = []
     match node:
         case nodes.Slice():
@@ -56,6 +56,6 @@ def _cut(node: nodes.Node, meanings: Meanings) -> Iterator[int]:
 
 
 def _precisions(form: nodes.Node | None) -> Iterator[int]:
-    """Return how many characters a format keeps of its argument: `'%.40s'`, `'{:.40}'`."""
+    """Yield how many characters a format keeps of its argument: `'%.40s'`, `'{:.40}'`."""
     if isinstance(form, nodes.Const) and isinstance(form.value, str):
         yield from (int(digits) for digits in _PRECISION.findall(form.value))

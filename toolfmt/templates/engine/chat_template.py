@@ -385,7 +385,7 @@ def _made(tree: jinja2.nodes.Template) -> jinja2.Template:
 
 
 def _pieces(template: jinja2.Template, given: dict[str, Any]) -> list[tuple[str, int]]:
-    """Yield what the template writes, each text with its line."""
+    """Return what the template writes, each text with its line."""
     lines = [(code, line) for line, code in template.debug_info]
     written: Any = template.root_render_func(template.new_context(given))
     # A suspended generator is at the line of its code that yielded.

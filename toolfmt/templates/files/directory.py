@@ -67,7 +67,7 @@ def load_directory(directory: Path) -> ModelFiles:
 
 
 def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSource]:
-    """Return the template files, best first: a `default.jinja` among the additional ones overrides the main one."""
+    """Yield the template files, best first: a `default.jinja` among the additional ones overrides the main one."""
     more = directory / MORE
     names = sorted(path.name for path in more.glob("*.jinja")) if more.is_dir() else []
     names.sort(key="default.jinja".__ne__)
@@ -81,7 +81,7 @@ def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSo
 
 
 def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterator[TemplateSource]:
-    """Return the templates in `chat_template`: a string, a list of `{name, template}`, or an object of strings."""
+    """Yield the templates in `chat_template`: a string, a list of `{name, template}`, or an object of strings."""
     value = values.get("chat_template")
     if isinstance(value, str):
         yield TemplateSource(value, origin)

@@ -133,7 +133,7 @@ def _check_header(path: Path, begin: bytes) -> None:
 
 
 def _templates(metadata: Metadata, problems: list[str]) -> Iterator[TemplateSource]:
-    """Return the templates, the default first, then the named ones."""
+    """Yield the templates, the default first, then the named ones."""
     named = sorted(key for key in metadata.fields if key.startswith(f"{GGUF_TEMPLATE}."))
     for key in (GGUF_TEMPLATE, *named):
         text = _text(metadata, key, LONGEST_TEMPLATE, "a template's text", problems)

@@ -1,7 +1,7 @@
-"""Which formats another project's parsers are said to read, and what a target of the fuzz kit is made of.
+"""Which formats the parsers of other projects support, and the class of fuzz kit targets.
 
-The formats' own records tell (`ToolCallFormat.runtime_parsers`); nothing here names a format that is read, and nothing
-here imports a project.
+The data come from the formats' own records (`ToolCallFormat.runtime_parsers`). This module names no supported format
+and imports no project.
 """
 
 from __future__ import annotations
@@ -19,46 +19,48 @@ from toolfmt.inspect.runtimes.parser_choice import reads
 Tools: TypeAlias = Sequence[dict[str, Any]] | None
 Make: TypeAlias = Callable[[Tools], Any]
 Claims: TypeAlias = Mapping[str, tuple[str, ...]]
-"""By a format's name the variants of it that a parser is said to read; the empty one is the format's own way."""
+"""By format name, the variants that a parser supports. The empty one is the format's own."""
 
 NOT_READ_ALONE = {
-    ("vLLM", "gpt_oss"),  # vLLM reads the channels by itself, whatever parser it is given
-    ("SGLang", "gpt_oss"),  # SGLang's reasoning parser takes the channels first
-    ("SGLang", "internlm"),  # SGLang's expects the blank that a slow tokenizer puts between two special tokens
+    ("vLLM", "gpt_oss"),  # vLLM parses the channels itself, whatever parser is configured
+    ("SGLang", "gpt_oss"),  # SGLang's reasoning parser consumes the channels first
+    ("SGLang", "internlm"),  # SGLang's expects the space that a slow tokenizer puts between two special tokens
 }
-"""Runtimes and formats whose parser cannot be judged by the text of an answer alone."""
+"""Runtimes and formats whose parser cannot be judged by the text of an output alone."""
 OTHER_VOCABULARY = {
     ("hunyuan_v3", "with :opensource"),
     ("hunyuan_v4", "without a suffix"),
     ("xml_function", "without a frame"),
 }
-"""Variants that no model writes beside the format's own: markers with a suffix or without, no frame."""
+"""Variants that are not used by any model together with the format's own: markers with or without a suffix, no
+markers.
+"""
 _CALL: Sequence[Call] = [("get_weather", {"city": "Paris"})]
 
 
 @dataclass(frozen=True)
 class Factory:
-    """A target: called with tools it makes a reader of one answer."""
+    """A target: call it with tools to create a reader of one output."""
 
     name: str
     parser: str
-    """What the project calls the parser."""
+    """The project's name for the parser."""
     variants: Claims
     package: str
     make: Make
 
     def __call__(self, tools: Tools = None) -> Any:
-        """A reader of one answer. Raises `ImportError` where the project's package is missing."""
+        """Return a reader of one output. Raises `ImportError` if the project's package is missing."""
         return self.make(tools)
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """The formats that the parser is said to read, by name."""
+        """The names of the formats that the parser supports."""
         return tuple(self.variants)
 
     @cached_property
     def version(self) -> str:
-        """The version of the installed package. Raises `ImportError` where there is none."""
+        """The version of the installed package. Raises `ImportError` if it is not installed."""
         try:
             return metadata.version(self.package)
         except metadata.PackageNotFoundError as error:
@@ -66,7 +68,7 @@ class Factory:
 
 
 def natives_of(format: ToolCallFormat, runtime: str) -> tuple[str, ...]:
-    """The names of a runtime's own parsers for a format."""
+    """Return the names of a runtime's own parsers for a format."""
     parser = format.runtime_parser(runtime)
     if parser is None or parser.only_in or (runtime, format.name) in NOT_READ_ALONE:
         return ()
@@ -74,12 +76,11 @@ def natives_of(format: ToolCallFormat, runtime: str) -> tuple[str, ...]:
 
 
 def claimed(runtime: str) -> dict[str, tuple[str, Claims]]:
-    """What each of a runtime's parsers is said to read: by the name of a factory, the parser and one format with its
-    variants. A parser of several formats has a factory for each, as a model's vocabulary has the markers of one; the
-    first bears the parser's name alone.
+    """Return what each of a runtime's parsers supports: by factory name, the parser and one format with its variants.
 
-    A format's record names its parsers; of several for one format each is for the variants that it was seen to read
-    (`toolfmt.inspect.runtimes.parser_choice`). One that was seen to read none is for all of them.
+    A parser of several formats has a factory for each, because a model's vocabulary has only the markers of one. The
+    first factory has only the parser's name. A format's record lists its parsers. If there are several, each is for the
+    variants that it was verified to parse (`toolfmt.inspect.runtimes.parser_choice`), or for all if there are none.
     """
     claims: dict[str, tuple[str, Claims]] = {}
     for format in formats():
@@ -100,7 +101,7 @@ def _reads(runtime: str, parser: str, format: ToolCallFormat) -> bool:
 
 
 def python_name(parser: str) -> str:
-    """A parser's name as one can be written in Python."""
+    """Return a parser's name as a Python identifier."""
     return "".join(sign if sign.isalnum() else "_" for sign in parser)
 
 
@@ -109,7 +110,7 @@ def by_name(factories: Iterable[Factory]) -> dict[str, Factory]:
 
 
 def found(module: str, known: dict[str, Factory], name: str) -> Factory:
-    """A module's factory of this name. Raises `AttributeError` that tells the names there are, as `getattr` is to."""
+    """Return a module's factory of this name. Raises `AttributeError`, like `getattr`, with the existing names."""
     if name in known:
         return known[name]
     told = "" if name.startswith("_") else f"; it has {', '.join(known)}"
@@ -117,5 +118,5 @@ def found(module: str, known: dict[str, Factory], name: str) -> Factory:
 
 
 def missing(module: str, package: str, error: Exception, way_out: str) -> ImportError:
-    """The error for a package that is not there, or is another version than the adapter was written for."""
+    """Return the error for a package that is missing or has another version than the adapter supports."""
     return ImportError(f"{module} needs {package}: {way_out} ({error})")

@@ -1,8 +1,8 @@
-"""The output of another project's parser as events of the fuzz kit: dicts as `toolfmt.messages.events` has them,
-without spans.
+"""Convert the output of another project's parser to events of the fuzz kit: dicts like `toolfmt.messages.events`.
 
-OpenAI's stream has no end of a call: a client holds a call for whole when the stream is over and its arguments are a
-JSON object. So do these events: a call whose arguments are none is told as rejected, since nobody can execute it.
+They have no spans. OpenAI's stream does not mark the end of a call: for a client, a call is complete if the stream is
+over and its arguments are a JSON object. The events follow that rule. A call whose arguments are not an object is
+rejected, because no client can execute it.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def reasoning(text: str | None) -> Iterator[Told]:
 
 
 def whole_call(index: int, name: Any, arguments: str) -> Iterator[Told]:
-    """A call that was told in one piece."""
+    """Yield the events of a call in one piece."""
     yield {"type": "tool_call_start", "index": index, "name": name, "id": None}
     yield {"type": "tool_call_arguments", "index": index, "delta": arguments}
     yield _over(index, arguments)
 
 
 class StreamedCalls:
-    """Calls that come in pieces, as a client of OpenAI's stream puts them together: by index, names concatenated.
+    """Calls in pieces, joined as a client of OpenAI's stream does: by index, names concatenated.
 
-    A call is over when another begins, when text comes and its arguments are an object, or with the stream.
+    A call is over when another starts, when text arrives and its arguments are an object, or at the end of the stream.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,9 @@ class StreamedCalls:
         self._over: set[int] = set()
 
     def piece(self, index: int, name: str | None, arguments: str | None) -> Iterator[Told]:
-        """A delta of a call. It is told with its first arguments, or when the next one begins: its name may grow."""
+        """Add a delta of a call. Its start is emitted with its first arguments, or when the next call starts: its name
+        may grow.
+        """
         if index not in self._names:
             yield from self.over()
         self._names[index] = self._names.get(index, "") + (name or "")
@@ -57,13 +59,13 @@ class StreamedCalls:
         yield {"type": "tool_call_arguments", "index": index, "delta": arguments}
 
     def content(self, text: str | None) -> Iterator[Told]:
-        """Text, which ends the calls before it that are whole."""
+        """Add text, which ends the complete calls before it."""
         if text:
             yield from self._end(index for index in sorted(self._names) if is_object(self._arguments[index]))
             yield from content(text)
 
     def over(self) -> Iterator[Told]:
-        """What is said of all calls so far when no more of them comes."""
+        """End all calls so far."""
         yield from self._end(sorted(self._names))
 
     def _end(self, indexes: Iterable[int]) -> Iterator[Told]:
@@ -81,7 +83,7 @@ class StreamedCalls:
 
 
 def calls_of(events: Iterable[Told]) -> list[tuple[Any, str]]:
-    """Names and arguments of the calls that events tell, whatever became of them."""
+    """Return names and arguments of the calls in the events, ended or not."""
     calls: dict[int, list[Any]] = {}
     for event in events:
         if event["type"] == "tool_call_start":
@@ -98,7 +100,7 @@ def _over(index: int, arguments: str) -> Told:
 
 
 def is_object(arguments: str) -> bool:
-    """Whether a client could execute a call with these arguments."""
+    """Return whether a client could execute a call with these arguments."""
     try:
         return isinstance(json.loads(arguments), dict)
     except (ValueError, RecursionError):
@@ -106,6 +108,6 @@ def is_object(arguments: str) -> bool:
 
 
 def message(text: str | None, calls: list[tuple[Any, Any]], thought: str | None = None) -> dict[str, Any]:
-    """A message as OpenAI's API has it, of a whole answer."""
+    """Return a message in OpenAI's format for a whole output."""
     functions = [{"function": {"name": name, "arguments": arguments}} for name, arguments in calls]
     return {"role": "assistant", "content": text or None, "reasoning_content": thought or None, "tool_calls": functions}

@@ -2,9 +2,9 @@
 
 Written for mlx-lm 0.32.2: `server.py` (`_handle_completion`, `ToolCallFormatter`), `generate.py`
 (`make_text_state_machine`, `TextStateMachine`), `tokenizer_utils.py` (`load`, `_infer_thinking`). The server splits the
-text by the parser's two markers and reads a call when it is whole; a call that its parser refuses with `ValueError` it
-logs and drops, anything else it does not catch. The vocabulary is taken to have the markers of the format. Text that
-may still begin a marker when the model ends its answer is dropped, as the server drops it.
+text at the parser's two markers and parses a call when it is complete. If the parser raises `ValueError`, the server
+logs and drops the call; it does not catch other exceptions. The vocabulary is assumed to have the markers of the
+format. If the output ends in the start of a marker, that text is dropped, as in the server.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from toolfmt.testing.peers.tokens import markers_of
 
 
 class MlxLmReader:
-    """One answer in the hands of the server: text as it comes, calls when their end marker has come. A parser's errors
-    of the kind `dropped` cost the call and nothing else."""
+    """One output in the server: text as it arrives, calls after their end marker.
+
+    Errors of the parser of the kind `dropped` only lose the call.
+    """
 
     def __init__(self, module: Any, wrapper: Any, tools: Tools, dropped: type[Exception] = ValueError) -> None:
         machine = _mlx_lm("mlx_lm.generate").make_text_state_machine(wrapper)
@@ -59,7 +61,7 @@ class MlxLmReader:
         try:
             with warnings.catch_warnings(action="ignore"):  # ast.parse complains about escapes
                 parsed = self._module.parse_tool_call(text, self._tools)
-        except self._dropped:  # the server logs it and goes on
+        except self._dropped:  # the server logs it and continues
             return
         for call in parsed if isinstance(parsed, list) else [parsed]:
             arguments = json.dumps(call["arguments"], ensure_ascii=False)
@@ -68,13 +70,13 @@ class MlxLmReader:
 
 
 def reader(parser: str, variants: Claims, tools: Tools) -> MlxLmReader:
-    """A reader with a module of `mlx_lm.tool_parsers`, for a vocabulary that has the markers of these formats."""
+    """Return a reader with a module of `mlx_lm.tool_parsers`, for a vocabulary with the markers of these formats."""
     module = _mlx_lm(f"mlx_lm.tool_parsers.{parser}")
     return MlxLmReader(module, wrapper(module, dict.fromkeys(markers_of(variants), 0), _response_format(parser)), tools)
 
 
 def wrapper(module: Any, vocabulary: Any, response_format: Any = None) -> Any:
-    """What the state machine asks of mlx-lm's `TokenizerWrapper` for a tool parser's module."""
+    """Return what the state machine needs of mlx-lm's `TokenizerWrapper` for a tool parser's module."""
     utils = _mlx_lm("mlx_lm.tokenizer_utils")
     tokenizer = SimpleNamespace(get_vocab=lambda: vocabulary, encode=lambda text, **_: [0])
     think_start, think_end, *_ = utils._infer_thinking(tokenizer)
@@ -92,7 +94,7 @@ def wrapper(module: Any, vocabulary: Any, response_format: Any = None) -> Any:
 
 
 def _response_format(parser: str) -> Any:
-    """How the answers of the model that a parser is named for are framed, where mlx-lm has a module that says so."""
+    """Return the response format of the model that a parser is named after, if mlx-lm has a module for it."""
     try:
         return getattr(import_module(f"mlx_lm.chat_templates.{parser}"), "RESPONSE_FORMAT", None)
     except ModuleNotFoundError:
@@ -108,7 +110,7 @@ def _mlx_lm(name: str) -> Any:
 
 @cache
 def factories() -> dict[str, Factory]:
-    """Every parser that some format is said to be read by, by name."""
+    """Return every parser that supports some format, by name."""
     return by_name(
         Factory(name, parser, variants, "mlx-lm", partial(reader, parser, variants))
         for name, (parser, variants) in claimed("mlx-lm").items()
@@ -117,7 +119,7 @@ def factories() -> dict[str, Factory]:
 
 def __getattr__(name: str) -> Factory:
     factory = found(__name__, factories(), name)
-    _mlx_lm("mlx_lm.generate")  # here and not with the first answer, which is given less time
+    _mlx_lm("mlx_lm.generate")  # imported here, because the time limit of the first output is shorter
     return factory
 
 

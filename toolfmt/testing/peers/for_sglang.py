@@ -1,14 +1,13 @@
-"""SGLang's function-call detectors, each as SGLang's chat server uses it: on a stream (`qwen25`) and on a whole answer
-(`qwen25_whole`).
+"""SGLang's function-call detectors as its chat server uses them: streaming (`qwen25`) and whole (`qwen25_whole`).
 
-Written for SGLang 0.5.23: `FunctionCallParser`, asked as `entrypoints/openai/serving_chat.py` asks it
-(`_process_tool_call_stream`, `_check_for_unstreamed_tool_args`, `_process_tool_calls`). Where SGLang is installed there
-is nothing to do. An unpacked wheel serves too: `unzip sglang-0.5.23-*.whl -d DIR`, DIR in PYTHONPATH, and the packages
-that its parsers import, which the docstring of `benchmarks/runtime_parsers.py` names.
+Written for SGLang 0.5.23: `FunctionCallParser`, called as in `entrypoints/openai/serving_chat.py`
+(`_process_tool_call_stream`, `_check_for_unstreamed_tool_args`, `_process_tool_calls`). An installed SGLang needs no
+setup. An unpacked wheel works too: `unzip sglang-0.5.23-*.whl -d DIR`, DIR in PYTHONPATH, and the packages that its
+parsers import, which the docstring of `benchmarks/runtime_parsers.py` lists.
 
-A piece that the fuzz kit feeds is a step of the server, as with `--stream-interval` or speculative decoding; markers
-that look like tokens are never cut (`tokens.py`). SGLang parses nothing without tools: making a reader without them
-raises `ValueError`.
+A chunk of the fuzz kit is a step of the server, as with `--stream-interval` or speculative decoding. Markers that look
+like tokens are never split (`tokens.py`). SGLang parses nothing without tools: creating a reader without them raises
+`ValueError`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
 
 def ready() -> None:
-    """Import what the server's parsers live in. Raises `ImportError` with the way out."""
+    """Import the modules of the server's parsers. Raises `ImportError` with how to install them."""
     try:
         import_module("sglang.srt.entrypoints.openai.protocol")
         import_module("sglang.srt.function_call.function_call_parser")
@@ -36,7 +35,7 @@ def ready() -> None:
 
 
 class SglangRequest:
-    """A request with tools, and the parser that the server makes for it."""
+    """A request with tools, and the server's parser for it."""
 
     def __init__(self, name: str, tokenizer: Any, tools: Sequence[Any]) -> None:
         ready()
@@ -46,29 +45,31 @@ class SglangRequest:
         self._parser = FunctionCallParser([Tool(**tool) for tool in tools], name, tokenizer=tokenizer)
 
     def step(self, text: str) -> tuple[str, list[tuple[int, str | None, str]]]:
-        """Content and pieces of calls (index, name, arguments) that the server sends for the text that came."""
+        """Return the content and call deltas (index, name, arguments) that the server sends for new text."""
         said, items = self._parser.parse_stream_chunk(text)
         return said or "", _pieces(items)
 
     def end(self, text: str = "") -> tuple[str, list[tuple[int, str | None, str]]]:
-        """What the server sends with the last step, which holds the end-of-sequence token and perhaps no text: what a
-        detector makes of what it still has, what it held back, and the last call's missing arguments."""
+        """Return what the server sends with the last step, which has the end-of-sequence token and perhaps no text.
+
+        It is what a detector makes of its buffer, the text it held back, and the last call's missing arguments.
+        """
         said, pieces = self.step(text)
         held, items = self._parser.parse_stream_end()
         return said + (held or ""), [*pieces, *_pieces(items), *self._unstreamed()]
 
     def whole(self, text: str) -> tuple[str, list[tuple[Any, str]]]:
-        """Content and calls of a whole answer."""
+        """Return content and calls of a whole output."""
         if not self._parser.has_tool_call(text):
             return text, []
         try:
             content, items = self._parser.parse_non_stream(text)
-        except Exception:  # noqa: BLE001  the server logs it and sends the answer as text
+        except Exception:  # noqa: BLE001  the server logs it and sends the output as text
             return text, []
         return content, [(item.name, item.parameters) for item in items]
 
     def _unstreamed(self) -> Iterator[tuple[int, None, str]]:
-        """What `_check_for_unstreamed_tool_args` finds."""
+        """Yield what `_check_for_unstreamed_tool_args` returns."""
         known, streamed = self._parser.detector.prev_tool_call_arr, self._parser.detector.streamed_args_for_tool
         index = len(known) - 1
         if 0 <= index < len(streamed):
@@ -84,7 +85,7 @@ def _pieces(items: Iterable[Any]) -> list[tuple[int, str | None, str]]:
 
 
 class SglangReader:
-    """One answer, streamed."""
+    """One output, streamed."""
 
     def __init__(self, chat: SglangRequest, markers: Sequence[str]) -> None:
         self._chat = chat
@@ -125,7 +126,7 @@ def _made(parser: str, variants: Claims, tools: Tools) -> SglangRequest:
 
 @cache
 def factories() -> dict[str, Factory]:
-    """Every detector that some format is said to be read by, both ways, by name."""
+    """Return every detector that supports some format, streaming and whole, by name."""
     made = []
     for name, (parser, variants) in claimed("SGLang").items():
         made.append(Factory(name, parser, variants, "sglang", partial(streamed, parser, variants)))
@@ -135,7 +136,7 @@ def factories() -> dict[str, Factory]:
 
 def __getattr__(name: str) -> Factory:
     factory = found(__name__, factories(), name)
-    ready()  # here and not with the first answer, which is given less time
+    ready()  # imported here, because the time limit of the first output is shorter
     return factory
 
 

@@ -1,11 +1,10 @@
-"""transformers' response parser with the templates that `transformers serve` has for models that declare none: on a
-stream (`qwen3_5`) and on a whole answer (`qwen3_5_whole`, what `tokenizer.parse_response` gives).
+"""transformers' response parser with the templates of `transformers serve` for models that declare none.
 
-Written for transformers 5.23: `utils/chat_parsing/response_parser.py`, `cli/serving/utils.py` (torch is not needed). A
-factory is named for the first model type that its template is for; the format that it reads is the one that the
-template is read as (`toolfmt.formats.declared`). An answer stands behind the template's own anchor. On a stream an
-error at the end is logged and what is left dropped, as the server does; any other error is raised, in the middle of a
-stream and on a whole answer.
+Streaming (`qwen3_5`) and whole (`qwen3_5_whole`, like `tokenizer.parse_response`). Written for transformers 5.23:
+`utils/chat_parsing/response_parser.py`, `cli/serving/utils.py` (torch is not needed). A factory is named after the
+first model type that its template is for. Its format is that of the template (`toolfmt.formats.declared`). An output
+follows the template's own anchor. When streaming, an error at the end is logged and the rest dropped, as in the server.
+Any other error is raised, in the middle of a stream and for a whole output.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from toolfmt.testing.peers.claims import Factory, Tools, by_name, found, missing
 
 
 class TransformersReader:
-    """One answer, streamed."""
+    """One output, streamed."""
 
     def __init__(self, template: dict[str, Any], tools: Tools) -> None:
         utils = _transformers("transformers.cli.serving.utils")
@@ -67,13 +66,13 @@ def whole(template: dict[str, Any], tools: Tools) -> Callable[[str], dict[str, A
 
 
 def served() -> dict[str, dict[str, Any]]:
-    """The templates that `transformers serve` has, by the first model type that each is for."""
+    """Return the templates of `transformers serve`, by the first model type of each."""
     templates = _transformers("transformers.cli.serving.utils")._RESPONSE_TEMPLATE_FALLBACKS
     return {types[0]: template for types, template in templates.items()}
 
 
 def _prefix(template: dict[str, Any]) -> str:
-    """What stands before an answer."""
+    """Return what precedes an output."""
     anchor = template["start_anchor"]
     return anchor if isinstance(anchor, str) else str(anchor[0])
 
@@ -87,7 +86,10 @@ def _transformers(name: str) -> Any:
 
 @cache
 def factories() -> dict[str, Factory]:
-    """A factory for every template, both ways, by name. Raises `ImportError` without a transformers that has them."""
+    """Return a factory for every template, streaming and whole, by name.
+
+    Raises `ImportError` if the installed transformers does not have them.
+    """
     made = []
     for model_type, template in served().items():
         name, variants = python_name(model_type), {from_response_template(template).name: ("",)}
@@ -98,11 +100,11 @@ def factories() -> dict[str, Factory]:
 
 def __getattr__(name: str) -> Factory:
     if name.startswith("__"):
-        raise AttributeError(name)  # what the import system asks for before anything is imported
+        raise AttributeError(name)  # the import system reads these before anything is imported
     factory = found(__name__, factories(), name)
     _transformers(
         "transformers.utils.chat_parsing.response_parser"
-    )  # before the first answer, which is given less time
+    )  # in advance, because the time limit of the first output is shorter
     return factory
 
 

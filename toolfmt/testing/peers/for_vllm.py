@@ -1,13 +1,13 @@
-"""vLLM's tool parsers, each as vLLM's chat server uses it: on a stream (`hermes`) and whole (`hermes_whole`).
+"""vLLM's tool parsers as its chat server uses them: streaming (`hermes`) and whole (`hermes_whole`).
 
-Written for vLLM 0.33.0: `ParserManager` makes the parser, `ChatStreamProcessor` steps through a stream, `Parser.parse`
-reads a whole answer. No GPU is asked for anything. Where vLLM is installed there is nothing to do. An unpacked wheel
-serves too: `unzip vllm-0.33.0-*.whl -d DIR`, DIR in PYTHONPATH, and the packages that its parsers import, which the
-docstring of `benchmarks/runtime_parsers.py` names.
+Written for vLLM 0.33.0: `ParserManager` creates the parser, `ChatStreamProcessor` processes a stream, `Parser.parse`
+parses a whole output. No GPU is needed. An installed vLLM needs no setup. An unpacked wheel works too: `unzip
+vllm-0.33.0-*.whl -d DIR`, DIR in PYTHONPATH, and the packages that its parsers import, which the docstring of
+`benchmarks/runtime_parsers.py` lists.
 
-A piece that the fuzz kit feeds is a step of the server, as with `--stream-interval` or speculative decoding; markers
-that look like tokens are never cut (`tokens.py`). Whatever the parser asks for, its markers reach it. vLLM parses
-nothing without tools: making a reader without them raises `ValueError`.
+A chunk of the fuzz kit is a step of the server, as with `--stream-interval` or speculative decoding. Markers that look
+like tokens are never split (`tokens.py`). The parser always gets its markers, whatever it requests. vLLM parses nothing
+without tools: creating a reader without them raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from toolfmt.testing.peers.tokens import WholeMarkers, markers_of, tokenizer_of
 
 
 def ready() -> None:
-    """Import what the server's parsers live in, without the log of a server and without looking for a device. Raises
-    `ImportError` with the way out."""
+    """Import the modules of the server's parsers, without a server's log and without searching for a device.
+
+    Raises `ImportError` with how to install them.
+    """
     os.environ.setdefault("VLLM_TARGET_DEVICE", "cpu")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "CRITICAL")
     try:
@@ -38,7 +40,7 @@ def ready() -> None:
 
 
 class VllmRequest:
-    """A request with tools, and the parser that the server makes for it."""
+    """A request with tools, and the server's parser for it."""
 
     def __init__(self, name: str, tokenizer: Any, tools: Sequence[Any], *, reasoning_parser: str | None = None) -> None:
         ready()
@@ -59,12 +61,14 @@ class VllmRequest:
         )
 
     def step(self, text: str, ids: Sequence[int], ended: str | None = None) -> tuple[Any, str | None]:
-        """What the server sends for the tokens that came, None for nothing yet; and the reason of the end, if it is."""
+        """Return what the server sends for new tokens (None for nothing yet), with the finish reason if it is the
+        end.
+        """
         delta, reason = self._processor.step(text, list(ids), ended, [1])
         return delta, reason
 
     def whole(self, text: str, ids: Sequence[int]) -> tuple[str | None, str | None, list[Any]]:
-        """Reasoning, content and calls of a whole answer."""
+        """Return reasoning, content and calls of a whole output."""
         reasoning, content, calls = self._parser.parse(
             text, self._request, enable_auto_tools=True, model_output_token_ids=list(ids)
         )
@@ -72,7 +76,7 @@ class VllmRequest:
 
 
 class VllmReader:
-    """One answer, streamed."""
+    """One output, streamed."""
 
     def __init__(self, chat: VllmRequest, tokenizer: Any, markers: Sequence[str]) -> None:
         self._chat = chat
@@ -104,7 +108,7 @@ class VllmReader:
 
 @lru_cache(maxsize=4096)
 def _ids(tokenizer: Any, text: str) -> Sequence[int]:
-    """The tokens of a piece. A server gets them from the model; here making them would take longer than the parser."""
+    """The tokens of a chunk. A server gets them from the model; creating them here would take longer than parsing."""
     return tuple(tokenizer.encode(text, add_special_tokens=False))
 
 
@@ -135,7 +139,7 @@ def _made(parser: str, variants: Claims, tools: Tools) -> tuple[VllmRequest, Any
 
 @cache
 def factories() -> dict[str, Factory]:
-    """Every parser that some format is said to be read by, both ways, by name."""
+    """Return every parser that supports some format, streaming and whole, by name."""
     made = []
     for name, (parser, variants) in claimed("vLLM").items():
         made.append(Factory(name, parser, variants, "vllm", partial(streamed, parser, variants)))
@@ -145,7 +149,7 @@ def factories() -> dict[str, Factory]:
 
 def __getattr__(name: str) -> Factory:
     factory = found(__name__, factories(), name)
-    ready()  # here and not with the first answer, which is given less time
+    ready()  # imported here, because the time limit of the first output is shorter
     return factory
 
 

@@ -1,9 +1,9 @@
-"""A tokenizer for servers that read tokens beside text: markers are tokens of their own, everything else is bytes.
+"""A tokenizer for servers that parse tokens as well as text: markers are tokens, everything else is bytes.
 
-A server never sees a part of a token's text. So a marker that is a token in the vocabularies of such models must reach
-its parser in one piece, wherever the fuzz kit cuts an answer: `WholeMarkers` holds a part back until the rest is there.
-Which markers are tokens no format tells; it is decided by their shape, for the parser: a tag without attributes and
-upper-case words in brackets count as one.
+A server never sees a part of a token's text. So a marker that is a token in such models' vocabularies must reach its
+parser in one piece, wherever the fuzz kit splits an output: `WholeMarkers` holds a part back until the rest arrives.
+Formats do not define which markers are tokens. This is decided by their form, in the parser's favor: a tag without
+attributes and upper-case words in brackets count as tokens.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from toolfmt.formats import Call, get, write
 from toolfmt.testing.peers.claims import OTHER_VOCABULARY
 
 MARKER = re.compile(r"</?[^<>\s=/]{2,60}>|\]<\][a-z]+\[>\[|\[/?[A-Z_]{4,30}\]")
-"""What is written like a token of its own."""
+"""The form of a token."""
 _CALLS: tuple[list[Call], ...] = ([("f", {"a": "b", "c": 1}), ("f", {})], [("f", {"a": [1, {"b": None}]})])
 
 
 def markers_of(variants: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The markers that are taken for tokens: those in calls, around reasoning and around turns of these formats, by
-    name with the variants that calls are written in. Of a family that writes a suffix into all of its markers, give one
-    variant: a vocabulary has them with it or without."""
+    """Return the markers that count as tokens: in calls, and around reasoning and turns, of these formats and variants.
+
+    If a family adds a suffix to all of its markers, pass one variant: a vocabulary has them either with or without it.
+    """
     return _markers(tuple((name, tuple(written)) for name, written in variants.items()))
 
 
@@ -48,7 +49,7 @@ def _markers(variants: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[str, ..
 
 
 class WholeMarkers:
-    """A stream of texts in which no marker is cut."""
+    """A stream of texts in which no marker is split."""
 
     def __init__(self, markers: Iterable[str]) -> None:
         parts = {marker[:end] for marker in markers for end in range(1, len(marker))}
@@ -57,7 +58,7 @@ class WholeMarkers:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """What can be handed on now: all but the longest end that may become a marker."""
+        """Return the text to pass on now: all except the longest end that may become a marker."""
         text = self._held + text
         most = min(self._longest, len(text))
         begun = next((length for length in range(most, 0, -1) if text[-length:] in self._parts), 0)
@@ -66,14 +67,14 @@ class WholeMarkers:
         return text[:end]
 
     def finish(self) -> str:
-        """What was held and became none."""
+        """Return the text that was held back and did not become a marker."""
         held, self._held = self._held, ""
         return held
 
 
 @cache
 def tokenizer_of(markers: tuple[str, ...]) -> Any:
-    """A tokenizer of transformers with these tokens, the bytes, `<s>` and `</s>`. Needs `transformers`."""
+    """Return a tokenizer of transformers with these tokens, the bytes, `<s>` and `</s>`. Needs `transformers`."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
