@@ -91,7 +91,8 @@ def said(made: Report, chapter: str) -> str:
 
 def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
-        "prefix": "a prefix cache keeps 61 % in the example conversation; the prompt first changes when a result follows (line 30)",
+        "prefix": "a prefix cache keeps 61 % in the example conversation; "
+        "the prompt first changes when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",

@@ -112,15 +112,15 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "hides its tools by lot",
-            "The template is random: the same request may give a different prompt.",
+            "The template decides at random: the same request may give a different prompt.",
         ),
         (
             "leaves out a result by lot",
-            "The template is random: the same request may give a different prompt.",
+            "The template decides at random: the same request may give a different prompt.",
         ),
         (
             "draws a result",
-            "The template draws by lot: the same request may give a different prompt.",
+            "The template uses random numbers: the same request may give a different prompt.",
         ),
     ],
 )
@@ -484,3 +484,10 @@ def test_every_keyword_of_a_schema_that_no_parameter_may_be_called_is_told() -> 
         "A parameter's name that is 'nullable', 'properties' or 'type' changes the prompt: this parameter is missing "
         "from the tool's definition."
     )
+
+
+def test_an_operand_of_an_inline_condition_is_told_apart_from_a_branch() -> None:  # GLM-4.5: /nothink
+    condition = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
+    loop = "{%- for m in messages %}{{- 'No.' if " + condition + " }}{%- endfor %}"
+    (told,) = messages_of(loop + HONEST)
+    assert told.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")

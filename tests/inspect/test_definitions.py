@@ -365,6 +365,11 @@ def test_a_part_that_list_items_alone_have_is_told_as_such() -> None:  # Gemma 4
     )
     (finding,) = (one for one in report.findings if one.code == "TF040")
     assert "the types in `anyOf` of parameters" in finding.message
+    refused = after(
+        "{% for p in f.parameters.properties.values() %}{{ p.type }}"
+        "{{ raise_exception('no') if p.pattern is not defined and p.get('items',{}).pattern }}{% endfor %}"
+    )
+    assert refused.sections.definitions["pattern"].evidence == "it is not in the prompt"
     nowhere = after("{{ f.parameters.properties | list }}").sections.definitions
     assert nowhere["pattern"].evidence == "it is not in the prompt"
 
@@ -391,3 +396,12 @@ def test_a_definition_without_function_is_tried_with_its_type_as_well() -> None:
     assert report.sections.definitions["without_wrapper"].words.endswith(
         "or parts of it are; with `type` it is rejected"
     )
+
+
+def test_the_line_of_a_lost_enum_is_that_of_the_condition() -> None:
+    source = (
+        EACH + "{{ f.name }} {{ f.description }}{% for n, p in f.parameters.properties.items() %}\n"
+        "{{ n }} {{ p.description }}\n"
+        "{% if p.type == 'string' and p.enum %}{{ p.enum | tojson }}{% endif %}{% endfor %}{% endfor %}" + PLAIN
+    )
+    assert [one.line for one in inspect_template(source).findings if one.code == "TF040"] == [3]

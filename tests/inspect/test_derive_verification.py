@@ -195,7 +195,7 @@ TOLD = {
     "values are trimmed": (
         tags("{{ v|trim if v is string else v|tojson }}"),
         "does not keep whitespace at the ends of a string: "
-        '"  blanks at both ends " comes back as "blanks at both ends"',
+        '"  spaces at both ends " comes back as "spaces at both ends"',
     ),
     "keys are sorted": (tags(items="f.arguments|dictsort"), "writes arguments in another order"),
     "quotes are not escaped": (

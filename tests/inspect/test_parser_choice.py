@@ -215,7 +215,7 @@ def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
         for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
             told = next(one for one in report.sections.advice if one.runtime == runtime)
             assert told.text.endswith(f"--reasoning-parser {parser}")
-            assert ("only mentions" in told.remark) == drafted
+            assert ("inside the reasoning" in told.remark) == drafted
 
 
 def test_a_parser_that_executes_drafts_is_told_so() -> None:

@@ -298,7 +298,8 @@ def test_the_id_of_a_call_is_taken_for_its_name() -> None:
         "mlx-lm takes mistral, which takes the id after [CALL_ID] for the tool's name: [TOOL_CALLS]"
     )
     assert advised(report)["mlx-lm"] == (
-        f"none: it uses mistral, which misparses these calls; {PARSER.format('mistral')} parses the output"
+        "none: it selects its parser mistral, which misparses these calls; "
+        f"{PARSER.format('mistral')} parses the output"
     )
 
 

@@ -402,3 +402,9 @@ def test_the_condition_of_a_forged_turn_is_told() -> None:
         )
         assert finding is not None
         assert f"; {what} 'Uq1question" in finding.message
+
+
+def test_the_line_of_a_sentence_that_appears_twice_is_the_one_that_writes_it() -> None:
+    said = "You are a helpful assistant, and you answer in short sentences."
+    source = "{% if messages[0].role == 'narrator' %}\n" + said + "\n{% else %}\n" + said + "\n{% endif %}\n" + PLAIN
+    assert inspect_template(source).sections.safety["no_instructions"].line == 4

@@ -357,6 +357,12 @@ CASES += [
     ("results_alone", "no", "dropped", "is dropped, unless there is no response between it and an earlier call",
      changed(LOOP, "{% set ns = namespace(called=false) %}" + LOOP + "{% if m.role == 'assistant' %}{% set ns.called "
              "= 'tool_calls' in m %}{% endif %}{% if m.role == 'tool' and not ns.called %}{% continue %}{% endif %}")),
+    ("results_unnumbered", "yes", "", "a result without tool_call_id is rendered as one with it",
+     NAMED_BY_ID.replace("if c.id == m.tool_call_id %}", "if c.id == m.tool_call_id and not m.name %}")),
+    ("text_beside_call", "yes", "", "text next to a call appears", when("m.tool_calls and loop.index0 > 3", SKIP)),
+    ("reasoning_in_loop", "no", "dropped", "is not in a prompt with a generation prompt",
+     changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and not (add_generation_prompt and "
+             "messages[-1].role == 'tool') %}", THINKS)),
     ("assistants_in_a_row", "yes", "", "before another question, two answers in a row: both",
      changed(ROLE, ROLE + "{{ '+' if m.role == 'assistant' and messages[-1].role == 'user' }}")),
     ("assistants_in_a_row", "yes", "", "without a system message, two answers in a row: both",
@@ -937,12 +943,41 @@ def test_the_line_is_that_of_the_condition_or_of_the_text_that_decides() -> None
             ),
             2,
         ),
+        "values_as_json ": (  # the last `set` is in a branch that is not taken
+            changed(
+                CALLS,
+                "{% for c in m.tool_calls or [] %}<tool_call><function={{ c.function.name }}>"
+                "{% for k, v in c.function.arguments.items() %}<parameter={{ k }}>\n{% set v = v | string %}\n"
+                "{% if m.role != 'assistant' %}{% set v = v | string %}{% endif %}\n{{ v }}\n</parameter>{% endfor %}"
+                "</function></tool_call>{% endfor %}",
+            ),
+            4,
+        ),
         "ids_ordinary": (changed('"arguments": ', '"arguments": \n'), 1),
     }
     for name, (template, line) in lines.items():
-        assert report(template).sections.details[name].line == line, name
+        assert report(template).sections.details[name.strip()].line == line, name
 
 
 def test_results_without_ids_that_are_mixed_up_are_one_finding() -> None:
     told = [one for one in report(NAMED_BY_ID).findings if one.outcome == "unmatched-result-lost"]
     assert [one.fix for one in told] == ["Give every call an id, and every result the id of its call."]
+
+    dropped = when("m.role == 'tool' and not m.name and not m.tool_call_id", SKIP, NAMED_BY_ID)
+    told = [one for one in report(dropped).findings if one.outcome == "unmatched-result-lost"]
+    assert [one.fix for one in told] == [
+        "Give every call an id, and every result the id of its call.",
+        "Add the id and the tool's name of its call to every result.",
+    ]
+
+
+def test_an_orphan_with_the_id_of_an_earlier_call_is_no_orphan() -> None:
+    ids = "{% for a in messages %}{% for c in a.tool_calls or [] %}{{ c.id }} {% endfor %}{% endfor %}"
+    ids = "{% set ids %}" + ids + "{% endset %}"
+    unknown = "{% if m.role == 'tool' and (not m.tool_call_id or m.tool_call_id not in ids) %}{% continue %}{% endif %}"
+    told = report(changed(LOOP, ids + LOOP + unknown)).sections.details["results_alone"]
+    assert told.evidence == "a result without its call is dropped"
+
+
+def test_the_same_generation_prompt_after_a_result_is_not_repeated() -> None:
+    assert report(BASE).sections.details["generation_prompt"].words == "after a question it adds {}"

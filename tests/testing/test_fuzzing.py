@@ -482,7 +482,7 @@ Caused by: com.x.ParseException: Expected ':' at 4
         (JAVA, "ParseException", "Caused by: com.x.ParseException: Expected ':' at 4"),
         ("Error: one\nError: two\nbye\n", "Error", "Error: two"),
         ("No Errors: here\nread: usage\n\n", "", "read: usage"),
-        ("", "", "without a word"),
+        ("", "", "without output"),
     ],
 )
 def test_what_a_command_raised_is_told_by_the_line_that_names_it(
@@ -509,7 +509,7 @@ def test_what_a_command_raised_is_told_by_the_line_that_names_it(
         ("naive_parsers:raises", "(the factory raised KeyError: 'a vocabulary' (naive_parsers.py:raises))"),
         ("naive_parsers:no_message", "(the parser returned '"),
         ("naive_parsers:no_events", "is neither an event nor the dict of one)"),
-        ("false", "(the command ends with status 1: without a word); let it print calls as JSON, and end with status"),
+        ("false", "(the command ends with status 1: without output); let it print calls as JSON, and end with status"),
         ("cat", "(the command prints no JSON ("),
         ("echo hi", ": 'hi\\n'); let it print calls as JSON"),
         ("echo [3]", "(tool_calls[0] is 3); let it print"),

@@ -368,7 +368,7 @@ def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None
 def test_the_page_tells_how_each_law_and_strategy_is_called() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `(\w+)(\(.*?\))` \|", page, re.MULTILINE))
-    told |= dict(re.findall(r"^`(read)(\(.*?\))` tells", page, re.MULTILINE))
+    told |= dict(re.findall(r"^`(read)(\(.*?\))` returns", page, re.MULTILINE))
     told |= dict(re.findall(r"`(cases)(\(.*?\))` are", page))
     laws = [name for name in toolfmt.testing.__all__ if name.startswith("check_")]
     assert told == {name: _as_called(name) for name in (*laws, *strategies.__all__, "read", "cases")}

@@ -427,9 +427,10 @@ def measure(**given: Any) -> int:
     """Measure how often a model calls tools, and whether the calls are correct.
 
     The model is served by an --endpoint, or is a MODEL directory that runs here (with mlx-lm or transformers).
-    Questions name a tool (direct), describe a need (neutral), or need no tool (no-tool). Tools are rendered by the
-    template and described in the system prompt. tool_choice is omitted, auto and required. Options select less. With
-    --endpoint, MODEL provides the format and the description.
+    Questions name a tool (direct), describe a need (neutral), or need no tool (no-tool). Every
+    combination is tested: the wording, how tools are passed (template, prompt), and tool_choice (omitted, auto,
+    required). Use --prompt, --strategy and --tool-choice to test fewer. With --endpoint, MODEL provides the format and
+    the description of the tools.
 
     If it is interrupted, it prints what was measured so far.
 

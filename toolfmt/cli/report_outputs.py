@@ -81,9 +81,8 @@ class Output(Protocol):
 
 
 class Outputs:
-    """All outputs of a run, as a context manager that finishes them.
-
-    Raises `ToolfmtError` before anything is inspected if a file cannot be written.
+    """All outputs of a run, as a context manager that finishes them. Raises `ToolfmtError` before anything is inspected
+    if a file cannot be written.
     """
 
     def __init__(self, chosen: Sequence[Target], content: Content) -> None:
@@ -341,9 +340,8 @@ def _text_of_several(printed: bool) -> _Printer:
 
 
 def write_whole(file: str, text: str, format: str) -> None:
-    """Write a file as a whole or not at all. Raises `ToolfmtError` if it cannot be written.
-
-    The text is written next to the file, which is then replaced. A link is followed; a pipe or a device is written to.
+    """Write a file as a whole or not at all. Raises `ToolfmtError` if it cannot be written. The text is written next to
+    the file, which is then replaced. A link is followed; a pipe or a device is written to.
     """
     data = text.encode("utf-8", "backslashreplace")
     target = Path(os.path.realpath(file))
@@ -385,9 +383,7 @@ def _check_place(file: str) -> None:
 
 
 def _check_replaceable(file: str, format: str) -> None:
-    """Raise `ToolfmtError` if the file is not an earlier output of the format, so that a typo does not destroy a
-    file.
-    """
+    """Raise `ToolfmtError` if the file is not an earlier output of the format: a typo must not destroy a file."""
     path = Path(file)
     if not path.is_file():
         return

@@ -72,10 +72,8 @@ _SIGNS_OF_CLASSES = '[]^-"\\'
 
 
 def gbnf(rules: Rules) -> Exported:
-    """Return the rules as a grammar whose start rule is `root`.
-
-    Raises `NotConstrained` for a schema value without nodes, and `CannotConstrain` for a text length that it cannot
-    express.
+    """Return the rules as a grammar with the start rule `root`. Raises `NotConstrained` for a schema value without
+    nodes, and `CannotConstrain` for a text length that it cannot express.
     """
     writer = _Writer()
     start = may_end_early(writer.resolved(rules))
@@ -227,9 +225,7 @@ class _Writer:
         return f"{half} {half} {self._symbol(node.part) if node.count % 2 else ''}".strip()
 
     def _up_to(self, node: _UpTo) -> str:
-        """Fewer than half of them, or half of them and then any number of the rest, so that each count has one
-        derivation.
-        """
+        """Fewer than half of them, or half of them and any number of the rest: each count has one derivation."""
         if node.most == 0:
             return _NOTHING
         half = (node.most + 1) // 2
@@ -259,9 +255,7 @@ class _Writer:
         return bodies[0]
 
     def _in_declared_order(self, name: str, node: Members) -> str:
-        """Return two rules for each member: what may follow from it on if there is no member yet, and if there is
-        one.
-        """
+        """Return two rules for each member: what may follow it without a member so far, and after one."""
         separator, last = self._separator(node), len(node.items)
         self._rules[f"{name}-a{last}"] = self._rules[f"{name}-b{last}"] = _NOTHING
         for at, item in reversed(list(enumerate(node.items))):

@@ -207,9 +207,7 @@ class _Rendered(_InFrontOf):
 
 
 class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are not available
-    """One request. mlx-lm iterates over the response's tokens, but their text is empty because it has already been
-    sent.
-    """
+    """One request. mlx-lm iterates over the tokens of the response; their text is empty because it was already sent."""
 
     response_generator: Any
     answer: _Answer | None = None
@@ -346,9 +344,8 @@ def run(
     options: ServerOptions = ServerOptions(),
     server_class: type[ThreadingHTTPServer] = ThreadingHTTPServer,
 ) -> None:
-    """Run like `mlx_lm.server.run`, until the server is shut down.
-
-    Raises `ToolfmtError` for an invalid model, and `OSError` if it cannot listen.
+    """Run like `mlx_lm.server.run`, until the server is shut down. Raises `ToolfmtError` for an invalid model, and
+    `OSError` if it cannot listen.
     """
     server._make_logits_processors = _logits_processors
     cache = server.LRUPromptCache(model_provider.cli_args.prompt_cache_size)

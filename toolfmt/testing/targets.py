@@ -253,7 +253,7 @@ def _ends_badly(status: int, words: str) -> LawBroken:
     """
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     named = [(line, found) for line in lines if (found := _ERROR.search(line))]
-    line = named[-1][0] if named else lines[-1] if lines else "without a word"
+    line = named[-1][0] if named else lines[-1] if lines else "without output"
     kind = f"{named[-1][1][1]}, exit status {status}" if named else f"exit status {status}"
     return LawBroken("never-raises", kind, f"the command ends with status {status}: {line}"[:_MOST_WORDS])
 

@@ -98,7 +98,7 @@ ASKED = (
     CaseRequest("values", "other scripts in a string", "weather", (("get_weather", {"city": "Osnabrück, 東京"}),)),
     CaseRequest("values", "a string that holds another tag and an entity", "files", (_text("<b>&amp; more</b>"),)),
     CaseRequest("whitespace", "line ends and indentation in a string", "code", (("run_python", {"code": _CODE}),)),
-    CaseRequest("whitespace", "whitespace at both ends of a string", "files", (_text("  two before and one behind "),)),
+    CaseRequest("whitespace", "whitespace at both ends of a string", "files", (_text("  two before and one after "),)),
     CaseRequest("names", "names with a hyphen, a full stop and underscores", "named",
           (("set-style", {"class": "wide", "data-id": 7}), ("Calendar.create_event", {"title": "Lunch"}),
            ("mcp__files__read", {"path": "a.txt"}))),

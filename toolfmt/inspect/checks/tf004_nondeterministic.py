@@ -218,7 +218,7 @@ def _random(facts: Facts) -> Iterator[Diagnostic]:
     line = deciding or template.draws_line
     if line is None or (deciding is None and any(_renders_differ(facts))):
         return
-    how = "is random" if deciding else "draws by lot"
+    how = "decides at random" if deciding else "uses random numbers"
     yield Diagnostic(
         f"The template {how}: the same request may give a different prompt.",
         "Remove the random part from the template.",

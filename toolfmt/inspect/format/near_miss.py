@@ -139,7 +139,7 @@ def _first_difference(own: str, rendered: str) -> tuple[str, int]:
         differs = f"but with {_quote(added)} in place of {_quote(removed)}"
     else:
         what = f"without {_quote(removed)}" if removed else f"with {_quote(added)}"
-        differs = f"but {what} behind {_quote(before[-20:])}" if before else f"but {what} at its beginning"
+        differs = f"but {what} after {_quote(before[-20:])}" if before else f"but {what} at its beginning"
     return differs + more, len(before)
 
 

@@ -54,7 +54,7 @@ NASTY_STRINGS = (
     "two\nlines",
     '}} {"a": [1]} ]) >',
     "C:\\new\\table\\",
-    "  blanks at both ends ",
+    "  spaces at both ends ",
     "\nnewlines at both ends\n",
     "a\\nb",
     "null",

@@ -113,9 +113,7 @@ def adapt(
     `messages` are checked. `profile` is the profile of the template that renders them. With `calls_in_words`, calls are
     written into the content in `format`; the schemas of `tools` then give the types of values. With `results_in_words`,
     results become user messages. `system_text` is added to the system message. `plan` names remedies to apply in
-    addition to what the profile requires.
-
-    Raises `CannotWrite` if the format cannot represent a call.
+    addition to what the profile requires. Raises `CannotWrite` if the format cannot represent a call.
     """
     done: dict[str, None] = {}
     adapted, told_before = applied(list(messages), plan, "before")
@@ -213,9 +211,8 @@ def _written(
 def _results_as_user(
     messages: list[Message], answered: Mapping[int, str | None], done: dict[str, None]
 ) -> list[Message]:
-    """Return the messages with results as user messages.
-
-    `answered` maps the identity of each result to the name of its tool. The results must still be the same objects.
+    """Return the messages with results as user messages. `answered` maps the identity of each result to the name of its
+    tool. The results must still be the same objects.
     """
     adapted: list[Message] = []
     after_result = False
@@ -238,9 +235,7 @@ def _results_as_user(
 
 
 def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Message]:
-    """Return the messages with each turn's results in the order of its calls, if every result names a call of that
-    turn.
-    """
+    """Return the messages with the results of each turn in the order of its calls, if every result names one."""
     ordered = list(messages)
     for at, turn in enumerate(messages):
         places = {str(call.get("id")): place for place, call in enumerate(calls_of(turn))}

@@ -49,10 +49,8 @@ _RESULTS_BESIDE_CALLS = 12
 
 @dataclass(frozen=True)
 class Remedy:
-    """A remedy. `apply` returns the changed messages, or the same objects if there is nothing to do.
-
-    If `stage` is `adapt`, `toolfmt.render.adapt.adaptations.adapt` makes the change, and `apply` only shows whether
-    there is something to do.
+    """A remedy. `apply` returns the changed messages, or the same objects if there is nothing to do. With the `stage`
+    `adapt`, `adaptations.adapt` makes the change, and `apply` only shows whether there is something to do.
     """
 
     name: str
@@ -64,9 +62,8 @@ class Remedy:
 def plans(
     messages: list[Message], most: int, without: Collection[str] = (), *, calls_in_words: bool = False
 ) -> Iterator[frozenset[str]]:
-    """Return at most `most` sets of remedies, the cheapest first, without the remedies in `without`.
-
-    With `calls_in_words`, calls are written into the content with every plan.
+    """Return at most `most` sets of remedies, the cheapest first, without the remedies in `without`. With
+    `calls_in_words`, calls are written into the content with every plan.
     """
     useful = [
         remedy
@@ -183,9 +180,7 @@ def _answer_added(messages: list[Message]) -> list[Message]:
 
 
 def _question_added(messages: list[Message]) -> list[Message]:
-    """Insert an empty user message before an assistant message that begins the conversation, or after a lone system
-    message.
-    """
+    """Insert an empty user message before a leading assistant message, or after a lone system message."""
     begin = first_turn(messages)
     if begin < len(messages) and messages[begin]["role"] == "user":
         return messages
@@ -285,10 +280,8 @@ def _as_parts(messages: list[Message]) -> list[Message]:
 
 
 def with_marked_parts(messages: Sequence[Message]) -> list[Message]:
-    """Add a key to each part that `content-as-parts` makes.
-
-    A template that supports parts does not show the key. If a template prints the list as Python or JSON, the prompt
-    contains `PART_PRINTED`.
+    """Add a key to each part that `content-as-parts` makes. Templates that support parts do not show it; if a template
+    prints the list as Python or JSON, the prompt contains `PART_PRINTED`.
     """
     marked = []
     for message in messages:
@@ -308,9 +301,8 @@ def _content_empty(messages: list[Message]) -> list[Message]:
 
 
 def results_named(messages: list[Message]) -> list[Message]:
-    """Add the tool's name to each result without one.
-
-    It is the name of the last call with its id, or without an id, that of the next call without a result.
+    """Add the tool's name to each result without one. It is the name of the last call with its id, or without an id,
+    that of the next call without a result.
     """
     names = tools_answered(messages)
     return [
@@ -320,10 +312,8 @@ def results_named(messages: list[Message]) -> list[Message]:
 
 
 def tools_answered(messages: Sequence[Message]) -> list[str | None]:
-    """Return the tool's name for each result, and None for other messages or if the name is unknown.
-
-    The name comes from the result itself or from the call with its id: a call in the previous turn that has no result
-    yet, else the last such call. Without an id, it comes from the next call without a result.
+    """Return the tool's name for each result, else None: its own name, or that of the call with its id (first a call of
+    the previous turn without a result), or without an id that of the next call without a result.
     """
     called: dict[str, str] = {}
     unanswered: list[tuple[str, str]] = []
@@ -350,9 +340,8 @@ def ids_shortened(messages: list[Message]) -> list[Message]:
 
 
 def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
-    """Set these ids on the calls, in order.
-
-    A result gets the id of the last call with its old id, or of the next call if it has no id.
+    """Set these ids on the calls, in order. A result gets the id of the last call with its old id, or of the next call
+    if it has no id.
     """
     ids = iter(wanted)
     current: dict[str, str] = {}

@@ -283,7 +283,7 @@ def _bare(part: ToolPart) -> str:
     return (bare.rstrip(".!?") or bare) if part.kind == "description" else bare
 
 
-# --- parts without a word
+# --- parts that no word shows
 
 
 def _shown_by_effect(render: Render, tool: Message, prompt: str, parts: Sequence[ToolPart]) -> set[ToolPart]:

@@ -175,9 +175,8 @@ class ChatTemplate:
         now: datetime | None = None,
         **variables: Any,
     ) -> list[int]:
-        """Return the lines that read the clock while `render` renders the same arguments, in that order.
-
-        Raises what `render` raises.
+        """Return the lines that read the clock while `render` renders the same arguments, in that order. Raises what
+        `render` raises.
         """
         asked: list[int] = []
         show = clock(now or FROZEN_NOW)
@@ -197,9 +196,7 @@ class ChatTemplate:
         return asked
 
     def line_of(self, *patterns: str) -> int | None:
-        """Return the first line (from 1) that contains the first pattern with a match, or None. Comments are not
-        searched.
-        """
+        """Return the first line (from 1) with a match of the first pattern that has one, or None; not in comments."""
         matches = (re.compile(pattern, re.MULTILINE).search(self.code) for pattern in patterns)
         found = next((match for match in matches if match is not None), None)
         return None if found is None else len(_NEWLINE.findall(self.code, 0, found.start())) + 1
@@ -216,9 +213,7 @@ class ChatTemplate:
         now: datetime | None,
         variables: Mapping[str, Any],
     ) -> Callable[[], dict[str, Any]]:
-        """Return a function that creates the template's variables once messages and tools are known to be lists of
-        objects.
-        """
+        """Return a function that creates the template's variables; messages and tools must be lists of objects."""
         _check_list(messages, "messages", BadMessages)
         if tools is not None:
             _check_list(tools, "tools", BadTools)
@@ -366,9 +361,7 @@ class ChatTemplate:
         raise TemplateError(f"{place}: {happened}: {own_words}".removesuffix(": "), line, kind, own_words) from error
 
     def _own_words(self, error: Exception) -> str:
-        """Return the original message: of the template if it raised, else of the engine with the exception's name
-        first.
-        """
+        """Return the original message: the template's own, or the engine's after the name of the exception."""
         if isinstance(error, Refusal):
             return str(error)
         if isinstance(error, jinja2.TemplateSyntaxError):

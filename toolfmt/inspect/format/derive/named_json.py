@@ -35,7 +35,7 @@ class _Header:
 
     begin: int
     end: int
-    form: Literal["name", "indexed", "id first", "id behind"]
+    form: Literal["name", "indexed", "id first", "id after"]
     marker: str = ""
     led: bool = True
     """Whether `functions.` precedes an indexed name."""
@@ -192,7 +192,7 @@ def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
         return _Header(at, end, "id first", text[at + len(id) : spot])
     body = object_behind(text, seen.calls[number][1], end)
     if spot < at < spot + _FAR_BEHIND and (body is None or at < body.begin):
-        return _Header(spot, at + len(id), "id behind", text[end:at])
+        return _Header(spot, at + len(id), "id after", text[end:at])
     return _Header(spot, end, "name")
 
 
