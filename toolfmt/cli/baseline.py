@@ -120,7 +120,7 @@ def _as_bad(known: str, now: str) -> bool:
 def read_baseline(file: str, places: Sequence[str]) -> Baseline:
     """Return the earlier reports in a file, for these paths.
 
-    A single report of an earlier toolfmt without a path is taken for that of the first path. Raises `ToolfmtError` with
+    A single report of an earlier toolfmt without a path counts for the first path. Raises `ToolfmtError` with
     the name of the file if it cannot be read or contains anything but reports of `toolfmt inspect --json`. Raises it as
     well if several paths are inspected but a report has no path.
     """

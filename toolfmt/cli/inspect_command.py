@@ -226,7 +226,7 @@ class Inspecting:
         return self._selection.applied(looked if baseline is None else baseline.compared(looked))
 
     def _uncounted(self, looked: InspectionOutcome) -> str:
-        """Return a line for users who asked for the tokens of their tools if nothing was counted. Empty otherwise."""
+        """Return a line for users who asked for the tokens of their tools if nothing was counted, or ""."""
         asked = self.tools_file is not None or self.context is not None
         if not asked or looked.report is None or looked.report.sections.tokens is not None:
             return ""

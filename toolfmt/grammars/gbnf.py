@@ -1,8 +1,8 @@
 r"""xport nodes as GBNF for llama.cpp, and as XGrammar's EBNF, which is nearly the same.
 
-Neither supports lookahead or negation. A text up to a marker is written as an automaton (`stops`). Members in any order
-are written as a rule for each set of members that already exist. There are 2^n sets; if that is too many, the members
-are in declared order, and `narrower` contains "declared-order".
+Neither supports lookahead or negation. A string up to a marker is written as an automaton (`stops`). Members in any
+order are written as a rule for each set of members that already exist. There are 2^n sets; if that is too many, the
+members are in declared order, and `narrower` contains "declared-order".
 
 Sources: llama.cpp `grammars/README.md` and `src/llama-grammar.cpp` (November 2026; the same rules in llama-cpp-python
 0.3.36), XGrammar 0.2.8 `cpp/grammar_parser.cc` and `docs/defining_structures/ebnf_grammar.md`. The output uses only
@@ -62,7 +62,7 @@ _MEMBER_SETS = 4096
 _MEMBERS = 7
 """Maximum number of members in any order."""
 _TEXT_STATES = 3000
-"""Maximum number of states of a text with a limited length."""
+"""Maximum number of states of a string with a limited length."""
 _LARGEST_COUNT = 100
 """Larger counts are written as rules: both engines then parse 20,000 characters ten times faster (measured 2026-11)."""
 _ANY = r"[\u0000-\U0010FFFF]"

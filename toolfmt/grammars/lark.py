@@ -226,7 +226,7 @@ def _in_slashes(pattern: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return a text as a literal of Lark, or an empty string for the empty text."""
+    """Return a string as a literal of Lark, or an empty string for the empty text."""
     if not text:
         return ""
     signs = (r"\x22" if sign == '"' else r"\\" if sign == "\\" else _told(sign) for sign in text)

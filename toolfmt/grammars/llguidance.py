@@ -53,7 +53,7 @@ _ESCAPE = r"\\([\\%snrtbf]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F
 
 
 def llguidance(rules: Rules, tokens: Mapping[str, int]) -> Exported:
-    """Return the grammar as a text that begins with `%llguidance {}`.
+    """Return the grammar as a string that begins with `%llguidance {}`.
 
     `tokens` are the markers that are one token of the tokenizer, with their ids. It can be narrower than the rules by
     two limits. With `declared-order`, members are in declared order (those of JSON objects, and groups of

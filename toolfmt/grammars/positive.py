@@ -3,8 +3,8 @@ r"""onvert the automata of `stops` to regular expressions, for a grammar format 
 llguidance checks each token of a vocabulary unless it finds that all tokens of a class are allowed. It never finds that
 in an expression with a complement. In `(a|b)*c`, and in alternatives of which one is such a repetition, it does, if the
 class's characters are among `a|b` (derivre/src/relevance.rs, `is_contained_in_prefixes`, with llguidance 1.9). So the
-start state of a text becomes the repetition. Where a marker is partly matched, a redundant branch is added: any number
-of characters that end no marker, and then the end marker.
+start state of a string becomes the repetition. Where a marker is partly matched, a redundant branch is added: any
+number of characters that end no marker, and then the end marker.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def open_text(without: Iterable[str], not_first: str = "") -> str | None:
 
 
 def literally(text: str) -> str:
-    """Return a text as part of an expression, also inside a character class."""
+    """Return a string as part of an expression, also inside a character class."""
     escaped = _META.sub(lambda found: "\\" + found.group(), text)
     return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found.group()):02X}", escaped)
 
@@ -68,7 +68,7 @@ def _written(states: Sequence[State], closer: str, with_branches: bool) -> str:
         _take_out(ways, gone)
     loop = _repeated(ways[home].pop(home, []))
     text = _any([loop + _any(ways[home].pop(END)), *([branch] if home in harmless else [])])
-    if home:  # a text with another beginning returns to the start state after its first character, or ends
+    if home:  # a string with another beginning returns to the start state after its first character, or ends
         text = _any([_any(ways[0].pop(home)) + text, *ways[0].pop(END, [])])
     if len(text) > LONGEST:
         raise TooLarge
@@ -128,7 +128,7 @@ def _ending(states: Sequence[State]) -> str:
 
 
 def _behind(states: Sequence[State], at: int, text: str) -> int | None:
-    """Return where a text leads. There is no transition from the end, and the empty text leads to it if the text may
+    """Return where a string leads. There is no transition from the end, and the empty text leads to it if the text may
     end.
     """
     place: int | None = at

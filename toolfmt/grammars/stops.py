@@ -1,9 +1,9 @@
 """Build automata for text up to a marker, for grammar formats that cannot express "any text without this".
 
-`text_states` is the automaton of a text followed by an end marker, `free_states` that of a text that may end anywhere.
-A state defines where each relevant character leads, and where all others lead. The text ends at the first end marker.
-What the text must not contain may overlap the end marker: a partly matched end marker continues even if a forbidden
-text ends inside it, but then nothing else is allowed.
+`text_states` is the automaton of a string followed by an end marker, `free_states` that of a string that may end
+anywhere. A state defines where each relevant character leads, and where all others lead. The text ends at the first end
+marker. What the text must not contain may overlap the end marker: a partly matched end marker continues even if a
+forbidden text ends inside it, but then nothing else is allowed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ END = -1
 
 @dataclass(frozen=True)
 class State:
-    """A state; the first one is the start of a text.
+    """A state; the first one is the start of a string.
 
     - `moves`: a character and the state it leads to.
     - `refused`: the characters that are not allowed.
@@ -37,7 +37,7 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """A position in a text.
+    """A position in a string.
 
     It has the possible beginnings of forbidden texts, the matched lengths of the end marker (each with whether it may
     end the text), the number of characters (if it matters), and whether the text may continue.
@@ -96,7 +96,7 @@ class _Machine:
 def text_states(
     closer: str, never: Iterable[str] = (), least: int = 0, most: int | None = None, *, limit: int | None = None
 ) -> list[State]:
-    """Return the automaton of a text of `least` to `most` characters without `never`, and its first end marker.
+    """Return the automaton of a string of `least` to `most` characters without `never`, and its first end marker.
 
     Raises `TooLarge` if it has more than `limit` states.
     """

@@ -156,7 +156,7 @@ def _marker(format: ToolCallFormat) -> str:
 
 
 def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]]:
-    """Return the calls in a text as mlx-lm's parsers do. Raises `ValueError` if none can be parsed."""
+    """Return the calls in a string as mlx-lm's parsers do. Raises `ValueError` if none can be parsed."""
     parser = Parser(format, tools=tools)
     events = [*parser.feed(text), *parser.finish()]
     written = {event.id for event in events if isinstance(event, ToolCallStart)}

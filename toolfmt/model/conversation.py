@@ -155,7 +155,7 @@ class Conversation:
         return Turn(made, self._computed, len(self._computed), True, False, longer)
 
     def _counted(self, text: str, context: int, options: Mapping[str, Any]) -> Budget:
-        """Return the budget of a text from which nothing can be removed."""
+        """Return the budget of a string from which nothing can be removed."""
         used = self._model.counter(options.get("tokenizer"))(text)
         return Budget(context, used, max(0, context - used), max(0, used - context))
 

@@ -128,7 +128,7 @@ class Model:
         return tuple(self._making.markers())
 
     def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
-        """Return a function that counts the tokens of a text, with this tokenizer or the model's own.
+        """Return a function that counts the tokens of a string, with this tokenizer or the model's own.
 
         The model's own tokenizer runs where its template does. Raises `ToolfmtError` if there is no tokenizer, or if
         `tokenizer` is not one.

@@ -97,7 +97,7 @@ class Budget:
 
 
 def counter(files: ModelFiles, tokenizer: Any = None) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a text.
+    """Return a function that counts the tokens of a string.
 
     It uses `tokenizer` if given: one of transformers or `tokenizers`, or an object with `encode(text,
     add_special_tokens=False)`. Else it uses the model's tokenizer.json, which is read on the first call.

@@ -146,7 +146,7 @@ class Prompt:
         return stop
 
     def restored(self, text: str) -> str:
-        """Return a text of the response, such as an argument, without the dots that `neutralize` put into markers."""
+        """Return a string of the response, such as an argument, without the dots that `neutralize` put into markers."""
         return restored(text, self.markers)
 
     def token_ids(self, tokenizer: Any) -> list[int]:

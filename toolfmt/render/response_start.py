@@ -71,7 +71,7 @@ def left_open(request: Request, made: Attempt) -> tuple[str, str]:
         )
     known = request.format
     head = answer_prefix(text[begin : end - len(shown)], known.markers.of_answers, known.headers, known.reasoning_read)
-    # Whitespace that the template writes before a text is not part of it.
+    # Whitespace that the template writes before a string is not part of it.
     return text, (head if head.strip() else "") + shown
 
 
@@ -79,7 +79,7 @@ def _marked_end(request: Request, made: Attempt) -> int | None:
     """Return where the last message's text ends in the prompt, or None if the template changes what comes before it.
 
     A placeholder is appended to the text, as transformers does. The space after it shows whether the template keeps
-    whitespace at the end of a text.
+    whitespace at the end of a string.
     """
     marked = _with_text_appended(made.messages[-1], f"{PLACEHOLDER} ")
     text = request.without_generation_prompt(made, [*made.messages[:-1], marked])

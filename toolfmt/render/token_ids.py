@@ -1,6 +1,6 @@
 """Encode a finished prompt as token ids without control tokens in untrusted text.
 
-`Prompt.token_ids` calls `token_ids`. A text with markers is cut after the first character of each marker, so that the
+`Prompt.token_ids` calls `token_ids`. A string with markers is cut after the first character of each marker, so that the
 tokenizer never sees a whole marker. The pieces are tokenized separately. A piece after a cut is tokenized with a
 character before it, and that character's tokens are removed again. So the piece gets no leading space or prefix from
 the tokenizer. This module imports no tokenizer package.
@@ -175,7 +175,7 @@ class _Reader:
 
 
 class _Stretches:
-    """Ranges in a text, in any order; they may overlap."""
+    """Ranges in a string, in any order; they may overlap."""
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         self._merged: list[tuple[int, int]] = []

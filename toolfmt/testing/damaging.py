@@ -44,7 +44,7 @@ _TOKENS = re.compile(r"<\|\"\|>|<[^<>\n]*>|\]<\][^\[\]<>]*\[>\[|\[/?[A-Z_]+\]|[\
 
 @dataclass(frozen=True)
 class Damage:
-    """A text in a format with a part removed."""
+    """A string in a format with a part removed."""
 
     at: int
     lost: str

@@ -305,7 +305,7 @@ def draw_damage(chance: Random, text: str, format: str) -> str:
 
 
 def marker_places(text: str, format: str) -> list[tuple[int, int]]:
-    """Return the ranges of the format's markers in a text."""
+    """Return the ranges of the format's markers in a string."""
     places = set()
     for marker in markers(format):
         at = text.find(marker) if marker else -1
@@ -316,7 +316,7 @@ def marker_places(text: str, format: str) -> list[tuple[int, int]]:
 
 
 def draw_pieces(chance: Random, text: str, format: str) -> list[str]:
-    """Return a way to split a text: into characters, small pieces, in and around its markers, or anywhere."""
+    """Return a way to split a string: into characters, small pieces, in and around its markers, or anywhere."""
     kind = chance.randrange(5)
     if kind == 0 and len(text) <= 400:
         return list(text)

@@ -114,7 +114,7 @@ def check_round_trip(
 
 
 def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Invariant 10: a text without calls has no call in the result, whatever it mentions, and its last line is content.
+    """Invariant 10: for text without calls, the result has no call, and the last line is content.
 
     Applies to every parser. For one that returns only calls, there must be none.
     """
@@ -151,7 +151,7 @@ def told_lines(told: ParserOutcome) -> list[str]:
 
 
 def every_cut(text: str, most: int = 400) -> Iterator[list[str]]:
-    """Yield a text split into characters, and in two at every position, or at this many positions."""
+    """Yield a string split into characters, and in two at every position, or at this many positions."""
     yield list(text)
     step = max(1, -(-len(text) // most))
     yield from ([text[:place], text[place:]] for place in range(1, len(text), step))

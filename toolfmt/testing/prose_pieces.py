@@ -178,7 +178,7 @@ TAILS = ((_PLAIN * 10)[:3000], (_PARAGRAPHS * 10)[:3000])
 
 @dataclass(frozen=True)
 class ProseText:
-    """A text that contains no call and ends in plain text."""
+    """A string that contains no call and ends in plain text."""
 
     text: str
     tail: str

@@ -56,7 +56,7 @@ def answers(format: str) -> st.SearchStrategy[GeneratedOutput]:
 
 
 def damaged(text: str, format: str) -> st.SearchStrategy[str]:
-    """A text with one damage, preferably at a marker of the format."""
+    """A string with one damage, preferably at a marker of the format."""
     return _chance().map(lambda chance: drawing.draw_damage(chance, text, get(format).name))
 
 
@@ -66,7 +66,7 @@ def prose(format: str) -> st.SearchStrategy[GeneratedOutput]:
 
 
 def pieces(text: str, format: str) -> st.SearchStrategy[list[str]]:
-    """Ways to split a text: into characters, small pieces, in and around the markers of a format, or anywhere."""
+    """Ways to split a string: into characters, small pieces, in and around the markers of a format, or anywhere."""
     return _chance().map(lambda chance: drawing.draw_pieces(chance, text, get(format).name))
 
 

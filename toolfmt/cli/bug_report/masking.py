@@ -13,7 +13,7 @@ from typing import Any
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text."""
+    """Return the words of a string."""
     return frozenset(re.findall(r"\w+", text))
 
 

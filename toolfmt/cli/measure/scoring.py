@@ -23,7 +23,7 @@ from toolfmt.messages.message import ToolCall
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-"""A number in a text, with or without thousands separators. The sign is ignored, because it may be a hyphen."""
+"""A number in a string, with or without thousands separators. The sign is ignored, because it may be a hyphen."""
 _GIVEN = ("enum", "const", "default")
 """Schema keywords whose values the model knows."""
 
@@ -99,9 +99,9 @@ def invented(call: ToolCall, conversation: str) -> list[str]:
 
 
 def occurs(value: str | float, text: str) -> bool:
-    """Return whether a value occurs in a text: its words in sequence, or a number of the same value.
+    """Return whether a value occurs in a string: its words in sequence, or a number of the same value.
 
-    A text without any word (`€`) must occur unchanged.
+    A string without any word (`€`) must occur unchanged.
     """
     number = _as_number(value)
     if number is not None and number in {_read(found) for found in _NUMBER.findall(text)}:
@@ -124,7 +124,7 @@ def _read(number: str) -> float:
 
 @lru_cache(maxsize=64)
 def _words(text: str) -> str:
-    """Return the words of a text, case-folded, with a space around each, to search for word sequences as substrings."""
+    """Return the case-folded words of a string, with a space around each, to find word sequences as substrings."""
     return f" {' '.join(_WORD.findall(_folded(text)))} "
 
 
@@ -137,7 +137,7 @@ def _texts(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _arguments(call: ToolCall) -> Any:
-    """Return the parsed arguments. A text that is not JSON is returned as it is, and matches no schema."""
+    """Return the parsed arguments. A string that is not JSON is returned as it is, and matches no schema."""
     try:
         return json.loads(call.arguments)
     except (ValueError, RecursionError):

@@ -20,7 +20,7 @@ def is_unseen(char: str) -> bool:
 def visible(text: str) -> str:
     """Return the text on one line with every control and format character escaped, so that it cannot move a cursor.
 
-    A text that is too long to read is cut with `…`.
+    A string that is too long to read is cut with `…`.
     """
     if len(text) > LONGEST:
         return f"{visible(text[:LONGEST])}… ({len(text):,} characters)"

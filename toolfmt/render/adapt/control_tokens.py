@@ -66,7 +66,7 @@ def neutralized(text: str, markers: Sequence[str]) -> str:
 
 
 def restored(text: str, markers: Sequence[str]) -> str:
-    """Undo `neutralized` with the same markers. A text that was not neutralized loses matching dots."""
+    """Undo `neutralized` with the same markers. A string that was not neutralized loses matching dots."""
     seeker = _seeker(tuple(markers))
     dotted = [offset for offset in seeker.places(text) if text[offset : offset + 1] == seeker.sign]
     return "".join(text[begin:end] for begin, end in zip([0, *(at + 1 for at in dotted)], [*dotted, None], strict=True))

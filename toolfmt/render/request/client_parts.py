@@ -45,7 +45,7 @@ class SortedParts:
 
 
 def content_of(parts: list[Any]) -> Any:
-    """Return parts as a content: None if empty, a string if there is only a text."""
+    """Return parts as a content: None if empty, a string if there is only one text part."""
     alone = parts[0] if len(parts) == 1 else {}
     return alone["text"] if alone.get("type") == "text" else parts or None
 

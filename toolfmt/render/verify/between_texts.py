@@ -1,7 +1,7 @@
 """Compare what is between the texts of a prompt and of its sentinel prompt, if the two cannot be aligned.
 
-`toolfmt.render.verify.delivery` calls it. A template differs here if, depending on a text, it changes a call's name, a
-key, `true` or a role, repeats a text, or adds a sentence. The texts are searched in order, each preferably at a
+`toolfmt.render.verify.delivery` calls it. A template differs here if, depending on a string, it changes a call's name,
+a key, `true` or a role, repeats a string, or adds a sentence. The texts are searched in order, each preferably at a
 position with the same surroundings as in the sentinel prompt. Words are compared, so wrapping and indentation do not
 matter. Nothing here raises.
 """
@@ -20,7 +20,7 @@ from toolfmt.render.verify.sentinel_request import WORD, RequestSpan, SentinelRe
 from toolfmt.render.verify.tool_coverage import in_lines
 
 _NEAR = 12
-"""Number of characters around a text that identify its position."""
+"""Number of characters around a string that identify its position."""
 _MOST_PLACES = 200
 _DEEPEST = 64
 _WORDS = re.compile(r"\w+")
@@ -57,7 +57,7 @@ class Around:
 def around(prompt: str, twin_prompt: str, twin: SentinelRequest, judged: Sequence[str]) -> Around:
     """Find the texts in the prompt, in order. Texts of the kinds `judged` may be missing.
 
-    A text may be missing only because another text was matched at a wrong position. Then the missing ones are left out
+    A string may be missing only because another one matched at a wrong position. Then the missing ones are left out
     or matched at their first position.
     """
     words = words_in(twin_prompt, twin)
@@ -162,7 +162,7 @@ def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]
 
 
 def stands_alone(word: str, text: str) -> int:
-    """Count occurrences of the word in a text, in any variant, as a whole word. Sentinel words do not count.
+    """Count occurrences of the word in a string, in any variant, as a whole word. Sentinel words do not count.
 
     This runs for up to a thousand keys; regular expressions would be too slow.
     """

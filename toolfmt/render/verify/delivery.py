@@ -38,7 +38,7 @@ _LONGEST_SPELLING = 6
 
 @dataclass(frozen=True)
 class Span:
-    """Where a text of the request is in the prompt: from `begin` to `end` (exclusive).
+    """Where a string of the request is in the prompt: from `begin` to `end` (exclusive).
 
     `message` is the index of its message and `role` that message's role; -1 and "" for a tool definition.
     """
@@ -64,11 +64,11 @@ class Delivery:
     tools_shown: frozenset[str] = frozenset()
     """The tools whose descriptions are in the prompt."""
     switch_taken_out: bool = False
-    """Whether the template removed a switch such as `/no_think` from a text."""
+    """Whether the template removed a switch such as `/no_think` from a string."""
     tools_repeated: bool = False
     """Whether a description is there twice."""
     tools_changed: tuple[str, ...] = ()
-    """Tools that the template leaves out or writes differently in this prompt, depending on a text."""
+    """Tools that the template leaves out or writes differently in this prompt, depending on a string."""
     written_otherwise: bool = False
     """Whether the template writes other words around these texts than around others."""
     spans: tuple[Span, ...] = ()

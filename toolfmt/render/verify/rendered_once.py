@@ -46,7 +46,7 @@ def dropped(prompt: str, without: str, tools: Iterable[Mapping[str, Any]]) -> li
 
 
 def _definitions(text: str, tool: Mapping[str, Any]) -> int:
-    """Count how often a text defines the tool: its name with its description or with all its parameters."""
+    """Count how often a string defines the tool: its name with its description or with all its parameters."""
     function = tool["function"]
     description = function.get("description")
     if description:

@@ -51,7 +51,7 @@ class RequestSpan:
 
 @dataclass(frozen=True)
 class CutText:
-    """A text that contains strings that the template tests for.
+    """A string that contains strings that the template tests for.
 
     Holds the numbers of the first and the last word made of it, what is before and after these, and the whole text.
     `marks` are the tested strings, each with the number of the first word after it.
@@ -67,7 +67,7 @@ class CutText:
 
 @dataclass(frozen=True)
 class MarkText:
-    """A text that consists only of tested strings, so no word replaces it. `behind` is the number of the next word."""
+    """A string of tested strings only, so no word replaces it. `behind` is the number of the next word."""
 
     behind: int
     message: int
@@ -304,10 +304,10 @@ def marks_reasoning(text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _splitter(tested: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern that splits a text at the tested strings; they are at the odd indexes."""
+    """Return a pattern that splits a string at the tested strings; they are at the odd indexes."""
     marks = [text.strip() for text in tested]
     marks = [text for text in marks if len(text) >= _SHORTEST_TESTED and not text.isalnum()]
-    # Both markers of a pair: whether a text begins with reasoning depends on the start marker.
+    # Both markers of a pair: whether a string begins with reasoning depends on the start marker.
     known = [mark for pair in _reasoning_pairs() if not set(pair).isdisjoint(marks) for mark in pair]
     every = sorted({*marks, *known}, key=lambda text: (-len(text), text))
     return re.compile(f"({'|'.join(map(re.escape, every))})") if every else re.compile(r"(?!)()")
@@ -394,7 +394,7 @@ def spellings_of(piece: RequestSpan) -> Iterator[str]:
 
 
 def spellings(text: str) -> Iterator[str]:
-    """Yield the variants in which templates and formats write a text, the usual ones first."""
+    """Yield the variants in which templates and formats write a string, the usual ones first."""
     yield text
     escaped = json.dumps(text, ensure_ascii=False)[1:-1]
     yield escaped

@@ -1,10 +1,10 @@
 """Find the tools that a finished prompt shows differently than the sentinel prompt of the same request does.
 
 `tool_parts.py` checks which parts of a definition the template leaves out, for each tool alone. This module checks the
-whole conversation: depending on a text, a template may show other tools or none, or rename a tool. The sentinel prompt
-shows which names, descriptions, parameter names and limits to search for, and in which order among the texts of the
-messages. So a text of a message does not count as a definition. `toolfmt.render.verify.delivery` calls `changed_tools`
-if the two prompts cannot be aligned. Nothing here raises.
+whole conversation: depending on a string, a template may show other tools or none, or rename a tool. The sentinel
+prompt shows which names, descriptions, parameter names and limits to search for, and in which order among the texts of
+the messages. So a string of a message does not count as a definition. `toolfmt.render.verify.delivery` calls
+`changed_tools` if the two prompts cannot be aligned. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -164,6 +164,6 @@ def _by_itself(names: Iterable[str]) -> str:
 
 
 def in_lines(text: str) -> str:
-    """Return a pattern for a text in any variant, with any line breaks."""
+    """Return a pattern for a string in any variant, with any line breaks."""
     spelled = dict.fromkeys(BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
     return "|".join(spelled)

@@ -1,7 +1,7 @@
 """Find the texts that a template compares others with outside its conditions, without running anything.
 
 Examples: `tools | rejectattr('function.name', 'equalto', 'delete_file')`, `{'a': 'b'}.get(name, name)`, `text |
-replace('a', 'b')`. Such a text decides what is written, but does not appear in the outcome of a condition. Values of
+replace('a', 'b')`. Such a string decides what is written, but does not appear in the outcome of a condition. Values of
 variables, of loops and of macro arguments count too.
 """
 
@@ -31,7 +31,7 @@ _MOST_PLACES, _MOST_NODES = 500, 200
 
 @dataclass(frozen=True)
 class MatchedText:
-    """A text that others are compared with, whether it may be a part of them, and the first line that does so."""
+    """A string that others are compared with, whether it may be a part of them, and the first line that does so."""
 
     text: str
     part: bool

@@ -32,7 +32,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class TestedText:
-    """A text that is searched for, where in the other text, and the lines of the template that do it."""
+    """A string that is searched for, its position in the other string, and the lines of the template that do it."""
 
     text: str
     place: Place
@@ -72,7 +72,7 @@ def _found(tree: nodes.Template) -> Iterator[tuple[int, str, Place]]:
 
 
 def _about_content(node: nodes.Node) -> bool:
-    """Return whether an expression is a message's content. Then a text that it is compared with counts too."""
+    """Return whether an expression is a message's content. Then a string that it is compared with counts too."""
     key = node.arg if isinstance(node, nodes.Getitem) else None
     return (isinstance(node, nodes.Getattr) and node.attr == "content") or (
         isinstance(key, nodes.Const) and key.value == "content"

@@ -156,6 +156,6 @@ def _piece(child: nodes.Expr, inside: frozenset[str] | None, *, whole: bool = Tr
         given = whole and isinstance(printed, nodes.Name) and printed.name in inside
         passed_on = PASSED_ON if given or _EVERYTHING in inside else ""
         yield _text(f"{LINE}{child.lineno}{passed_on}{LINE_END}", child)
-    # A statement that does nothing: unlike for a text, the code generator stores its line.
+    # A statement that does nothing: unlike for a string, the code generator stores its line.
     yield nodes.ExprStmt(nodes.Const(None, lineno=child.lineno), lineno=child.lineno)
     yield nodes.Output([child], lineno=child.lineno)

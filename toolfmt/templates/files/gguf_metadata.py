@@ -40,9 +40,9 @@ class Metadata(GGUFReader):
         super().__init__(file)  # type: ignore[arg-type]  # see above
 
     def value(self, key: str, longest: int) -> Any:
-        """Return the value of a key: a text, number or boolean, a `Texts` or a list of numbers. None if missing.
+        """Return the value of a key: a string, number or boolean, a `Texts` or a list of numbers. None if missing.
 
-        A text of more than `longest` bytes is returned as `Oversized`.
+        A string of more than `longest` bytes is returned as `Oversized`.
         """
         field = self.fields.get(key)
         if field is None:
@@ -134,7 +134,7 @@ class Texts:
 
 
 class Oversized:
-    """A text that was not read because of its length in bytes."""
+    """A string that was not read because of its length in bytes."""
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -92,5 +92,5 @@ def string(values: dict[str, Any], key: str, origin: str, problems: list[str]) -
 
 
 def too_long(text: str, what: str) -> str:
-    """Return the problem for a text that is longer than its kind allows."""
+    """Return the problem for a string that is longer than its kind allows."""
     return f"a string of {len(text):,} characters, too long for a {what}"
