@@ -51,12 +51,15 @@ class Grammar:
       shows it.
     - `preserved`: the markers in the grammar that are one token of the model, and those that look like one. A
       detokenizer must keep them.
-    - `narrower`: how the grammar allows less than format and schemas do.
+    - `narrower`: how the grammar allows less than format and schemas do, as names.
 
-    The values of `narrower` are `declared-keys` (a schema allows arguments that it does not name; the grammar does
-    not), `declared-order` (the members of some objects are only allowed in the order of their schema),
-    `markers-in-texts` (verbatim strings cannot contain a marker of the format), `one-call` (several calls would need a
-    tolerance), `objects-as-json` (some objects and lists are not nested tags), and those that an exporter adds.
+    An exporter can add names to these values of `narrower`:
+
+    - `declared-keys`: a schema allows arguments that it does not name, but the grammar does not.
+    - `declared-order`: the members of some objects are only allowed in the order of their schema.
+    - `markers-in-texts`: verbatim strings cannot contain a marker of the format.
+    - `one-call`: several calls would need a tolerance.
+    - `objects-as-json`: some objects and lists are not written as nested tags.
     """
 
     text: str

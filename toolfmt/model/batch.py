@@ -101,8 +101,9 @@ class Inspector:
         return shared_worker() if self.limits is None else new_worker(self.limits)
 
     def comparable(self, place: str) -> Report:
-        """Return the report on a path for a comparison. Raises `ToolfmtError` if it cannot be read or does not
-        compile.
+        """Return the report on a path for a comparison.
+
+        Raises `ToolfmtError` if the path cannot be read or its template does not compile.
         """
         report = self.report(place)
         unusable = broken(load_files(place), report.profile)

@@ -301,8 +301,7 @@ class Request:
             yield plan
 
     def _attempt(self, way: _Way, plan: frozenset[str]) -> Attempt | None:
-        """Render with these remedies. Return None if a remedy changes nothing, or the sentinel prompt shows no
-        improvement.
+        """Render with these remedies. Return None if a remedy changes nothing or the sentinel prompt is incomplete.
 
         Raises `TemplateError` if the template rejects the conversation, and everything that `adapt` raises.
         """

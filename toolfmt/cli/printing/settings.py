@@ -30,7 +30,7 @@ def stops(report: Report) -> list[tuple[list[str], str]]:
 
 
 def special_markers(report: Report) -> list[str]:
-    """Return the markers of calls that are special tokens, which a detokenizer drops by default."""
+    """Return the markers that a parser needs and that are special tokens, which a detokenizer drops by default."""
     tokens = report.sections.tokens
     markers = () if tokens is None else tokens.markers
     # Stop strings are special nearly everywhere, and no parser needs them.

@@ -57,8 +57,8 @@ class Around:
 def around(prompt: str, twin_prompt: str, twin: SentinelRequest, judged: Sequence[str]) -> Around:
     """Find the texts in the prompt, in order. Texts of the kinds `judged` may be missing.
 
-    A string may be missing only because another one matched at a wrong position. Then the missing ones are left out
-    or matched at their first position.
+    A string may be missing only because another one matched at a wrong position. So if any is missing, only strings of
+    these kinds are searched again, each at its first position.
     """
     words = words_in(twin_prompt, twin)
     by_place = _walked(prompt, twin_prompt, twin, judged, words, near=_NEAR)

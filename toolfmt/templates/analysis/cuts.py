@@ -20,7 +20,7 @@ _SOME = 32
 def cuts(tree: nodes.Template) -> dict[int, int]:
     """Return the numbers (2 or more) at which the template slices texts and lists, each with its first line.
 
-    The number is 32 for a computed one, and 2 for a filter that removes duplicates.
+    The number is 32 for a computed one, and 2 for a filter that removes duplicates or groups.
     """
     meanings = meanings_of(tree)
     found: dict[int, int] = {}

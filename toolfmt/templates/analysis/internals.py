@@ -40,9 +40,11 @@ _MOST = 50
 def internals(tree: nodes.Template) -> tuple[tuple[str, int], ...]:
     """Return what leads out of the sandbox, each once with its first line, in the order of the lines.
 
-    That is: an attribute or key such as `__class__`, a string that contains such a name, the filter `attr`, a use of
-    `lipsum`, `cycler` or `joiner` without a call, a call of a function that runs code (`eval`, `popen`), and a
-    statement that loads another template.
+    - an attribute or key such as `__class__`, or a string that contains such a name
+    - the filter `attr`
+    - a use of `lipsum`, `cycler` or `joiner` without a call
+    - a call of a function that runs code (`eval`, `popen`)
+    - a statement that loads another template
     """
     meanings = meanings_of(tree)
     strings = ConstantStrings(meanings)
