@@ -102,9 +102,7 @@ class BadModelDirectory(ToolfmtError):
 
 
 class BadProfile(ToolfmtError):
-    """Raised if a saved profile is not valid, belongs to other files or another toolfmt version, or must not be
-    saved.
-    """
+    """Raised if a saved profile is invalid, is for other files or another toolfmt version, or must not be saved."""
 
 
 class TemplateError(ToolfmtError):

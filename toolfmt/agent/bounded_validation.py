@@ -50,9 +50,7 @@ class _Budget:
 
 @contextmanager
 def steps(value: object, most: int = MOST_STEPS) -> Iterator[None]:
-    """Limit the validation of this value by `bounded` classes to this many steps. After that they raise
-    `TooManySteps`.
-    """
+    """Limit the validation of this value to this many steps; after that, `bounded` classes raise `TooManySteps`."""
     budget = _Budget(most)
     budget.measure(value)
     token = _budget.set(budget)

@@ -26,9 +26,7 @@ class NoResult(TypeError):
 
 
 def told(value: object) -> str:
-    """Return the text of a result. Raises `NoResult` if it is neither text nor JSON, and what the value's methods
-    raise.
-    """
+    """Return the text of a result. Raises `NoResult` if there is none, and what the value's methods raise."""
     if isinstance(value, str):
         return sendable(value)
     try:

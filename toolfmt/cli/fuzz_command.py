@@ -37,7 +37,7 @@ class Fuzzing:
     as_json: bool
 
     def status(self) -> int:
-        """Search, print, and return the exit status: 1 if there is a bug. Raises `ToolfmtError` and
+        """Search, print, and return the exit status (1 if there is a bug). Raises `ToolfmtError` and
         `click.UsageError`.
         """
         check_printable()

@@ -182,9 +182,7 @@ def _own_fault(error: Exception) -> int:
 
 
 def _no_reader() -> int:
-    """Handle a reader that closed the output. The interpreter flushes again at exit, which then goes to the null
-    device.
-    """
+    """Handle a reader that closed the output. What the interpreter flushes at exit goes to the null device."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -25,9 +25,7 @@ _BEGIN = b'{"path": "'
 
 
 class ReportLines:
-    """The file, created if it does not exist. Raises `ToolfmtError` if it cannot be written or is not a regular
-    file.
-    """
+    """The file, created if it does not exist. Raises `ToolfmtError` if it is not a writable regular file."""
 
     def __init__(self, file: str) -> None:
         self._name = file

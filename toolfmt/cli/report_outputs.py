@@ -53,10 +53,8 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Content:
-    """What the outputs of a run show.
-
-    It has whether there are `several` models, `full` and `notes` for text, the codes that are `selected`, and what
-    counts for the exit status.
+    """What the outputs of a run show: whether there are `several` models, `full` and `notes` for text, the codes that
+    are `selected`, and what counts for the exit status.
     """
 
     several: bool
@@ -81,9 +79,7 @@ class Output(Protocol):
 
 
 class Outputs:
-    """All outputs of a run, as a context manager that finishes them. Raises `ToolfmtError` before anything is inspected
-    if a file cannot be written.
-    """
+    """All outputs of a run, as a context manager. Raises `ToolfmtError` at the start if a file cannot be written."""
 
     def __init__(self, chosen: Sequence[Target], content: Content) -> None:
         self._outputs = [_output(target, content) for target in chosen]
@@ -340,8 +336,9 @@ def _text_of_several(printed: bool) -> _Printer:
 
 
 def write_whole(file: str, text: str, format: str) -> None:
-    """Write a file as a whole or not at all. Raises `ToolfmtError` if it cannot be written. The text is written next to
-    the file, which is then replaced. A link is followed; a pipe or a device is written to.
+    """Write a file as a whole or not at all. Raises `ToolfmtError` if it cannot be written.
+
+    The text is written next to the file, which is then replaced. A link is followed; a pipe or a device is written to.
     """
     data = text.encode("utf-8", "backslashreplace")
     target = Path(os.path.realpath(file))
@@ -383,7 +380,7 @@ def _check_place(file: str) -> None:
 
 
 def _check_replaceable(file: str, format: str) -> None:
-    """Raise `ToolfmtError` if the file is not an earlier output of the format: a typo must not destroy a file."""
+    """Raise `ToolfmtError` unless the file is an earlier output of the format, so that a typo destroys nothing."""
     path = Path(file)
     if not path.is_file():
         return

@@ -61,9 +61,7 @@ class Outcomes:
 
 
 def inspect_several(places: Sequence[str], look: Looking, outcomes: Outcomes, outputs: Outputs) -> int:
-    """Inspect the models, write the outputs, and return the exit status. An unreadable model does not stop the
-    others.
-    """
+    """Inspect the models, write the outputs, and return the exit status. Unreadable models do not stop the others."""
     with outputs:
         for one in outcomes.counted(_watched(places, look, beside=not outputs.streams)):
             outputs.add(one)

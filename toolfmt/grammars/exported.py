@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exported:
-    """A grammar's text, and the names of its limits: those of the rules it was made from, and the engine format's
-    own.
-    """
+    """A grammar's text, and the names of its limits: those of its rules, and those of the engine's format."""
 
     text: str
     narrower: tuple[str, ...] = ()

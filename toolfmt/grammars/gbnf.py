@@ -1,4 +1,4 @@
-r"""xport nodes as GBNF for llama.cpp, and as XGrammar's EBNF, which is nearly the same.
+r"""Export nodes as GBNF for llama.cpp, and as XGrammar's EBNF, which is nearly the same.
 
 Neither supports lookahead or negation. A string up to a marker is written as an automaton (`stops`). Members in any
 order are written as a rule for each set of members that already exist. There are 2^n sets; if that is too many, the
@@ -53,9 +53,7 @@ from toolfmt.grammars.stops import END, State, TooLarge, free_states, text_state
 DECLARED_ORDER = "declared-order"
 """Members are in declared order only: there are too many of them for every order."""
 BOUNDED_TEXT = "bounded-text-without-marker-starts"
-"""A raw text with a limited length contains no character that a marker begins with: counting both takes too many
-states.
-"""
+"""A raw text with a limited length has no first character of a marker: counting both takes too many states."""
 
 _MEMBER_SETS = 4096
 """Maximum number of rules for sets of members in a grammar, over all tools."""
@@ -225,7 +223,7 @@ class _Writer:
         return f"{half} {half} {self._symbol(node.part) if node.count % 2 else ''}".strip()
 
     def _up_to(self, node: _UpTo) -> str:
-        """Fewer than half of them, or half of them and any number of the rest: each count has one derivation."""
+        """Fewer than half of them, or half of them and then the rest, so that each count has one derivation."""
         if node.most == 0:
             return _NOTHING
         half = (node.most + 1) // 2
@@ -255,7 +253,7 @@ class _Writer:
         return bodies[0]
 
     def _in_declared_order(self, name: str, node: Members) -> str:
-        """Return two rules for each member: what may follow it without a member so far, and after one."""
+        """Return two rules per member: what may follow from it on without an earlier member, and with one."""
         separator, last = self._separator(node), len(node.items)
         self._rules[f"{name}-a{last}"] = self._rules[f"{name}-b{last}"] = _NOTHING
         for at, item in reversed(list(enumerate(node.items))):

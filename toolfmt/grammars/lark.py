@@ -90,7 +90,7 @@ class _Writer:
         self._terminal_names: dict[str, str] = {}
 
     def symbol(self, node: Node, scope: Rules) -> str:
-        """Return the node's symbol in an expansion: a literal, a terminal or a rule name, or an empty string for
+        """Return the node's symbol in an expansion: a literal, a terminal, a rule name, or an empty string for
         `EMPTY`.
         """
         plain = self._plain(node)
@@ -126,9 +126,7 @@ class _Writer:
         return None
 
     def _raw(self, node: RawText) -> str:
-        """The text and its end marker are one terminal, because only what the text cannot contain determines its
-        end.
-        """
+        """The text and its end marker are one terminal, because what it cannot contain determines its end."""
         sign = _any_but(node.closer, node.closer.strip(), *node.never)
         return self._terminal("RAW", node, sign + _times(node.least, node.most) + _pattern(node.closer))
 

@@ -1,4 +1,4 @@
-r"""xport grammars in llguidance's variant of Lark, which vLLM, SGLang and llama.cpp also support.
+r"""Export grammars in llguidance's variant of Lark, which vLLM, SGLang and llama.cpp also support.
 
 `llguidance(rules, tokens)` walks over the nodes and imports no package. Contract as in llguidance 1.9, docs/syntax.md,
 docs/parametric.md and parser/src/lark:
@@ -43,9 +43,7 @@ from toolfmt.grammars.llguidance_schemas import FORMATS, held_schema
 from toolfmt.grammars.positive import closed_text, literally, open_text
 
 MOST_IN_ANY_ORDER = 64
-"""Maximum number of members of one object in any order: the bits of a rule's parameter. More members form groups in
-order.
-"""
+"""Maximum number of members in any order: the bits of a rule's parameter. More members form groups in order."""
 _ANY = "(?s:.)"
 _SPELT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 _BLANKS_ANYWHERE = {"whitespace_flexible": True}
@@ -236,9 +234,7 @@ class _Writer:
     def _going_on(
         name: str, written: Sequence[Sequence[str]], required: Sequence[int], number: int, separator: str
     ) -> list[str]:
-        """Return how the object continues with a member of a later group, or ends, once the required members are
-        written.
-        """
+        """Return how the object continues with a later group, or ends, once the required members are written."""
         met = f" %if is_ones([0:{required[number]}])" if number >= 0 and required[number] else ""
         options: list[str] = []
         for later in range(number + 1, len(written)):

@@ -152,9 +152,7 @@ def _refused(why: str) -> CannotConstrain:
 
 
 def load(tokenizer: Any, ends: Iterable[int] | None = None) -> Any:
-    """Return the tokenizer in llguidance's form. It is created once per tokenizer, which takes seconds if it is
-    large.
-    """
+    """Return the tokenizer in llguidance's form, cached per tokenizer. Creating it takes seconds if it is large."""
     backend = _backend(tokenizer)
     known = _loaded.setdefault(backend, {})
     key = (backend.get_vocab_size(with_added_tokens=True), *_ends(tokenizer, ends))

@@ -1,4 +1,4 @@
-r"""onvert the automata of `stops` to regular expressions, for a grammar format whose complements are slow.
+r"""Convert the automata of `stops` to regular expressions, for a grammar format whose complements are slow.
 
 llguidance checks each token of a vocabulary unless it finds that all tokens of a class are allowed. It never finds that
 in an expression with a complement. In `(a|b)*c`, and in alternatives of which one is such a repetition, it does, if the
@@ -128,9 +128,7 @@ def _ending(states: Sequence[State]) -> str:
 
 
 def _behind(states: Sequence[State], at: int, text: str) -> int | None:
-    """Return where a string leads. There is no transition from the end, and the empty text leads to it if the text may
-    end.
-    """
+    """Return where a string leads. The end has no transitions; the empty string leads to it if it is allowed."""
     place: int | None = at
     for character in text:
         if place is None or place == END:

@@ -32,11 +32,11 @@ class Delta(NamedTuple):
 
 
 class Deltas:
-    """Parses one response. Takes the arguments of `Parser` and `toolfmt.integrations.protocols.Chat`, and raises their
-    errors.
+    """Parses one response.
 
-    With `whole_calls`, a call is sent after it has ended, and never if it was cut or rejected. Without it, arguments
-    are sent as they arrive. A call that is rejected in the middle has then been sent in part, and nothing more of it
+    Takes the arguments of `Parser` and `toolfmt.integrations.protocols.Chat`, and raises their errors. With
+    `whole_calls`, a call is sent after it has ended, and never if it was cut or rejected. Without it, arguments are
+    sent as they arrive. A call that is rejected in the middle has then been sent in part, and nothing more of it
     follows.
     """
 

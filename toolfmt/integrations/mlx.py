@@ -103,9 +103,7 @@ class GrammarProcessor:
 
 
 def stop_tokens(tokenizer: Any, stop: tuple[str, ...]) -> set[int]:
-    """Return the ids of stop strings that are one token. Calls may end with them (`<|call|>`), so the parser must see
-    them.
-    """
+    """Return the ids of stop strings that are one token. Calls may end with them, so the parser must see them."""
     encoded = (tokenizer.encode(mark, add_special_tokens=False) for mark in stop)
     return {ids[0] for ids in encoded if len(ids) == 1}
 

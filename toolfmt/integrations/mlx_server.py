@@ -59,10 +59,10 @@ _REASONING_KEYS = ("reasoning_content", "reasoning")
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The options of this server in addition to mlx-lm's.
+    """The options that this server adds to mlx-lm's.
 
-    They are whether a stream sends a call only once it has ended, what happens to a rejected call's text, and the
-    format of a model whose files do not show it.
+    `whole_calls`: a stream sends a call only once it has ended. `rejected`: what happens to a rejected call's text.
+    `format`: the format of a model whose files do not show it.
     """
 
     whole_calls: bool = False
@@ -207,7 +207,7 @@ class _Rendered(_InFrontOf):
 
 
 class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are not available
-    """One request. mlx-lm iterates over the tokens of the response; their text is empty because it was already sent."""
+    """One request. mlx-lm iterates over the tokens of the response, whose text is empty because it was already sent."""
 
     response_generator: Any
     answer: _Answer | None = None
@@ -344,9 +344,7 @@ def run(
     options: ServerOptions = ServerOptions(),
     server_class: type[ThreadingHTTPServer] = ThreadingHTTPServer,
 ) -> None:
-    """Run like `mlx_lm.server.run`, until the server is shut down. Raises `ToolfmtError` for an invalid model, and
-    `OSError` if it cannot listen.
-    """
+    """Run like `mlx_lm.server.run`. Raises `ToolfmtError` for an invalid model, and `OSError` if it cannot listen."""
     server._make_logits_processors = _logits_processors
     cache = server.LRUPromptCache(model_provider.cli_args.prompt_cache_size)
     generator = Generator(model_provider, cache, options)

@@ -49,9 +49,7 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
         return bool(named and named in text) or any(not isinstance(event, Content) for event in said)
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
-        """Parse a whole response. Rejected and cut calls are left out; a call that lacks only end markers is
-        included.
-        """
+        """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing."""
         return _result(whole(Deltas(self.format, tools, whole_calls=True), text))
 
     def parse_streaming_increment(self, new_text: str, tools: list[Any]) -> Any:

@@ -133,9 +133,7 @@ class _Generation(TextIteratorStreamer):
             raise self._failure
 
     def end_it(self) -> None:
-        """Stop the generation, and return when the thread has ended (a cycle may be collected in that thread
-        itself).
-        """
+        """Stop the generation, and return after the thread's end (a cycle may be collected in that thread itself)."""
         self._unwanted.set()
         self._room.release()
         if self._thread.is_alive() and self._thread is not threading.current_thread():

@@ -164,9 +164,7 @@ def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Out
 
 
 def _closers(format: ToolCallFormat) -> list[str]:
-    """Return what ends a call: its end markers and all text after its arguments, or else the next call's start
-    marker.
-    """
+    """Return what ends a call: its end markers and all text after its arguments, or the next call's start marker."""
     written = _written(format, [("f", {})])
     behind = written.rpartition("{}")[2] if "{}" in written else written.rpartition("f")[2]
     ends = (*format.closers, *format.engine.inner.closers, behind.lstrip("}]\"'>= \n"))

@@ -51,9 +51,7 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         return request
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        """Parse a whole response. Rejected and cut calls are left out; a call that lacks only end markers is
-        included.
-        """
+        """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing."""
         delta = whole(self._reading(request, whole_calls=True), model_output)
         calls = [{"id": call["id"], "function": call["function"]} for call in delta.calls]
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=delta.content or None)

@@ -77,9 +77,7 @@ class ToolCallArguments:
 
 @dataclass(slots=True)
 class ToolCallEnd:
-    """A call is complete. `span` is its range including the markers. `tolerated` lists the leniencies that were
-    applied.
-    """
+    """A call is complete. `span` is its range including the markers; `tolerated` lists the applied leniencies."""
 
     index: int
     span: tuple[int, int]
@@ -150,9 +148,7 @@ def _joined(run: list[Any]) -> Event:
 
 
 def _continues(event: Event, last: Event) -> bool:
-    """Return whether an event continues the previous one. Two reasoning blocks with a marker between them stay
-    separate.
-    """
+    """Return whether an event continues the previous one. Blocks with a marker between them stay separate."""
     if isinstance(event, Content) and isinstance(last, Content):
         return last.start + len(last.text) == event.start
     if isinstance(event, Reasoning) and isinstance(last, Reasoning):

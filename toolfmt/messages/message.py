@@ -143,9 +143,7 @@ class Message:
 
 
 def said_in(events: Iterable[Event], message: Message) -> dict[str, Any]:
-    """Return a message and its events as a conversation stores them: like `to_openai`, with rejected text as
-    content.
-    """
+    """Return a message and its events as a conversation stores them: like `to_openai`, plus rejected text."""
     said = message.to_openai()
     if message.rejected:
         said["content"] = "".join(

@@ -110,9 +110,7 @@ def _pydantic() -> tuple[Any, Any]:
         ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
         def dict_schema(self, schema: Any) -> Any:
-            """Return the schema of a dict. JSON keys are strings, so a key type that has several string forms
-            raises.
-            """
+            """Return the schema of a dict. JSON keys are strings, so key types with several string forms raise."""
             made: dict[str, Any] = super().dict_schema(schema)
             kind = schema.get("keys_schema", {}).get("type")
             if kind in _KEYS:

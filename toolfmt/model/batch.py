@@ -80,9 +80,7 @@ class InspectionOutcome:
 
 @dataclass(frozen=True)
 class Inspector:
-    """Inspects paths with these options. Templates of models that are not `trusted` run in worker processes with
-    limits.
-    """
+    """Inspects paths with these options. Templates of models that are not `trusted` run in worker processes."""
 
     options: InspectionOptions = NO_OPTIONS
     trusted: bool = False
@@ -114,11 +112,10 @@ class Inspector:
     def looked_at(
         self, places: Sequence[str], jobs: int | None = None, *, in_order: bool = True
     ) -> Iterator[InspectionOutcome]:
-        """Yield the outcome for each path, inspecting `jobs` paths at a time (default: the number of processors, with a
-        maximum).
+        """Yield the outcome for each path, inspecting `jobs` paths at a time.
 
-        With `in_order`, outcomes come in the order of `places`, and only a few wait in memory. Without it, each comes
-        as soon as it is ready.
+        `jobs` is by default the number of processors, up to a maximum. With `in_order`, outcomes come in the order of
+        `places`, and only a few wait in memory. Without it, each comes as soon as it is ready.
         """
         workers: SimpleQueue[Worker] = SimpleQueue()
         number = max(1, min(len(places), jobs or min(os.cpu_count() or 1, _MOST_WORKERS)))

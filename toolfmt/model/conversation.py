@@ -160,8 +160,8 @@ class Conversation:
         return Budget(context, used, max(0, context - used), max(0, used - context))
 
     def _behind_answer(self, plain: Prompt, options: Mapping[str, Any]) -> tuple[str, str]:
-        """Return what the template writes after the model's last message, and an empty string or the reason why it is
-        unknown.
+        """Return what the template writes after the model's last message, and the reason if that is unknown, else
+        "".
         """
         told = self._answered_with
         at = len(told or "") - 1

@@ -224,9 +224,7 @@ class Model:
 
     @cached_property
     def profile(self) -> TemplateProfile:
-        """What rendering needs to know about the templates: the saved profile, else the report's, else a new
-        probe's.
-        """
+        """What rendering needs to know about the templates: the saved profile, the report's, or that of a new probe."""
         return self._profile or whole_profile(self.files, self._profiled)
 
     def _profiled(self, files: ModelFiles) -> TemplateProfile:

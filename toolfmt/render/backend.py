@@ -98,9 +98,7 @@ class RenderBackend(Protocol):
     """Where a model's template runs."""
 
     def roles(self) -> Sequence[str]:
-        """Return the roles that the templates in force compare messages with. Empty if one of them could not be
-        probed.
-        """
+        """Return the roles that the templates in force compare messages with. Empty if one could not be probed."""
 
     def markers(self) -> Sequence[str]:
         """Return the markers of the model (`toolfmt.render.adapt.control_tokens.markers_of`)."""

@@ -37,9 +37,7 @@ class ToolTokens:
 
 @dataclass(frozen=True)
 class TurnTokens:
-    """How many tokens a turn uses: the user message at index `begin`, and the messages after it up to `end`
-    (exclusive).
-    """
+    """How many tokens a turn uses: the messages from index `begin`, a user message, to `end` (exclusive)."""
 
     begin: int
     end: int

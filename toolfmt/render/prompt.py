@@ -74,9 +74,7 @@ class Prompt:
     markers: tuple[str, ...] = field(default=(), repr=False)
     """The neutralized markers, if the prompt was rendered with `neutralize`."""
     built_on_text: bool = False
-    """Whether the prompt contains the model's raw output instead of a re-rendered message
-    (`toolfmt.model.conversation`).
-    """
+    """Whether the prompt contains the model's raw output instead of re-rendered text (`toolfmt.model.conversation`)."""
     render_again: Any = field(default=None, repr=False, compare=False)
     """Renders the same request with other options. None for a prompt that `Model` did not make."""
     derived: str = field(default="", repr=False)

@@ -66,11 +66,11 @@ def markers_in(tokenizer: Any) -> tuple[str, ...]:
 
 
 def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tuple[int, int]] | None:
-    """Return the spans in a prompt where untrusted text contains markers, by comparing it with the `neutralized`
-    prompt.
+    """Return the spans in a prompt where untrusted text contains markers.
 
-    The spans are the characters on both sides of each dot that only the neutralized prompt has, plain or JSON-escaped.
-    This finds markers everywhere, also in definitions. Return None if the prompts differ in anything else.
+    `neutralized` is the same prompt with neutralized markers. The spans are the characters on both sides of each dot
+    that only it has, plain or JSON-escaped. This finds markers everywhere, also in definitions. Return None if the
+    prompts differ in anything else.
     """
     sign = sign_for(markers)
     spellings = (sign, json.dumps(sign)[1:-1])
@@ -132,9 +132,7 @@ class _Reader:
         self.texts = tuple(dict.fromkeys([*added.values(), *(text.strip() for text in markers)]))
 
     def read(self, text: str, cuts: Sequence[int]) -> tuple[list[int], Offsets | None]:
-        """Return the ids of the pieces between the cuts, and the positions of control tokens if the tokenizer has
-        offsets.
-        """
+        """Return the ids of the pieces between the cuts, and the positions of control tokens if known."""
         ids: list[int] = []
         controls: Offsets | None = []
         for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):

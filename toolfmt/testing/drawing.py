@@ -230,9 +230,7 @@ def written(recipe: Recipe) -> GeneratedOutput:
 
 
 def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",)) -> GeneratedOutput:
-    """Return an output of any kind in a format. `variants` are its variants to use; the empty one is the format's
-    own.
-    """
+    """Return an output of any kind in a format. `variants` are the variants to use; "" is the format's own."""
     kind = chance.randrange(20)
     if kind < 8:
         return written(draw_recipe(chance, format, variants=variants))
@@ -356,8 +354,8 @@ def corpus_answers(format: str) -> tuple[GeneratedOutput, ...]:
 
 
 def marks_covered(answer: GeneratedOutput, pieces: Sequence[str]) -> set[tuple[str, str]]:
-    """Return what an output covers of the format's markers: each `in calls`, `in strings`, and `cut` if a chunk ends in
-    it.
+    """Return what an output covers of the format's markers: `in calls`, `in strings`, or `cut` by the end of a
+    chunk.
     """
     found = set()
     strings = json.dumps(answer.recipe.calls, ensure_ascii=False) if answer.recipe else ""

@@ -104,9 +104,7 @@ class Fuzz:
     """Set from outside to interrupt the search."""
 
     def run(self, seconds: float | None = None, answers: int | None = None) -> Iterator[None]:
-        """Search for this time or number of outputs, and yield after each. Then shrink the bugs, and yield after
-        each.
-        """
+        """Search for this time or number of outputs, then shrink the bugs. Yield after each output and bug."""
         begun = time.monotonic()
         for number in range(answers if answers is not None else 10**12):
             self._try(number, begun)

@@ -37,9 +37,7 @@ LAWS = {
 
 
 def check_never_raises(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Invariant 2: the parser never raises, for any output, whole and character by character. Applies to every
-    parser.
-    """
+    """Invariant 2: the parser never raises, for any output, whole and by character. Applies to every parser."""
     for pieces in ([text], list(text)):
         if not read(make_parser, pieces, tools).streams:
             return

@@ -147,7 +147,7 @@ def of_data(data: Mapping[str, Any]) -> ParserOutcome:
 
 
 def told_by_events(said: Iterable[object], *, sure: bool = False) -> ParserOutcome:
-    """Return the result in events or their dicts. Offsets count if all exist and are in order, or if the caller is
+    """Return the result in events or their dicts. Offsets count if complete and in order, or if the caller is
     `sure`.
     """
     events: list[Event] = []

@@ -77,9 +77,7 @@ def run(words: Sequence[str], given: bytes, timeout: float, environment: Mapping
 
 
 class _Reader:
-    """Reads the output of a pipe: all of it, ending `process` if it is too much, or only the last part without a
-    process.
-    """
+    """Reads a pipe: all of it, ending `process` if it is too much, or only the last part without a process."""
 
     def __init__(self, pipe: IO[bytes], process: subprocess.Popen[bytes] | None = None) -> None:
         self.kept = bytearray()

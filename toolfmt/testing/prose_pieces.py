@@ -230,9 +230,7 @@ def on_one_line(text: str) -> str:
 
 
 def read(format: str | ToolCallFormat, piece: ProseText, **options: Any) -> tuple[int, int, bool]:
-    """Return how many characters were held back or rejected, how many calls ended, and whether the tail became
-    reasoning.
-    """
+    """Return how many characters were held back or rejected, how many calls ended, and if the tail became reasoning."""
     parser = Parser(format, **options)
     text = piece.whole
     at_once = parser.feed(text)

@@ -58,7 +58,7 @@ class Shrinker:
         return next((one for one in broken if (one.law, one.kind) == self._key), None)
 
     def _ways(self, answer: GeneratedOutput, way: Way | None) -> Any:
-        """Return the ways to split outputs while this bug is shrunk: not at all, into characters, or in two at every
+        """Return the ways to split outputs while this bug is shrunk: whole, by character, or in two at every
         position.
         """
         if way is None:

@@ -148,9 +148,7 @@ class InProcessTarget(_Closing):
                 worker.stdin.close()
 
     def _begin(self) -> dict[str, Any]:
-        """Start the process. Return the factory's description of itself. Raises `ToolfmtError` if the factory does not
-        exist.
-        """
+        """Start the process. Return the factory's description. Raises `ToolfmtError` if the factory does not exist."""
         worker = subprocess.Popen(
             [sys.executable, "-m", "toolfmt.testing.worker", self.name],
             stdin=subprocess.PIPE,

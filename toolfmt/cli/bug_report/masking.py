@@ -100,9 +100,7 @@ def _texts(data: Any) -> Iterator[str]:
 
 
 def _whole(mark: str) -> str:
-    """Return the marker as a regular expression. If it begins or ends with a letter, it must not be a part of a
-    word.
-    """
+    """Return the marker as a regular expression. A letter at its edge must not continue a word."""
     before = r"(?<!\w)" if re.match(r"\w", mark) else ""
     return before + re.escape(mark) + (r"(?!\w)" if re.search(r"\w\Z", mark) else "")
 

@@ -47,9 +47,7 @@ def _lengths(value: Any) -> Any:
 
 
 def masked_tools(tools: list[dict[str, Any]] | None, masking: Masking) -> list[Any] | None:
-    """Return the definitions without descriptions and with masked names and values: what affects the parsing of
-    arguments.
-    """
+    """Return the definitions without descriptions, with masked names and values. The rest affects parsing."""
     return None if tools is None else [_masked(tool, masking, 0, is_map=False) for tool in tools]
 
 

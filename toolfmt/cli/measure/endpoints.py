@@ -1,5 +1,4 @@
-"""Endpoints with OpenAI's protocol: chat, where the server renders and parses, and completions, where toolfmt does
-both.
+"""Endpoints with OpenAI's protocol: chat (the server renders and parses) and completions (toolfmt does both).
 
 HTTP is done by the library openai (extra `measure`), imported when an endpoint is first created. It retries a request
 twice if the server is busy, fails, or does not respond in time. Source: OpenAI API reference, "Chat Completions" and
@@ -100,9 +99,7 @@ class _Endpoint:
         return bytes(body)
 
     def _failure(self, error: Exception) -> NotAnswered:
-        """Return the reason why there is no response. Only a failed connection means that the server is not
-        reachable.
-        """
+        """Return why there is no response. Only a failed connection means that the server is not reachable."""
         import openai
 
         cause = error.__cause__ if isinstance(error, openai.APIConnectionError) and error.__cause__ else error

@@ -29,9 +29,7 @@ _Generate: TypeAlias = Callable[[Prompt, int], Iterator[Event]]
 
 
 class InProcessSubject:
-    """A model in this process. Raises `ToolfmtError` if no runtime is installed or the runtime cannot load the
-    model.
-    """
+    """A model in this process. Raises `ToolfmtError` if no runtime is installed or it cannot load the model."""
 
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES[:1]
 

@@ -29,7 +29,7 @@ _LONGEST_NAMES = 3
 
 
 def comparison_text(comparison: Comparison, width: int, colour: bool) -> str:
-    """Return the differences: capabilities, findings that are new or gone, the first difference of the prompts, and
+    """Return the differences: capabilities, new and gone findings, the first difference of the prompts, and
     settings.
     """
     parts: list[Text | Table | Group] = [_title(comparison), *_group(comparison.behavior)]
@@ -138,9 +138,7 @@ def _end(text: str) -> str:
 
 
 def _in_words(a: Any, b: Any, longest: int) -> tuple[str, str]:
-    """Return both values with long texts cut. Lists and objects show only what the other one lacks, except for
-    answers.
-    """
+    """Return both values with long texts cut. Lists and objects show only the difference, except for answers."""
     if isinstance(a, list) and isinstance(b, list):
         gone, new = [item for item in a if item not in b], [item for item in b if item not in a]
         a, b = (gone, new) if gone or new else (a, b)

@@ -15,9 +15,7 @@ from rich.table import Table
 UNWRAPPED = 100_000
 """A width at which nothing is wrapped."""
 GLUE = "\ue000"
-"""A placeholder for a space at which lines must not break (a runtime and its flag). rich breaks at no-break spaces
-too.
-"""
+"""A placeholder for a space at which lines must not break. rich breaks at no-break spaces too."""
 DOT = f"{GLUE}· "
 ANSWER_STYLES = {"yes": "green", "no": "yellow", "error": "red"}
 

@@ -58,9 +58,7 @@ class _Paragraph:
 
 
 def report_page(report: Report, index: str = "") -> str:
-    """Return the page. `index` is the link from it to a page that lists it. Never raises because of the report's
-    content.
-    """
+    """Return the page. `index` links to the page that lists it. Never raises because of the report's content."""
     style = resource("page.css")
     findings = worst_first(report.findings)
     rendered: str = template("page.html.jinja").render(

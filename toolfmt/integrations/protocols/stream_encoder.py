@@ -100,7 +100,7 @@ class StreamEncoder(ABC):
         self._over = False
 
     def push(self, events: Iterable[Event]) -> list[Payload]:
-        """Return the payloads for these events. Raises `TypeError` for an invalid event, and `RuntimeError` after the
+        """Return the payloads for these events. Raises `TypeError` for an invalid one, and `RuntimeError` after the
         end.
         """
         self._go_on()

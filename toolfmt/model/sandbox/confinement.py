@@ -91,8 +91,9 @@ def limit_memory(beyond: int) -> bool:
 
 
 def limit_processor(seconds: int) -> None:
-    """Limit the CPU time to this many more seconds. The system ends the process up to one second later, because it
-    counts whole seconds.
+    """Limit the CPU time to this many more seconds, after which the system ends the process.
+
+    It may run up to one second longer, because the system counts whole seconds.
     """
     with suppress(ImportError, OSError, ValueError):
         import resource

@@ -452,9 +452,7 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
 
 
 def _told(job: Job[_T], answer: bytes) -> _T:
-    """Return what the job returned, or raise what it raised. Raises `LimitHit` if the bytes are not a valid
-    response.
-    """
+    """Return what the job returned, or raise what it raised. Raises `LimitHit` for an invalid response."""
     kind, message = answer[:1], answer[1:]
     try:
         if kind == DONE:

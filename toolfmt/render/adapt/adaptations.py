@@ -211,9 +211,7 @@ def _written(
 def _results_as_user(
     messages: list[Message], answered: Mapping[int, str | None], done: dict[str, None]
 ) -> list[Message]:
-    """Return the messages with results as user messages. `answered` maps the identity of each result to the name of its
-    tool. The results must still be the same objects.
-    """
+    """Return the messages with results as user messages. `answered` maps the identity of each result to its tool."""
     adapted: list[Message] = []
     after_result = False
     for message in messages:
@@ -235,7 +233,7 @@ def _results_as_user(
 
 
 def _results_in_order(messages: list[Message], done: dict[str, None]) -> list[Message]:
-    """Return the messages with the results of each turn in the order of its calls, if every result names one."""
+    """Return the messages with each turn's results in the order of its calls, if every result names one."""
     ordered = list(messages)
     for at, turn in enumerate(messages):
         places = {str(call.get("id")): place for place, call in enumerate(calls_of(turn))}

@@ -59,9 +59,7 @@ def markers_read(files: ModelFiles, profile: TemplateProfile, tokenizer: Tokeniz
 
 
 def neutralized(text: str, markers: Sequence[str]) -> str:
-    """Return the text with a dot after the first character of each marker. Markers must have at least two
-    characters.
-    """
+    """Return the text with a dot after the first character of each marker, which must have at least two."""
     return neutralized_parts([text], markers)[0]
 
 

@@ -49,8 +49,10 @@ _RESULTS_BESIDE_CALLS = 12
 
 @dataclass(frozen=True)
 class Remedy:
-    """A remedy. `apply` returns the changed messages, or the same objects if there is nothing to do. With the `stage`
-    `adapt`, `adaptations.adapt` makes the change, and `apply` only shows whether there is something to do.
+    """A remedy. `apply` returns the changed messages, or the same objects if there is nothing to do.
+
+    If `stage` is `adapt`, `toolfmt.render.adapt.adaptations.adapt` makes the change, and `apply` only shows whether
+    there is something to do.
     """
 
     name: str
@@ -62,8 +64,9 @@ class Remedy:
 def plans(
     messages: list[Message], most: int, without: Collection[str] = (), *, calls_in_words: bool = False
 ) -> Iterator[frozenset[str]]:
-    """Return at most `most` sets of remedies, the cheapest first, without the remedies in `without`. With
-    `calls_in_words`, calls are written into the content with every plan.
+    """Return at most `most` sets of remedies, the cheapest first, without those in `without`.
+
+    With `calls_in_words`, calls are written into the content with every plan.
     """
     useful = [
         remedy
@@ -180,7 +183,9 @@ def _answer_added(messages: list[Message]) -> list[Message]:
 
 
 def _question_added(messages: list[Message]) -> list[Message]:
-    """Insert an empty user message before a leading assistant message, or after a lone system message."""
+    """Insert an empty user message before a first assistant message, or after a conversation of only a system
+    message.
+    """
     begin = first_turn(messages)
     if begin < len(messages) and messages[begin]["role"] == "user":
         return messages
@@ -280,9 +285,7 @@ def _as_parts(messages: list[Message]) -> list[Message]:
 
 
 def with_marked_parts(messages: Sequence[Message]) -> list[Message]:
-    """Add a key to each part that `content-as-parts` makes. Templates that support parts do not show it; if a template
-    prints the list as Python or JSON, the prompt contains `PART_PRINTED`.
-    """
+    """Add a key to each part that `content-as-parts` makes. `PART_PRINTED` is in the prompt if a template prints it."""
     marked = []
     for message in messages:
         match message.get("content"):
@@ -301,9 +304,7 @@ def _content_empty(messages: list[Message]) -> list[Message]:
 
 
 def results_named(messages: list[Message]) -> list[Message]:
-    """Add the tool's name to each result without one. It is the name of the last call with its id, or without an id,
-    that of the next call without a result.
-    """
+    """Add the tool's name to each result without one: that of the last call with its id, or of the next open call."""
     names = tools_answered(messages)
     return [
         {**message, "name": name} if name and not message.get("name") else message
@@ -312,8 +313,10 @@ def results_named(messages: list[Message]) -> list[Message]:
 
 
 def tools_answered(messages: Sequence[Message]) -> list[str | None]:
-    """Return the tool's name for each result, else None: its own name, or that of the call with its id (first a call of
-    the previous turn without a result), or without an id that of the next call without a result.
+    """Return the tool's name for each result, and None for other messages or if the name is unknown.
+
+    The name comes from the result itself or from the call with its id: a call in the previous turn that has no result
+    yet, else the last such call. Without an id, it comes from the next call without a result.
     """
     called: dict[str, str] = {}
     unanswered: list[tuple[str, str]] = []
@@ -340,8 +343,8 @@ def ids_shortened(messages: list[Message]) -> list[Message]:
 
 
 def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
-    """Set these ids on the calls, in order. A result gets the id of the last call with its old id, or of the next call
-    if it has no id.
+    """Set these ids on the calls, in order. A result gets the new id of its call, or of the next call if it has
+    none.
     """
     ids = iter(wanted)
     current: dict[str, str] = {}

@@ -64,9 +64,7 @@ def sorted_parts(parts: list[Any], role: str, where: str) -> SortedParts:
 
 
 def as_mapping(value: Any) -> Any:
-    """Return an object with `model_dump` (pydantic) or `to_dict` (`toolfmt.Message`) as a mapping; other values
-    unchanged.
-    """
+    """Return an object with `model_dump` (pydantic) or `to_dict` (`Message`) as a mapping; other values unchanged."""
     if isinstance(value, (dict, list, str, Mapping, type)):
         return value
     tell = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)

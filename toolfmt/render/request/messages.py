@@ -198,9 +198,7 @@ def joined(one: Content, other: Content, between: str) -> Content:
 
 
 def lists_tools(messages: Iterable[Message], tools: Iterable[Message]) -> bool:
-    """Return whether a system message describes one of the tools: its name, and its description or all its
-    parameters.
-    """
+    """Return whether a system message describes a tool: its name, and its description or all its parameters."""
     told = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in INSTRUCTING)
     return bool(told) and any(_describes(told, tool["function"]) for tool in tools)
 

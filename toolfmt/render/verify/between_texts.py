@@ -98,9 +98,7 @@ def _walked(
 
 
 def _place(prompt: str, offset: int, piece: RequestSpan, before: str, behind: str) -> tuple[int, int] | None:
-    """Return where the text is: the first position with the same text on both sides, else on one side, else the
-    first.
-    """
+    """Return the first position with the same text on both sides, else on one side, else the first of all."""
     best, places = -1, None
     for found in itertools.islice(_pattern(piece).finditer(prompt, offset), _MOST_PLACES):
         alike = prompt.endswith(before, offset, found.start()) + prompt.startswith(behind, found.end())
@@ -112,9 +110,7 @@ def _place(prompt: str, offset: int, piece: RequestSpan, before: str, behind: st
 
 
 def _pattern(piece: RequestSpan) -> re.Pattern[str]:
-    """Return a pattern for the text in any variant. A number must not be part of a longer one, nor a name of a longer
-    word.
-    """
+    """Return a pattern for the text in any variant, as a whole number or name, not as part of a longer one."""
     if piece.kind == "definition":
         return re.compile(in_lines(piece.text))
     one_of = "|".join(map(re.escape, dict.fromkeys(spellings_of(piece))))
@@ -192,9 +188,7 @@ def truths(value: object) -> tuple[str, ...]:
 
 
 def entries_of(call: Message) -> Iterator[tuple[str, Any]]:
-    """Return the keys and values of all objects in the arguments of a call. Empty if the arguments are not an
-    object.
-    """
+    """Return the keys and values of all objects in a call's arguments. Empty if they are not an object."""
     try:
         return _entries(arguments_of(call, ""))
     except BadMessages:

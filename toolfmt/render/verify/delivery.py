@@ -160,7 +160,7 @@ def _beside_twin(request: Sequence[Message], twin: SentinelRequest, twin_prompt:
 def _changed_inside(
     prompt: str, twin: SentinelRequest, spans: Sequence[tuple[int, int, int]]
 ) -> tuple[list[CutText], bool]:
-    """Return the texts in which the template changes tested strings, and whether it removes switches (`/no_think`)
+    """Return the texts whose tested strings the template changes, and whether it removes switches (`/no_think`)
     only.
     """
     begins = {number: begin for begin, _, number in spans}

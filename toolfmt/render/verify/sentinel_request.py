@@ -350,9 +350,7 @@ def aligned(prompt: str, twin_prompt: str, twin: SentinelRequest) -> list[tuple[
 def in_order(
     prompt: str, pieces: Iterable[RequestSpan]
 ) -> tuple[list[tuple[int, int, RequestSpan]], list[RequestSpan]]:
-    """Find the pieces in the prompt in order. Return those found and those missing, for prompts that cannot be
-    aligned.
-    """
+    """Find the pieces in the prompt in order. Return those found and those missing, if it cannot be aligned."""
     offset, found, missing = 0, list[tuple[int, int, RequestSpan]](), []
     for piece in pieces:
         ends = [(at + len(text), at) for text in spellings_of(piece) if (at := prompt.find(text, offset)) >= 0]

@@ -89,9 +89,7 @@ def _worded(
 
 
 def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_prompt: str) -> Iterator[_Expected]:
-    """Yield the names of tools and parameters and the limits of parameters around descriptions in the sentinel
-    prompt.
-    """
+    """Yield the names of tools and parameters and the parameters' limits around descriptions in the sentinel prompt."""
     names = _names(twin.tools)
     if not names:
         return

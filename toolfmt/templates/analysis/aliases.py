@@ -11,17 +11,13 @@ from toolfmt.templates.analysis.expressions import key_of
 from toolfmt.templates.analysis.variables import descendants
 
 ITEM = nodes.MarkSafe
-"""Represents the value of a loop variable. jinja2 allows only its own node types, and templates cannot contain this
-one.
-"""
+"""Represents the value of a loop variable. jinja2 allows only its own node types; templates cannot contain this one."""
 Meanings: TypeAlias = dict[str, list[nodes.Node]]
 _MOST_NAMES = 60
 
 
 def meanings_of(tree: nodes.Template) -> Meanings:
-    """Return what each of the template's own variables is set to anywhere; for a loop variable, what the loop iterates
-    over.
-    """
+    """Return what each of the template's own variables is set to; for a loop variable, what the loop iterates over."""
     meanings: Meanings = {}
     for node in descendants(tree):
         match node:

@@ -61,9 +61,7 @@ class Condition:
 
 
 def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: bool = False) -> Condition:
-    """Return what an expression tests, as a condition with this number. For a `loop`, it is what the loop iterates
-    over.
-    """
+    """Return what an expression tests, as a condition with this number. For a `loop`, it is the iterated value."""
     constants = list(constants_of(node, meanings))
     texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
     numbers = [value for value in constants if type(value) is int]

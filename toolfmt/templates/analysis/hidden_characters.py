@@ -83,9 +83,7 @@ def _is_invisible(character: str) -> bool:
 
 
 def _joins(text: str, offset: int) -> bool:
-    """Return whether the character at the offset joins two non-ASCII ones, as in emoji and in Indic and Persian
-    text.
-    """
+    """Return whether the character at the offset joins two non-ASCII ones, as in emoji, Indic and Persian text."""
     before, after = text[max(0, offset - 1) : offset], text[offset + 1 : offset + 2]
     return text[offset] in "\u200c\u200d" and before > "\x7f" and after > "\x7f"
 

@@ -39,9 +39,7 @@ def _sides(compare: nodes.Compare) -> list[nodes.Expr]:
 
 
 def _is_role(node: nodes.Node) -> bool:
-    """Return whether an expression is a role: `role`, `message.role`, `message['role']`, `message.get('role')`,
-    filtered.
-    """
+    """Return whether an expression is a role: `role`, `message.role`, `message['role']`, `message.get('role')`."""
     while isinstance(node, nodes.Filter) and node.node is not None:
         node = node.node
     if isinstance(node, nodes.Name):

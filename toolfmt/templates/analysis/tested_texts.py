@@ -45,9 +45,7 @@ class TestedText:
 
 
 def tested_texts(tree: nodes.Template) -> tuple[TestedText, ...]:
-    """Return each text once per position, in line order, without whitespace-only texts and texts over 200
-    characters.
-    """
+    """Return each text once per position, in line order, except whitespace and texts over 200 characters."""
     lines: dict[tuple[str, Place], dict[int, None]] = {}
     for line, text, place in sorted(_found(tree), key=lambda found: found[0]):
         if text.strip() and len(text) <= _LONGEST:

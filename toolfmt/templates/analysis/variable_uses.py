@@ -191,9 +191,7 @@ class _Uses:
                 self._branch(name, node.else_, default=given)
 
     def _branch(self, name: str, body: list[nodes.Node], *, default: bool) -> None:
-        """Mark what a branch assigns to the variable whose presence it tested. With `default`, the assignment is its
-        default.
-        """
+        """Mark what a branch assigns to the variable that it tested. With `default`, that is the variable's default."""
         for below in (below for inner in body for below in descendants(inner)):
             if isinstance(below, (nodes.Assign, nodes.AssignBlock)) and is_name(below.target, name):
                 self._asked_first.add((name, id(below)))

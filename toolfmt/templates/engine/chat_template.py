@@ -119,10 +119,9 @@ class ChatTemplate:
 
         Messages and tools are passed unchanged (None values are not dropped, keys not reordered). `now` is the time
         that the template's clock shows (default: `FROZEN_NOW`). Other keywords are variables of the template and
-        override special tokens of the same name.
-
-        Raises `TemplateError` if the template raises or fails. Raises `LimitHit` if memory runs out or the prompt is
-        too long. Raises `BadMessages` and `BadTools` if these are not lists of objects.
+        override special tokens of the same name. Raises `TemplateError` if the template raises or fails. Raises
+        `LimitHit` if memory runs out or the prompt is too long. Raises `BadMessages` and `BadTools` if these are not
+        lists of objects.
         """
         given = self._given(messages, tools, add_generation_prompt, now, variables)
         try:
@@ -175,8 +174,8 @@ class ChatTemplate:
         now: datetime | None = None,
         **variables: Any,
     ) -> list[int]:
-        """Return the lines that read the clock while `render` renders the same arguments, in that order. Raises what
-        `render` raises.
+        """Return the lines that read the clock while `render` renders these arguments, in order. Raises what `render`
+        raises.
         """
         asked: list[int] = []
         show = clock(now or FROZEN_NOW)
@@ -196,7 +195,7 @@ class ChatTemplate:
         return asked
 
     def line_of(self, *patterns: str) -> int | None:
-        """Return the first line (from 1) with a match of the first pattern that has one, or None; not in comments."""
+        """Return the first line (from 1) with the first pattern that matches outside comments, or None."""
         matches = (re.compile(pattern, re.MULTILINE).search(self.code) for pattern in patterns)
         found = next((match for match in matches if match is not None), None)
         return None if found is None else len(_NEWLINE.findall(self.code, 0, found.start())) + 1
@@ -213,7 +212,7 @@ class ChatTemplate:
         now: datetime | None,
         variables: Mapping[str, Any],
     ) -> Callable[[], dict[str, Any]]:
-        """Return a function that creates the template's variables; messages and tools must be lists of objects."""
+        """Return a function that creates the template's variables after messages and tools were checked."""
         _check_list(messages, "messages", BadMessages)
         if tools is not None:
             _check_list(tools, "tools", BadTools)
@@ -361,7 +360,7 @@ class ChatTemplate:
         raise TemplateError(f"{place}: {happened}: {own_words}".removesuffix(": "), line, kind, own_words) from error
 
     def _own_words(self, error: Exception) -> str:
-        """Return the original message: the template's own, or the engine's after the name of the exception."""
+        """Return the original message: of the template if it raised, else of the engine, with the exception's name."""
         if isinstance(error, Refusal):
             return str(error)
         if isinstance(error, jinja2.TemplateSyntaxError):

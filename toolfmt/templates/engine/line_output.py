@@ -55,9 +55,7 @@ def _passed_on(node: nodes.Node, helpers: frozenset[str]) -> frozenset[str]:
 
 
 def _helpers(tree: nodes.Template) -> frozenset[str]:
-    """Return the macros that are called from several lines outside of themselves, and those that only such macros
-    call.
-    """
+    """Return the macros that are called from several lines outside of themselves, and those that only they call."""
     calls = Counter(_called(tree))
     inside = {node.name: Counter(_called(node)) for node in descendants(tree) if isinstance(node, nodes.Macro)}
     found = {name for name in inside if calls[name] - inside[name][name] > 1}

@@ -113,9 +113,7 @@ def _tell_left_out(number: int, where: str, problems: list[str]) -> None:
 
 
 def _special_tokens(tokenizer: dict[str, Any], tokens_map: dict[str, Any], problems: list[str]) -> dict[str, str]:
-    """Return the special tokens that templates get as variables: the seven standard ones and other `*_token`
-    strings.
-    """
+    """Return the special tokens that templates get as variables: the seven standard ones and other `*_token`s."""
     # transformers reads special_tokens_map.json only with a tokenizer_config.json of the older kind, which does not
     # list added tokens. There it has precedence.
     older = {} if "added_tokens_decoder" in tokenizer else tokens_map

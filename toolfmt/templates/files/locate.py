@@ -81,9 +81,7 @@ def model_place(path: str | Path) -> Path:
 
 
 def place_name(path: str | Path) -> str:
-    """Return the usual name of a path: `org/name@revision` in the hub cache, a repository id, else the last
-    component.
-    """
+    """Return the usual name of a path: `org/name@revision` in the hub cache, a repository id, or the last component."""
     name = Path(path).name
     if not os.path.lexists(path) and repository(Path(path).as_posix()) is not None:
         return Path(path).as_posix()

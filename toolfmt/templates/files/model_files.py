@@ -28,9 +28,7 @@ Kind: TypeAlias = Literal["directory", "gguf", "template"]
 
 @dataclass(frozen=True)
 class TemplateSource:
-    """A chat template: its text, its location (a file relative to the directory, or a key of a GGUF file), and its
-    name.
-    """
+    """A chat template: its text, its location (a file in the directory, or a key of a GGUF file), and its name."""
 
     text: str
     origin: str
@@ -134,8 +132,8 @@ class ModelFiles:
 
     @property
     def conflicts(self) -> tuple[tuple[TemplateSource, TemplateSource], ...]:
-        """Return pairs of templates with the same name and different text, the better one first. Newline style does not
-        count.
+        """Return pairs of templates with the same name and different text (ignoring newline style), the better one
+        first.
         """
         texts = [_rendered_text(source) for source in self.templates]
         return tuple(

@@ -1,9 +1,8 @@
-"""Parse repository ids of the Hugging Face hub, and find their snapshots in the local cache, without network or
-library.
+"""Parse repository ids of the Hugging Face hub, and find their snapshots in the local cache, offline.
 
-`hub.py` uses it, and `locate.py` for a path into the cache. The layout of the cache is huggingface_hub's ("Understand
-caching" in its documentation): `models--ORG--NAME/refs/REVISION` contains the commit,
-`models--ORG--NAME/snapshots/COMMIT/` the files.
+`hub.py` uses it, and `locate.py` for a path into the cache. Neither network nor huggingface_hub is needed. The layout
+of the cache is huggingface_hub's ("Understand caching" in its documentation): `models--ORG--NAME/refs/REVISION`
+contains the commit, `models--ORG--NAME/snapshots/COMMIT/` the files.
 """
 
 from __future__ import annotations

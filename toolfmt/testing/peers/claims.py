@@ -32,9 +32,7 @@ OTHER_VOCABULARY = {
     ("hunyuan_v4", "without a suffix"),
     ("xml_function", "without a frame"),
 }
-"""Variants that are not used by any model together with the format's own: markers with or without a suffix, no
-markers.
-"""
+"""Variants that no model uses together with the format's own: markers with or without a suffix, no markers."""
 _CALL: Sequence[Call] = [("get_weather", {"city": "Paris"})]
 
 

@@ -44,8 +44,8 @@ class StreamedCalls:
         self._over: set[int] = set()
 
     def piece(self, index: int, name: str | None, arguments: str | None) -> Iterator[Told]:
-        """Add a delta of a call. Its start is emitted with its first arguments, or when the next call starts: its name
-        may grow.
+        """Add a delta of a call. Its start is emitted with its first arguments or at the next call: its name may
+        grow.
         """
         if index not in self._names:
             yield from self.over()

@@ -61,9 +61,7 @@ class VllmRequest:
         )
 
     def step(self, text: str, ids: Sequence[int], ended: str | None = None) -> tuple[Any, str | None]:
-        """Return what the server sends for new tokens (None for nothing yet), with the finish reason if it is the
-        end.
-        """
+        """Return what the server sends for new tokens (None for nothing yet), and the finish reason at the end."""
         delta, reason = self._processor.step(text, list(ids), ended, [1])
         return delta, reason
 
