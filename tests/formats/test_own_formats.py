@@ -92,7 +92,7 @@ def test_a_format_from_a_file_is_taken_wherever_a_format_is() -> None:
     assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == CALLS
     assert toolfmt.Parser(format).format is format
     assert "⟦arg city⟧" in prose(format, TOOLS)
-    assert "⟦/call⟧" in toolfmt.grammar(format, TOOLS, dialect="gbnf").text
+    assert "⟦/call⟧" in toolfmt.grammar(format, TOOLS, syntax="gbnf").text
     assert format.to_dict() == json.loads(FILE.read_text("utf-8"))
     with pytest.raises(UnknownFormat):
         get("brackets")

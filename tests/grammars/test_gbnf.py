@@ -224,7 +224,7 @@ def test_patterns(engine: Judge, pattern: str, alphabet: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["a.b", "^a", "a$", "(?=a)", r"\d", "(a", "a)", "[a", "*a", "a{b}", "\\"])
-def test_patterns_that_no_dialect_says_are_refused(pattern: str) -> None:
+def test_patterns_that_no_syntax_supports_are_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="no expression"):
         gbnf(Rules(Pattern(pattern)))
 

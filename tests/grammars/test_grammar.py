@@ -1,4 +1,4 @@
-"""`toolfmt.grammar`, `Model.grammar` and `toolfmt grammar`: what is asked for, in every dialect, or a refusal."""
+"""`toolfmt.grammar`, `Model.grammar` and `toolfmt grammar`: what is asked for, in every syntax, or a refusal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from model_cases import MODELS
 
 import toolfmt
 from toolfmt.cli.commands import main
-from toolfmt.grammars.grammar import DIALECTS
+from toolfmt.grammars.grammar import SYNTAXES
 
 TOOLS = [
     {
@@ -54,21 +54,21 @@ def refusal(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("choice", ["auto", "required", "get_weather"])
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_command_prints_what_the_function_gives(dialect: Any, choice: str, tools_file: str) -> None:
-    made = toolfmt.grammar("glm4", TOOLS, dialect=dialect, choice=choice)
-    result = run("glm4", "--tools", tools_file, "--for", dialect, "--choice", choice)
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_the_command_prints_what_the_function_gives(syntax: Any, choice: str, tools_file: str) -> None:
+    made = toolfmt.grammar("glm4", TOOLS, syntax=syntax, choice=choice)
+    result = run("glm4", "--tools", tools_file, "--for", syntax, "--choice", choice)
     told = "toolfmt: the grammar allows less than the format: markers-in-texts\n"
-    if dialect == "llguidance":
+    if syntax == "llguidance":
         told += "toolfmt: without a MODEL it is unknown which markers are a single token; "
         told += "llguidance treats all of them as text\n"
     assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, told)
     assert made.narrower == ("markers-in-texts",)
-    assert (made.dialect, made.triggers) == (dialect, ("<tool_call>",) if choice == "auto" else ())
+    assert (made.syntax, made.triggers) == (syntax, ("<tool_call>",) if choice == "auto" else ())
 
 
 def test_the_text_is_whole_and_calls_begin_at_the_trigger() -> None:
-    made = toolfmt.grammar("glm4", TOOLS, dialect="lark")
+    made = toolfmt.grammar("glm4", TOOLS, syntax="lark")
     whole, calls = (lark.Lark(text, parser="earley", lexer="dynamic") for text in (made.text, made.calls))
     call = toolfmt.write("glm4", [("get_weather", {"place": "Oslo", "days": 3})], TOOLS)
     for text in (call, "Let me look.\n" + call, "Nothing to look up."):
@@ -84,7 +84,7 @@ def test_the_text_is_whole_and_calls_begin_at_the_trigger() -> None:
 def test_one_call_or_several() -> None:
     two = toolfmt.write("glm4", [("get_weather", {"place": "Oslo"})] * 2, TOOLS)
     for parallel in (True, False):
-        made = toolfmt.grammar("glm4", TOOLS, dialect="lark", choice="required", parallel=parallel)
+        made = toolfmt.grammar("glm4", TOOLS, syntax="lark", choice="required", parallel=parallel)
         reader = lark.Lark(made.text, parser="earley", lexer="dynamic")
         if parallel:
             reader.parse(two)
@@ -117,9 +117,9 @@ def test_a_model_tells_its_tokens_its_variant_and_what_its_prompt_began(tmp_path
     assert "<[151352]>" in made.text
     opened = model.grammar(TOOLS, choice="required", prefix="<think>\n")
     assert opened.text != made.text
-    assert model.grammar(TOOLS, dialect="lark", choice="required").text == (
+    assert model.grammar(TOOLS, syntax="lark", choice="required").text == (
         toolfmt.grammar(
-            toolfmt.get("glm4").with_variant(model.profile.variant), TOOLS, dialect="lark", choice="required"
+            toolfmt.get("glm4").with_variant(model.profile.variant), TOOLS, syntax="lark", choice="required"
         ).text
     )
 
@@ -169,12 +169,12 @@ def test_a_grammar_without_a_tokenizer_names_those_of_the_masks() -> None:
 
 def test_a_request_is_printed_as_json(tools_file: str) -> None:
     fields = json.loads(run("glm4", "--tools", tools_file, "--request", "llama.cpp").stdout)
-    made = toolfmt.grammar("glm4", TOOLS, dialect="gbnf")
+    made = toolfmt.grammar("glm4", TOOLS, syntax="gbnf")
     assert fields == made.request("llama.cpp")
     assert fields["grammar"] == made.calls
     assert fields["grammar_triggers"] == [{"type": 1, "value": "<tool_call>"}]
     fields = json.loads(run(str(GLM), "--tools", tools_file, "--request", "vllm", "--for", "xgrammar").stdout)
-    assert fields == toolfmt.load(GLM).grammar(TOOLS, dialect="xgrammar").request("vllm")
+    assert fields == toolfmt.load(GLM).grammar(TOOLS, syntax="xgrammar").request("vllm")
     fields = json.loads(run("glm4", "--tools", tools_file, "--request", "sglang", "--choice", "required").stdout)
     assert fields["ebnf"].startswith("root ::=")
 
@@ -191,12 +191,12 @@ def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
     assert result.stderr == "toolfmt: the grammar allows less than the format: declared-keys\n"
 
 
-@pytest.mark.parametrize("dialect", ["gbnf", "xgrammar", "lark"])
-def test_members_in_declared_order_are_told(dialect: Any) -> None:
+@pytest.mark.parametrize("syntax", ["gbnf", "xgrammar", "lark"])
+def test_members_in_declared_order_are_told(syntax: Any) -> None:
     def narrower(count: int) -> tuple[str, ...]:
         properties = {f"a{at}": {"type": "integer"} for at in range(count)}
         tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
-        return toolfmt.grammar("json", tools, dialect=dialect).narrower
+        return toolfmt.grammar("json", tools, syntax=syntax).narrower
 
     assert (narrower(3), narrower(8)) == ((), ("declared-order",))
 
@@ -207,7 +207,7 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     assert "no tool called 'nope' is declared; there are get_weather" in refusal(
         "glm4", "--tools", tools_file, "--choice", "nope"
     )
-    assert "vllm reads no grammar in the dialect 'gbnf'" in refusal(
+    assert "vllm reads no grammar in the syntax 'gbnf'" in refusal(
         "glm4", "--tools", tools_file, "--request", "vllm", "--for", "gbnf"
     )
     assert "nothing but a tool's name" in refusal("glm4_legacy", "--tools", tools_file)
@@ -221,15 +221,15 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     )
     file.write_text("[]")
     assert "there is nothing to call" in refusal("glm4", "--tools", str(file))
-    with pytest.raises(ValueError, match="no dialect 'nope'; there are llguidance"):
-        toolfmt.grammar("glm4", TOOLS, dialect="nope")  # type: ignore[arg-type]  # what a program may pass
+    with pytest.raises(ValueError, match="no syntax 'nope'; there are llguidance"):
+        toolfmt.grammar("glm4", TOOLS, syntax="nope")  # type: ignore[arg-type]  # what a program may pass
     with pytest.raises(toolfmt.UnknownFormat):
         toolfmt.grammar("nope", TOOLS)
     with pytest.raises(toolfmt.ToolfmtError, match="there is no runtime 'nope'"):
         toolfmt.grammar("glm4", TOOLS).request("nope")  # type: ignore[arg-type]  # as above
 
 
-@pytest.mark.parametrize("dialect", ["gbnf", "xgrammar", "lark"])
+@pytest.mark.parametrize("syntax", ["gbnf", "xgrammar", "lark"])
 @pytest.mark.parametrize("name", ["json", "lfm2", "glm4"])
 @pytest.mark.parametrize(
     ("schema", "why"),
@@ -239,12 +239,12 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
         ({"type": "string", "pattern": "^a$", "maxLength": 3}, "a pattern"),
     ],
 )
-def test_what_a_dialect_has_no_words_for_is_named(dialect: Any, name: str, schema: dict[str, Any], why: str) -> None:
+def test_what_a_syntax_cannot_express_is_named(syntax: Any, name: str, schema: dict[str, Any], why: str) -> None:
     fine = {"type": "object", "properties": {"x": {"type": "string"}}}
     odd = {"type": "object", "properties": {"a": {"type": "string"}, "p": schema}, "required": ["a", "p"]}
     tools = [{"name": "fine", "parameters": fine}, {"name": "look", "parameters": odd}]
     with pytest.raises(toolfmt.CannotConstrain) as refusal:
-        toolfmt.grammar(name, tools, dialect=dialect)
+        toolfmt.grammar(name, tools, syntax=syntax)
     assert all(part in str(refusal.value) for part in (name, "the argument 'p' of 'look'", why))
     assert "\n" not in str(refusal.value)
 

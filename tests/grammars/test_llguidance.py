@@ -1,4 +1,4 @@
-"""The Lark dialect of llguidance, node by node: grammars made by hand, and texts that llguidance is asked about."""
+"""The Lark syntax of llguidance, node by node: grammars made by hand, and texts that llguidance is asked about."""
 
 from __future__ import annotations
 

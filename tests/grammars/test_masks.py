@@ -108,11 +108,11 @@ def test_what_is_no_grammar_is_told_in_llguidance_s_words() -> None:
     check(GRAMMAR)
 
 
-def test_a_grammar_of_toolfmt_is_taken_by_its_text_and_no_other_dialect() -> None:
-    masks, _ = made(SimpleNamespace(text=GRAMMAR, dialect="llguidance"))
+def test_a_grammar_of_toolfmt_is_taken_by_its_text_and_no_other_syntax() -> None:
+    masks, _ = made(SimpleNamespace(text=GRAMMAR, syntax="llguidance"))
     assert masks.accepts("abd")
     with pytest.raises(ToolfmtError, match="this one is of gbnf"):
-        made(SimpleNamespace(text=GRAMMAR, dialect="gbnf"))
+        made(SimpleNamespace(text=GRAMMAR, syntax="gbnf"))
 
 
 def test_a_token_that_the_grammar_names_does_not_end_the_answer() -> None:

@@ -34,20 +34,20 @@ _BROKEN = '<tool_call>\n{"name": "get_weather", "arguments": {"town": "Oslo"}}\n
 @dataclass(frozen=True)
 class _Grammar:
     text: str
-    dialect: str
+    syntax: str
     calls: str = ""
     triggers: tuple[str, ...] = ()
     preserved: tuple[str, ...] = ()
 
 
-def _of(dialect: str, choice: str = "required") -> _Grammar:
+def _of(syntax: str, choice: str = "required") -> _Grammar:
     made = answer_grammar(get("json"), _TOOLS, choice=choice)
 
     def text(rules: Rules) -> str:
         return gbnf(rules).text
 
     calls = text(made.rules if made.calls is None else made.calls)
-    return _Grammar(text(made.rules), dialect, calls, made.triggers, _MARKERS)
+    return _Grammar(text(made.rules), syntax, calls, made.triggers, _MARKERS)
 
 
 def _lark(tokenizer: Any) -> _Grammar:
@@ -71,9 +71,9 @@ def test_vllm_takes_ebnf_in_a_structural_tag() -> None:
     assert json.loads(fields["structural_tag"]) == expected
 
 
-@pytest.mark.parametrize("dialect", ["llguidance", "xgrammar"])
-def test_sglang_takes_both_as_ebnf(dialect: str) -> None:
-    assert request(_Grammar("text", dialect), "sglang") == {"ebnf": "text"}
+@pytest.mark.parametrize("syntax", ["llguidance", "xgrammar"])
+def test_sglang_takes_both_as_ebnf(syntax: str) -> None:
+    assert request(_Grammar("text", syntax), "sglang") == {"ebnf": "text"}
 
 
 def test_llama_cpp_sleeps_until_a_trigger() -> None:
@@ -99,19 +99,19 @@ def test_llama_cpp_holds_the_whole_answer_without_a_trigger() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "dialect", "way"),
+    ("runtime", "syntax", "way"),
     [
-        ("vllm", "gbnf", "dialect='llguidance' or dialect='xgrammar'"),
-        ("vllm", "lark", "dialect='llguidance' or dialect='xgrammar'"),
-        ("sglang", "gbnf", "dialect='llguidance' or dialect='xgrammar'"),
-        ("llama.cpp", "llguidance", "dialect='gbnf'"),
-        ("llama.cpp", "xgrammar", "dialect='gbnf'"),
+        ("vllm", "gbnf", "syntax='llguidance' or syntax='xgrammar'"),
+        ("vllm", "lark", "syntax='llguidance' or syntax='xgrammar'"),
+        ("sglang", "gbnf", "syntax='llguidance' or syntax='xgrammar'"),
+        ("llama.cpp", "llguidance", "syntax='gbnf'"),
+        ("llama.cpp", "xgrammar", "syntax='gbnf'"),
     ],
 )
-def test_a_dialect_that_does_not_fit_names_the_one_that_does(runtime: str, dialect: str, way: str) -> None:
+def test_a_syntax_that_does_not_fit_names_the_one_that_does(runtime: str, syntax: str, way: str) -> None:
     with pytest.raises(ToolfmtError) as told:
-        request(_Grammar("text", dialect), runtime)
-    assert str(told.value) == f"{runtime} reads no grammar in the dialect {dialect!r}; make it with {way}"
+        request(_Grammar("text", syntax), runtime)
+    assert str(told.value) == f"{runtime} reads no grammar in the syntax {syntax!r}; make it with {way}"
 
 
 def test_an_unknown_runtime_is_named() -> None:

@@ -359,7 +359,7 @@ def test_the_grammar_of_a_derived_format_has_no_reasoning_but_its_own() -> None:
     format = toolfmt.derive(TEMPLATE).format
     assert format is not None
     assert (format.reasoning, format.any_reasoning) == ((("<think>", "</think>"),), True)
-    assert "seed:think" not in toolfmt.grammar(format, TOOLS, dialect="gbnf").text
+    assert "seed:think" not in toolfmt.grammar(format, TOOLS, syntax="gbnf").text
     thought = toolfmt.parse("<seed:think>Hm.</seed:think>" + SAID, format, tools=TOOLS)
     assert (thought.reasoning, called(thought)) == ("Hm.", [("get_weather", {"place": "Oslo", "days": 2})])
 

@@ -483,9 +483,9 @@ def explain(code: str | None) -> None:
 @click.option("--tools", "tools_file", required=True, metavar="FILE", help="A JSON list of tool definitions.")
 @click.option(
     "--for",
-    "dialect",
+    "syntax",
     type=click.Choice(["llguidance", "gbnf", "xgrammar", "lark"]),
-    help="The dialect; with --request by default the runtime's.",
+    help="The syntax; with --request by default the runtime's.",
 )
 @click.option(
     "--choice",

@@ -11,7 +11,7 @@ from toolfmt.cli.output import complain, print_json, print_text
 from toolfmt.errors import BadModelDirectory, BadTools, UnknownFormat
 from toolfmt.formats import get
 from toolfmt.formats.format_files import SUFFIX, format_from_file
-from toolfmt.grammars.grammar import DIALECT_OF, Dialect, Grammar, Runtime, grammar
+from toolfmt.grammars.grammar import SYNTAX_OF, Grammar, GrammarSyntax, Runtime, grammar
 from toolfmt.model.model import Model, load
 
 
@@ -21,7 +21,7 @@ class Constraining:
 
     place: str
     tools_file: str
-    dialect: Dialect | None
+    syntax: GrammarSyntax | None
     choice: str
     single: bool
     prefix: str | None
@@ -33,7 +33,7 @@ class Constraining:
         fields = None if self.runtime is None else made.request(self.runtime)
         if made.narrower:
             complain(f"the grammar allows less than the format: {', '.join(made.narrower)}")
-        if made.tokens is None and made.dialect == "llguidance":
+        if made.tokens is None and made.syntax == "llguidance":
             complain(
                 "without a MODEL it is unknown which markers are a single token; llguidance treats all of them as text"
             )
@@ -45,7 +45,7 @@ class Constraining:
     def _made(self) -> Grammar:
         with naming(self.tools_file, BadTools):
             tools: Any = counted(read_json(self.tools_file), shown(self.tools_file), complain)
-            asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "dialect": self._dialect()}
+            asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "syntax": self._syntax()}
             try:
                 format = format_from_file(self.place) if self.place.endswith(SUFFIX) else get(self.place)
                 return grammar(format, tools, prefix=self.prefix or "", **asked)
@@ -64,5 +64,5 @@ class Constraining:
             complain(f"{self.place}: {model.broken}; so the format is not verified")
         return model
 
-    def _dialect(self) -> Dialect:
-        return self.dialect or (DIALECT_OF[self.runtime] if self.runtime else "llguidance")
+    def _syntax(self) -> GrammarSyntax:
+        return self.syntax or (SYNTAX_OF[self.runtime] if self.runtime else "llguidance")

@@ -37,7 +37,7 @@ class _Reader:
         self.pattern, self.at = pattern, 0
 
     def unreadable(self) -> ValueError:
-        return ValueError(f"no expression that every dialect can say: {self.pattern!r} at {self.at}")
+        return ValueError(f"no expression that every syntax can say: {self.pattern!r} at {self.at}")
 
     def alternatives(self) -> Node:
         parts = [self._sequence()]

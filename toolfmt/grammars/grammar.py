@@ -2,7 +2,7 @@
 
     import toolfmt
 
-    grammar = toolfmt.grammar("glm4", tools, dialect="llguidance", choice="required")
+    grammar = toolfmt.grammar("glm4", tools, syntax="llguidance", choice="required")
     grammar.text                 # for the engine
     grammar.request("vllm")      # the fields of a request for a server
 
@@ -30,13 +30,13 @@ from toolfmt.grammars.llguidance import llguidance
 from toolfmt.grammars.requests import request
 from toolfmt.messages.tools import tool_schemas
 
-Dialect: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark"]
+GrammarSyntax: TypeAlias = Literal["llguidance", "gbnf", "xgrammar", "lark"]
 Runtime: TypeAlias = Literal["vllm", "sglang", "llama.cpp"]
 
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+SYNTAXES: tuple[GrammarSyntax, ...] = get_args(GrammarSyntax)
 RUNTIMES: tuple[Runtime, ...] = get_args(Runtime)
 _LIKE_A_TOKEN = re.compile(r"<[^<>\s=]{2,60}>|\[/?[A-Z_]{3,30}\]")
-DIALECT_OF: Mapping[Runtime, Dialect] = {"vllm": "xgrammar", "sglang": "xgrammar", "llama.cpp": "gbnf"}
+SYNTAX_OF: Mapping[Runtime, GrammarSyntax] = {"vllm": "xgrammar", "sglang": "xgrammar", "llama.cpp": "gbnf"}
 """The grammar format that a runtime reads by default."""
 
 
@@ -63,7 +63,7 @@ class Grammar:
     """
 
     text: str
-    dialect: Dialect
+    syntax: GrammarSyntax
     calls: str
     triggers: tuple[str, ...]
     preserved: tuple[str, ...]
@@ -75,7 +75,7 @@ class Grammar:
 
     def for_tokens(self, tokens: Mapping[str, int]) -> Grammar:
         """Return the same grammar for a tokenizer that has these markers as tokens."""
-        return _written(self.answer, self.dialect, tokens)
+        return _written(self.answer, self.syntax, tokens)
 
     def request(self, runtime: Runtime) -> dict[str, Any]:
         """Return the fields of a request to this runtime's server for the grammar.
@@ -90,7 +90,7 @@ def grammar(
     format: str | ToolCallFormat,
     tools: object,
     *,
-    dialect: Dialect = "llguidance",
+    syntax: GrammarSyntax = "llguidance",
     choice: str = "auto",
     parallel: bool = True,
     tokens: Mapping[str, int] | None = None,
@@ -107,38 +107,38 @@ def grammar(
     Raises `UnknownFormat`, `BadTools`, and `CannotConstrain` with the tool and the argument for which no grammar
     exists. A grammar never allows more than the schemas.
     """
-    if dialect not in DIALECTS:
-        raise ValueError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
+    if syntax not in SYNTAXES:
+        raise ValueError(f"there is no syntax {syntax!r}; there are {', '.join(SYNTAXES)}")
     known = resolved(format)
     try:
         made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
         try:
-            return _written(made, dialect, tokens)
+            return _written(made, syntax, tokens)
         except (CannotConstrain, NotConstrained) as refusal:
-            raise _named(refusal, known, tools, dialect) from None
+            raise _named(refusal, known, tools, syntax) from None
     except RecursionError:
         raise CannotConstrain(f"no grammar in the format {known.name}: the schemas are nested too deeply") from None
 
 
-def _written(made: AnswerGrammar, dialect: Dialect, tokens: Mapping[str, int] | None) -> Grammar:
+def _written(made: AnswerGrammar, syntax: GrammarSyntax, tokens: Mapping[str, int] | None) -> Grammar:
     texts = "\0".join(text for node in (made.rules.start, *made.rules.rules.values()) for text in _texts(node))
     ids = {marker: number for marker, number in (tokens or {}).items() if marker in texts}
     markers = tuple(dict.fromkeys((*ids, *_LIKE_A_TOKEN.findall(texts))))
-    exported = _exported(made.rules, dialect, ids)
-    calls = exported if made.calls is None else _exported(made.calls, dialect, ids)
+    exported = _exported(made.rules, syntax, ids)
+    calls = exported if made.calls is None else _exported(made.calls, syntax, ids)
     named = None if tokens is None else ids
-    return Grammar(exported.text, dialect, calls.text, made.triggers, markers, exported.narrower, made, named)
+    return Grammar(exported.text, syntax, calls.text, made.triggers, markers, exported.narrower, made, named)
 
 
 def _named(
-    refusal: CannotConstrain | NotConstrained, format: ToolCallFormat, tools: object, dialect: Dialect
+    refusal: CannotConstrain | NotConstrained, format: ToolCallFormat, tools: object, syntax: GrammarSyntax
 ) -> CannotConstrain:
     """Add the tool and the argument to the error of an exporter, by exporting each alone."""
 
     def refused(name: str, schema: Mapping[str, Any]) -> bool:
         tool = {"name": name, "parameters": schema}
         try:
-            _exported(answer_grammar(format, [tool], choice="required").rules, dialect, {})
+            _exported(answer_grammar(format, [tool], choice="required").rules, syntax, {})
         except (CannotConstrain, NotConstrained):
             return True
         return False
@@ -153,14 +153,14 @@ def _named(
             where = f"the arguments of {name!r}" if key is None else f"the argument {key!r} of {name!r}"
             break
     why = refusal.why if isinstance(refusal, NotConstrained) else refusal
-    return CannotConstrain(f"no grammar for {dialect} in the format {format.name} holds to {where}: {why}")
+    return CannotConstrain(f"no grammar for {syntax} in the format {format.name} holds to {where}: {why}")
 
 
-def _exported(rules: Rules, dialect: Dialect, tokens: Mapping[str, int]) -> Exported:
+def _exported(rules: Rules, syntax: GrammarSyntax, tokens: Mapping[str, int]) -> Exported:
     """Return the grammar in the format of an engine."""
-    if dialect == "llguidance":
+    if syntax == "llguidance":
         return llguidance(rules, tokens)
-    if dialect == "lark":
+    if syntax == "lark":
         plain = plain_lark(rules)
         return Exported(plain.text, plain.narrower)
     return gbnf(rules)

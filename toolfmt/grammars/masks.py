@@ -209,9 +209,9 @@ def _named_tokens(grammar: str) -> set[int]:
 
 def _text_of(grammar: Any, tokenizer: Any = None) -> str:
     """Return the text of a grammar. One that was made without a tokenizer gets this one's token ids."""
-    dialect = getattr(grammar, "dialect", "llguidance")
-    if dialect != "llguidance":
-        raise ToolfmtError(f"masks are of grammars of the dialect llguidance, and this one is of {dialect}")
+    syntax = getattr(grammar, "syntax", "llguidance")
+    if syntax != "llguidance":
+        raise ToolfmtError(f"masks are of grammars of the syntax llguidance, and this one is of {syntax}")
     if tokenizer is not None and isinstance(grammar, Grammar) and grammar.tokens is None:
         grammar = grammar.for_tokens(marker_ids(tokenizer))
     return str(getattr(grammar, "text", grammar))

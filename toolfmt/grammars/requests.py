@@ -22,7 +22,7 @@ class Requested(Protocol):
     @property
     def text(self) -> str: ...
     @property
-    def dialect(self) -> str: ...
+    def syntax(self) -> str: ...
     @property
     def calls(self) -> str: ...
     @property
@@ -38,11 +38,11 @@ def request(grammar: Requested, runtime: str) -> dict[str, Any]:
     """
     if runtime not in _REQUESTS:
         raise ToolfmtError(f"there is no runtime {runtime!r}; there are {', '.join(_REQUESTS)}")
-    of_dialect = _REQUESTS[runtime]
-    if grammar.dialect not in of_dialect:
-        ways = " or ".join(f"dialect={dialect!r}" for dialect in of_dialect)
-        raise ToolfmtError(f"{runtime} reads no grammar in the dialect {grammar.dialect!r}; make it with {ways}")
-    return of_dialect[grammar.dialect](grammar)
+    of_syntax = _REQUESTS[runtime]
+    if grammar.syntax not in of_syntax:
+        ways = " or ".join(f"syntax={syntax!r}" for syntax in of_syntax)
+        raise ToolfmtError(f"{runtime} reads no grammar in the syntax {grammar.syntax!r}; make it with {ways}")
+    return of_syntax[grammar.syntax](grammar)
 
 
 def _vllm_guidance(grammar: Requested) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from toolfmt.render.request.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles, load_files
 
 if TYPE_CHECKING:
-    from toolfmt.grammars.grammar import Dialect, Grammar
+    from toolfmt.grammars.grammar import Grammar, GrammarSyntax
 
 
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
@@ -181,7 +181,7 @@ class Model:
         self,
         tools: object,
         *,
-        dialect: Dialect = "llguidance",
+        syntax: GrammarSyntax = "llguidance",
         choice: str = "auto",
         parallel: bool = True,
         prefix: str | None = None,
@@ -203,7 +203,7 @@ class Model:
             tokens |= tokenizer.marker_ids
         begun = self.profile.prefill if prefix is None else prefix
         known = spoken_format(self.profile)
-        return grammar(known, tools, dialect=dialect, choice=choice, parallel=parallel, tokens=tokens, prefix=begun)
+        return grammar(known, tools, syntax=syntax, choice=choice, parallel=parallel, tokens=tokens, prefix=begun)
 
     def saved_profile(self) -> str:
         """Return the profile as text (JSON), to store next to the model and to pass to `load` as `profile`.
