@@ -25,12 +25,14 @@ _FIXES: dict[str, str] = {
 }
 
 
-_LEAD = re.compile(r"^(What it checks|Why it matters|Affected runtimes|Example|Fix|References):(?: |$)", re.MULTILINE)
+_LEAD = re.compile(
+    r"^(What it checks|Why it matters|Affected runtimes|Example|Fix|References):(?: (\S)|$)", re.MULTILINE
+)
 """The beginnings of the paragraphs of a page, which become headings."""
 
 
 def _heading(lead: re.Match[str]) -> str:
-    return f"## {lead[1]}\n\n"
+    return f"## {lead[1]}\n\n{(lead[2] or '').upper()}"
 
 
 def pages() -> dict[str, str]:
@@ -65,9 +67,10 @@ def _page(check: ModuleType) -> str:
     code, name, severity = checks.code(check), checks.name(check), checks.severity(check)
     outcomes = checks.outcomes(check)
     means = f"**{severity}**: {_MEANS[severity]}{_fixed_by(outcomes[name])}." if name in outcomes else _outcomes(check)
+    first, _, rest = checks.page(check).partition("\n\n")
     return (
         f"---\ntitle: {code} {name}\n---\n\n# {code} {literal(name)}\n\n"
-        f"{means}\n\n{prose(_LEAD.sub(_heading, checks.page(check)))}\n"
+        f"{prose(first)}\n\n{means}\n\n{prose(_LEAD.sub(_heading, rest))}\n"
     )
 
 
@@ -79,11 +82,12 @@ def _fixed_by(outcome: FindingOutcome) -> str:
 def _outcomes(check: ModuleType) -> str:
     """The outcomes of a check that has several, each with its severity and the finding that it replaces."""
     rows = [
-        (
+        [
             span(outcome),
             f"{declared.severity}{_fixed_by(declared)}",
             span(declared.replaces) if declared.replaces else "",
-        )
+        ]
         for outcome, declared in checks.outcomes(check).items()
     ]
-    return table(("outcome", "severity", "was"), rows)
+    columns = 3 if any(replaced for _, _, replaced in rows) else 2
+    return table(("outcome", "severity", "old name")[:columns], [row[:columns] for row in rows])
