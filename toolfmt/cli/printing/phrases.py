@@ -77,7 +77,7 @@ _FORMS = {
     "no_parameters": "without parameters",
     "several_tools": "several at once",
 }
-_FAILING = {"additional_properties": "objects without `properties`"}
+_FAILING = {"additional_properties": "objects without `properties` that have other keys"}
 _KEYWORDS = {
     "any_of": "anyOf",
     "one_of": "oneOf",
@@ -106,7 +106,12 @@ def phrases(report: Report, ability: str) -> list[str]:
     if ability == "calls" and outcomes.get("text_beside_call") in _BESIDE_LATER:
         told = [_BESIDE_LATER[outcomes["text_beside_call"]] if one == _NO_TEXT else one for one in told]
     if ability == "results" and outcomes.get("results_unnumbered") == "name-lost":
-        told = ["mixed up without ids" if one == _DETAILS["results"]["results_unnumbered"] else one for one in told]
+        told = [
+            "mixed up if neither calls nor results have ids"
+            if one == _DETAILS["results"]["results_unnumbered"]
+            else one
+            for one in told
+        ]
     if ability == "system" and outcomes.get("system_later") == "misplaced":
         told = ["only the last of several"]
     if ability == "system" and any(outcomes.get(name) in ("threw", "dropped") for name in _IN_A_ROW):

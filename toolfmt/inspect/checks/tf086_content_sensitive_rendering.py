@@ -61,7 +61,19 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         severity: Severity = "warning" if first.grave else "note"
         stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
         fix = _STATED if stated else _BY_CONDITION if first.place == PLACE else _FIXES[first.by]
+        lines = _lines_with(facts, first.text) if first.by in ("text", "whole-text") else []
+        if len(lines) > 1:
+            all_of_them = f"remove every use of it from the template (lines {listed(lines)})"
+            fix = fix.replace("remove the condition from the template", all_of_them)
         yield Diagnostic(f"{_told(branches)}.", fix, first.line, severity, "render" if stated else None)
+
+
+def _lines_with(facts: Facts, text: str) -> list[str]:
+    """Return the numbers of the template's lines that contain the text in quotes."""
+    if facts.renders is None or not text:
+        return []
+    lines = enumerate(facts.renders.template.source.split("\n"), 1)
+    return [str(number) for number, line in lines if f"'{text}'" in line or f'"{text}"' in line]
 
 
 def _told(branches: Sequence[Branch]) -> str:
