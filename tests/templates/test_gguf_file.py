@@ -108,8 +108,8 @@ def test_a_model_is_loaded_rendered_and_inspected_from_the_file_alone(tmp_path: 
             [{"name": "tool_use", "template": "t"}],
             (
                 "t",
-                "tokenizer.chat_template.tool_use holds tool_use, which llama.cpp takes without tools too, "
-                "as there is no default",
+                "tokenizer.chat_template.tool_use contains tool_use, which llama.cpp also uses without tools because "
+                "there is no default",
             ),
             ("t", "tokenizer.chat_template.tool_use contains tool_use, chosen because tools are given"),
         ),

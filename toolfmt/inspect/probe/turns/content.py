@@ -256,7 +256,8 @@ def content_parts(asking: TurnProbe) -> Answer:
     if isinstance(prompt, TemplateError):
         every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
         whose = f"roles {listed(map(_named, roles))}" if every and roles[1:] else f"role {_named(role)}"
-        what = f"content of the {whose} given as a list of parts is rejected{only}"
+        where = _lines_of(asking, roles) if every else ""
+        what = f"content of the {whose} given as a list of parts is rejected{only}{where}"
         answer = threw(prompt, what if every else f"{what}{_of_other_roles(asking, roles, how)}")
         # jinja2 reports one line for a multi-line expression. A list fails at the line that writes the text.
         written = asking.line_of(_talk(role, text), text)
@@ -277,6 +278,13 @@ _BECOMES = {
     "python": "is printed as Python's repr",
     "json-text": "is printed as JSON",
 }
+
+
+def _lines_of(asking: TurnProbe, roles: Sequence[str]) -> str:
+    """Return the lines at which the template rejects a list of parts under these roles, if they differ."""
+    errors = [asking.prompt(_talk(role, text_part(_BY_ROLE[role]))) for role in roles]
+    lines = list(dict.fromkeys(str(error.line) for error in errors if isinstance(error, TemplateError) and error.line))
+    return f" (lines {listed(lines)})" if len(lines) > 1 else ""
 
 
 def _named(role: str) -> str:
