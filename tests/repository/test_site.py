@@ -278,6 +278,7 @@ def _looked_at(read: dict[str, Page], width: int, scheme: str) -> list[str]:
     return sorted({*LOOKED_AT, *written} - {PLAYGROUND})
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_in_a_browser(width: int, scheme: str, read: dict[str, Page], chromium: Any, address: str) -> None:
@@ -334,6 +335,7 @@ def test_the_site_is_read_from_a_folder(site: Path, chromium: Any) -> None:
         assert page.get_by_role("heading", level=1).inner_text().startswith("glm4")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
