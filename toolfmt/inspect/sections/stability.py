@@ -320,15 +320,7 @@ _DROPPED: dict[str, Cause] = {
 # --- line
 
 
-_DECIDED: tuple[Cause, ...] = (
-    "reasoning-dropped",
-    "block-dropped",
-    "tools-moved",
-    "tools-dropped",
-    "system-moved",
-    "system-dropped",
-    "message-dropped",
-)
+_DECIDED: frozenset[Cause] = frozenset(("block-dropped", "tools-moved", "system-moved", *_DROPPED.values()))
 
 
 def _line(
