@@ -375,7 +375,11 @@ def test_what_an_assistant_text_loses_is_told_with_its_limits() -> None:
         (thought, "loses the text before it, unless `reasoning_content` is a string"),
         (
             thought.replace("message.reasoning_content is defined", "keep_thinking"),
-            "before it, unless with keep_thinking=",
+            "before it, unless with keep_thinking=true",
+        ),
+        (
+            thought.replace("is defined", "is defined or keep_thinking"),
+            "before it, unless `reasoning_content` is a string, or with keep_thinking=true",
         ),
     ):
         cut = "{{ message.content.split('</think>')[-1] if message.role == 'assistant' else message.content }}"
