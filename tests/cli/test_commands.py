@@ -66,7 +66,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 # inspect
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize(
     ("name", "by_level"),
     [("json-frames", "1100"), ("double-encoded", "1100"), ("in-conflict", "1110"), ("no-tools-no-system", "1100")],
@@ -114,7 +114,7 @@ def inspected(place: str) -> Report:
     return toolfmt.load(place).inspect()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
     columns: int, monkeypatch: pytest.MonkeyPatch

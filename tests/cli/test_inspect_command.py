@@ -109,6 +109,7 @@ def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_a_folder_of_models_with_a_stray_configuration_hides_none(tmp_path: Path) -> None:
     folder = tmp_path / "d"
     for name in ("in-conflict", "json-frames"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import depth
-import pytest  # noqa: TC002 - a fixture's type, as in every file here
+import pytest
 from click.testing import CliRunner
 from invented_reports import finding, report
 from model_cases import MODELS
@@ -177,6 +177,7 @@ def test_a_place_that_cannot_be_read_is_a_notification() -> None:
     )
 
 
+@pytest.mark.sample(0)
 def test_the_command_line_prints_the_same_log_every_time() -> None:
     """Whichever process inspects: those of two workers, or this one."""
 

@@ -362,7 +362,7 @@ def loaded(directory: Path, **points: str) -> list[Any]:
     return told
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(0)
 @pytest.mark.parametrize("value", ["made", "CODED"])
 def test_a_package_brings_a_format(value: str, tmp_path: Path) -> None:
     """It is loaded when all formats are wanted, not before; an engine of its own is known to the worker too."""

@@ -24,6 +24,7 @@ EVERY = 8
 """One answer in so many is cut at several places and a character at a time."""
 
 
+@pytest.mark.sample(0)
 def test_known_calls_are_read(record_property: Any) -> None:
     known = [case for case in cases("real.jsonl") if case["calls"] is not None]
     outcomes = [went(case, read(case)) for case in known]
@@ -32,6 +33,7 @@ def test_known_calls_are_read(record_property: Any) -> None:
     assert count / len(known) >= READ_AT_LEAST, {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
 
 
+@pytest.mark.sample(0)
 def test_calls_where_no_tool_fits(record_property: Any) -> None:
     """Every call is one of a declared tool; how many answers make one is counted, so that a change is seen."""
     asked = [case for case in cases("real.jsonl") if case["kind"] == "relevance"]

@@ -142,6 +142,7 @@ def test_the_server_holds_a_model_to_the_calls_that_are_asked_for(
         assert_valid(call.function.name, call.function.arguments)
 
 
+@pytest.mark.sample(0)
 def test_the_server_lets_several_calls_be_made_unless_the_request_forbids_it(
     url: str, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

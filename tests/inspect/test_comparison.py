@@ -428,6 +428,7 @@ def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, differen
 # --- the command line
 
 
+@pytest.mark.sample(0)
 def test_diff_says_by_its_status_whether_the_two_differ(tmp_path: Path) -> None:
     a, b = places(tmp_path, TEMPLATE, REWRITTEN)
     same = run(a, b)

@@ -252,6 +252,7 @@ def test_a_limit_while_a_format_is_derived_ends_the_inspection_as_any_other(monk
     assert "TF007" in {label(finding) for finding in report.inspect().findings}
 
 
+@pytest.mark.sample(0)
 def test_where_the_directory_declares_a_format_nothing_is_derived(tmp_path: Path) -> None:
     report = made(tmp_path, TEMPLATE, tokenizer={"tool_parser_type": "glm47"}).inspect()
     decided = report.format

@@ -117,6 +117,7 @@ def _least(every: int, all_cases: int, sample: int) -> int:
     return every if depth.every else all_cases if depth.all_cases else sample
 
 
+@pytest.mark.sample(0)
 def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, so that one process makes the reports."""
     assert (len(templates()), list(answers())) == (786, list(templates()))

@@ -118,6 +118,7 @@ def test_the_line_that_makes_a_parser_names_no_stop_that_stands_in_calls() -> No
     assert "<|call|>" not in line and "<|return|>" in line
 
 
+@pytest.mark.sample(0)
 def test_what_ends_reasoning_stops_where_the_files_name_it(tmp_path: Path) -> None:
     """A runtime stops there whatever the template means by it."""
     (tmp_path / "chat_template.jinja").write_text(templates()["openai-gpt-oss-120b"], "utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import depth
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def words(messages: object) -> set[str]:
     return set(WORD.findall(json.dumps(messages)))
 
 
+@pytest.mark.sample(0)
 @settings(max_examples=depth.examples(40))
 @given(conversations())
 def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:

@@ -681,6 +681,7 @@ def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None
     assert model.render([USER], [TOOL], enable_thinking=False).prefill == "<think>\n\n</think>\n\n"
 
 
+@pytest.mark.sample(0)
 @pytest.mark.outside
 def test_every_shared_template_renders_or_says_why_not() -> None:
     """A sample of every eighth, with a history, both ways; the whole is a matter of minutes."""

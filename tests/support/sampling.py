@@ -18,7 +18,7 @@ import pytest  # noqa: TC002 - a test's type, as in every file here
 
 from toolfmt.formats import FORMATS, ToolCallFormat
 
-FEW, ONE_IN = 3, 16
+FEW, ONE_IN = 2, 16
 """A test with no more cases than `FEW` is taken whole; of the others these many, and one in so many of the rest."""
 
 END_TO_END = {
