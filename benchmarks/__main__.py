@@ -55,9 +55,11 @@ def summary_of_speed(measured: Sequence[dict[str, Any]]) -> dict[str, Any]:
     rows = []
     for workload in parse_deltas.WORKLOADS:
         for deltas in parse_deltas.SIZES:
-            alike = [row for row in measured if (row["workload"], row["deltas"]) == (workload, deltas)]
-            by_name = _by_name(alike)
-            rows.append({"workload": workload, "deltas": deltas, **by_name, "of the floor": _spread(_ratios(alike))})
+            same_size = [row for row in measured if (row["workload"], row["deltas"]) == (workload, deltas)]
+            by_name = _by_name(same_size)
+            rows.append(
+                {"workload": workload, "deltas": deltas, **by_name, "of the floor": _spread(_ratios(same_size))}
+            )
     calls = _by_name([row for row in measured if row["workload"] == "call"])
     calls.pop("floor")
     return {"formats": len({row["format"] for row in measured}), "table": rows, "call": calls}
@@ -84,8 +86,8 @@ def _by_name(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
 
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
-    told = {"least": min(values), "middle": median(values), "most": max(values)}
-    return {name: round(value, 3) for name, value in told.items()} | {"formats": len(values)}
+    spread = {"least": min(values), "middle": median(values), "most": max(values)}
+    return {name: round(value, 3) for name, value in spread.items()} | {"formats": len(values)}
 
 
 def versions() -> dict[str, str | None]:

@@ -102,8 +102,8 @@ def main() -> None:
         report = Model(files(ATTACKS[name])).inspect()
         seconds = time.perf_counter() - begin
         found = [finding for finding in report.findings if finding.code == "TF007"]
-        told = found[0].message if found else f"no limit hit: {[finding.code for finding in report.findings]}"
-        print(f"{seconds:7.2f} {peak.stop() >> 20:8} MB     {name}: {told}", flush=True)
+        message = found[0].message if found else f"no limit hit: {[finding.code for finding in report.findings]}"
+        print(f"{seconds:7.2f} {peak.stop() >> 20:8} MB     {name}: {message}", flush=True)
         after = Model(files(HONEST)).inspect()
         assert after.capabilities["system"].answer == "yes", name
     print(f"this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB")

@@ -30,12 +30,12 @@ sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "examples")]
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the network for prices
 
 from answer_scenarios import SCENARIOS, TOOLS, USER, scenarios, serving  # noqa: E402  # its folder is named above
-from sdk_clients import CLIENTS, Client, Told, told  # noqa: E402  # likewise
+from sdk_clients import CLIENTS, Client, ClientResult, client_result  # noqa: E402  # likewise
 
 CHAT_ENDS = CLIENTS["openai chat"][1]
 
 
-def _with_invalid(answer: Told, invalid: list[Any]) -> Told:
+def _with_invalid(answer: ClientResult, invalid: list[Any]) -> ClientResult:
     """LangChain sets calls apart whose arguments it cannot read."""
     return replace(answer, broken=[(call["name"], call["args"]) for call in invalid])
 
@@ -50,42 +50,42 @@ def _langchain(model: Any, stream: bool) -> Any:
     return whole
 
 
-def langchain_openai(base: str, name: str, stream: bool) -> Told:
+def langchain_openai(base: str, name: str, stream: bool) -> ClientResult:
     from langchain_openai import ChatOpenAI
 
     model: Any = ChatOpenAI
-    said = _langchain(model(model=name, base_url=base + "/v1", api_key="x", max_retries=0), stream)
-    calls = [(call["name"], call["args"]) for call in said.tool_calls]
-    ended = said.response_metadata.get("finish_reason")
-    reasoning = said.additional_kwargs.get("reasoning_content")
-    return _with_invalid(told(said.content, reasoning, calls, ended), said.invalid_tool_calls)
+    response = _langchain(model(model=name, base_url=base + "/v1", api_key="x", max_retries=0), stream)
+    calls = [(call["name"], call["args"]) for call in response.tool_calls]
+    ended = response.response_metadata.get("finish_reason")
+    reasoning = response.additional_kwargs.get("reasoning_content")
+    return _with_invalid(client_result(response.content, reasoning, calls, ended), response.invalid_tool_calls)
 
 
-def langchain_anthropic(base: str, name: str, stream: bool) -> Told:
+def langchain_anthropic(base: str, name: str, stream: bool) -> ClientResult:
     from langchain_anthropic import ChatAnthropic
 
     model: Any = ChatAnthropic
-    said = _langchain(model(model=name, base_url=base, api_key="x", max_retries=0), stream)
-    parts = said.content if isinstance(said.content, list) else [{"type": "text", "text": said.content}]
-    answer = told(
+    response = _langchain(model(model=name, base_url=base, api_key="x", max_retries=0), stream)
+    parts = response.content if isinstance(response.content, list) else [{"type": "text", "text": response.content}]
+    answer = client_result(
         "".join(part["text"] for part in parts if part["type"] == "text"),
         "".join(part["thinking"] for part in parts if part["type"] == "thinking"),
-        [(call["name"], call["args"]) for call in said.tool_calls],
-        said.response_metadata.get("stop_reason"),
+        [(call["name"], call["args"]) for call in response.tool_calls],
+        response.response_metadata.get("stop_reason"),
     )
-    return _with_invalid(answer, said.invalid_tool_calls)
+    return _with_invalid(answer, response.invalid_tool_calls)
 
 
-def langchain_ollama(base: str, name: str, stream: bool) -> Told:
+def langchain_ollama(base: str, name: str, stream: bool) -> ClientResult:
     from langchain_ollama import ChatOllama
 
-    said = _langchain(ChatOllama(model=name, base_url=base, reasoning=True), stream)
-    calls = [(call["name"], call["args"]) for call in said.tool_calls]
-    ended = said.response_metadata.get("done_reason")
-    return told(said.content, said.additional_kwargs.get("reasoning_content"), calls, ended)
+    response = _langchain(ChatOllama(model=name, base_url=base, reasoning=True), stream)
+    calls = [(call["name"], call["args"]) for call in response.tool_calls]
+    ended = response.response_metadata.get("done_reason")
+    return client_result(response.content, response.additional_kwargs.get("reasoning_content"), calls, ended)
 
 
-def pydantic_ai(base: str, name: str, stream: bool) -> Told:
+def pydantic_ai(base: str, name: str, stream: bool) -> ClientResult:
     from pydantic_ai.messages import ModelRequest, UserPromptPart
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -100,49 +100,52 @@ def pydantic_ai(base: str, name: str, stream: bool) -> Told:
 
     async def ask() -> Any:
         model = OpenAIChatModel(name, provider=OpenAIProvider(base_url=base + "/v1", api_key="x"))
-        asked = [ModelRequest(parts=[UserPromptPart(USER["content"])])]
+        messages = [ModelRequest(parts=[UserPromptPart(USER["content"])])]
         parameters = ModelRequestParameters(function_tools=tools)
         if not stream:
-            return await model.request(asked, None, parameters)
-        async with model.request_stream(asked, None, parameters) as events:
+            return await model.request(messages, None, parameters)
+        async with model.request_stream(messages, None, parameters) as events:
             async for _ in events:
                 pass
             return events.get()
 
-    said = asyncio.run(ask())
-    parts = said.parts
-    return told(
+    response = asyncio.run(ask())
+    parts = response.parts
+    return client_result(
         "".join(part.content for part in parts if part.part_kind == "text"),
         "".join(part.content for part in parts if part.part_kind == "thinking"),
         [(part.tool_name, part.args) for part in parts if part.part_kind == "tool-call"],
-        said.finish_reason,
+        response.finish_reason,
     )
 
 
-def litellm(base: str, name: str, stream: bool) -> Told:
+def litellm(base: str, name: str, stream: bool) -> ClientResult:
     import litellm
 
     litellm.suppress_debug_info = True
-    asked = {"model": "openai/" + name, "api_base": base + "/v1", "api_key": "x", "messages": [USER], "tools": TOOLS}
-    said: Any = litellm.completion(**asked, stream=stream, max_retries=0)
-    choice = (litellm.stream_chunk_builder(list(said), messages=[USER]) if stream else said).choices[0]
+    request = {"model": "openai/" + name, "api_base": base + "/v1", "api_key": "x", "messages": [USER], "tools": TOOLS}
+    response: Any = litellm.completion(**request, stream=stream, max_retries=0)
+    choice = (litellm.stream_chunk_builder(list(response), messages=[USER]) if stream else response).choices[0]
     message = choice.message
     calls = [(call.function.name, call.function.arguments) for call in message.tool_calls or []]
-    return told(message.content, getattr(message, "reasoning_content", None), calls, choice.finish_reason)
+    return client_result(message.content, getattr(message, "reasoning_content", None), calls, choice.finish_reason)
 
 
-def smolagents(base: str, name: str, stream: bool) -> Told:
+def smolagents(base: str, name: str, stream: bool) -> ClientResult:
     from smolagents import OpenAIModel
     from smolagents.models import agglomerate_stream_deltas
 
     model = OpenAIModel(model_id=name, api_base=base + "/v1", api_key="x", client_kwargs={"max_retries": 0})
-    asked = [{"role": "user", "content": [{"type": "text", "text": USER["content"]}]}]
+    messages = [{"role": "user", "content": [{"type": "text", "text": USER["content"]}]}]
     if stream:
-        said = agglomerate_stream_deltas(list(model.generate_stream(asked, tools=TOOLS)))
+        response = agglomerate_stream_deltas(list(model.generate_stream(messages, tools=TOOLS)))
     else:
-        said = model.generate(asked, tools=TOOLS)
-    return told(
-        said.content, None, [(call.function.name, call.function.arguments) for call in said.tool_calls or []], None
+        response = model.generate(messages, tools=TOOLS)
+    return client_result(
+        response.content,
+        None,
+        [(call.function.name, call.function.arguments) for call in response.tool_calls or []],
+        None,
     )
 
 
@@ -177,7 +180,7 @@ class Count:
     executable: int = 0
 
 
-def wanted(name: str, row: Row, whole: bool) -> Told | None:
+def expected(name: str, row: Row, whole: bool) -> ClientResult | None:
     """What the events tell of a scenario; None where they tell an error."""
     scenario = SCENARIOS[name]
     if not whole and name == "rejected":
@@ -185,16 +188,18 @@ def wanted(name: str, row: Row, whole: bool) -> Told | None:
     how = "length" if scenario.reason == "length" else "calls" if scenario.calls else "stop"
     reasoning = "" if row.no_reasoning else scenario.reasoning
     content = "Hm.\n" if not whole and name == "truncated-in-a-value" else scenario.content
-    return told(content, reasoning, scenario.calls, "" if row.no_end else row.ends[how])
+    return client_result(content, reasoning, scenario.calls, "" if row.no_end else row.ends[how])
 
 
 def counted(base: str, client: str, stream: bool, whole: bool, show: bool) -> Count:
     row, count = ROWS[client], Count()
     whole = whole or not stream or row.ends is CLIENTS["ollama"][1]  # Ollama's protocol has whole calls alone
     for name, scenario in SCENARIOS.items():
-        want = wanted(name, row, whole)
+        want = expected(name, row, whole)
         try:
-            got: Told | None = replace(answer := row.ask(base, name, stream), broken=[] if not whole else answer.broken)
+            got: ClientResult | None = replace(
+                answer := row.ask(base, name, stream), broken=[] if not whole else answer.broken
+            )
             failed = ""
         except ModuleNotFoundError:
             raise
@@ -227,9 +232,9 @@ def main() -> int:
             except ModuleNotFoundError as error:
                 print(f"{client:32}  not installed: {error}")
                 continue
-            told_name = f"{client} {importlib.metadata.version(ROWS[client].package)}"
+            client_name = f"{client} {importlib.metadata.version(ROWS[client].package)}"
             counts = f"{first.equal:>7}/{total}{other.equal:>5}/{total}{first.executable + other.executable:>16}"
-            print(f"{told_name:32}{counts}{third.equal:>9}/{total}{third.executable:>12}", flush=True)
+            print(f"{client_name:32}{counts}{third.equal:>9}/{total}{third.executable:>12}", flush=True)
             failed = failed or min(first.equal, other.equal) < total or first.executable + other.executable > 0
     return int(failed)
 

@@ -114,11 +114,11 @@ def _one_call(**more: Any) -> Callable[[Words], Conversation]:
     return lambda words: exchange(words, **more)
 
 
-def _text_beside(words: Words) -> Conversation:
+def _text_with_call(words: Words) -> Conversation:
     return exchange(words, content=words("beside"))
 
 
-def _reasoning_beside(words: Words) -> Conversation:
+def _reasoning_with_call(words: Words) -> Conversation:
     return exchange(words, content="", reasoning_content=words("thought"))
 
 
@@ -134,7 +134,7 @@ def _parsed(**more: str) -> Callable[[Words], Conversation]:
     return made
 
 
-def _both_beside(words: Words) -> Conversation:
+def _both_with_call(words: Words) -> Conversation:
     return exchange(words, content=words("beside"), reasoning_content=words("thought"))
 
 
@@ -142,17 +142,17 @@ def _two_calls(*order: int, text: bool = False) -> Callable[[Words], Conversatio
     """Two calls of one tool in a turn; the results in this order."""
 
     def made(words: Words) -> Conversation:
-        said = words("beside") if text else ""
-        asked = [user(words("user")), calling(call(words, 1), call(words, 2), content=said)]
-        return [*asked, *(result(words("result"), number) for number in order)]
+        content = words("beside") if text else ""
+        messages = [user(words("user")), calling(call(words, 1), call(words, 2), content=content)]
+        return [*messages, *(result(words("result"), number) for number in order)]
 
     return made
 
 
 def _two_tools(words: Words) -> Conversation:
     calls = [call(words, 1), call(words, 2, name=TIME)]
-    asked = [user(words("user")), calling(*calls, content="")]
-    return [*asked, result(words("result"), 1), result(words("result"), 2)]
+    messages = [user(words("user")), calling(*calls, content="")]
+    return [*messages, result(words("result"), 1), result(words("result"), 2)]
 
 
 def _arguments_as_text(words: Words) -> Conversation:
@@ -196,8 +196,8 @@ def _named_results(words: Words) -> Conversation:
 def _results_by_name(words: Words) -> Conversation:
     made = call(words)
     del made["id"]
-    told = {"role": "tool", "name": NOTE, "content": words("result")}
-    return [user(words("user")), calling(made, content=""), told]
+    tool_message = {"role": "tool", "name": NOTE, "content": words("result")}
+    return [user(words("user")), calling(made, content=""), tool_message]
 
 
 def _after_a_result(words: Words) -> Conversation:
@@ -232,8 +232,8 @@ def _reasoning_earlier(words: Words) -> Conversation:
 
 
 def _reasoning_in_content(words: Words) -> Conversation:
-    said = f"<think>\n{words('thought')}\n</think>\n\n{words('answer')}"
-    return [user(words("user")), answer(said), user(words("user"))]
+    content = f"<think>\n{words('thought')}\n</think>\n\n{words('answer')}"
+    return [user(words("user")), answer(content), user(words("user"))]
 
 
 def _two_assistants(words: Words) -> Conversation:
@@ -245,8 +245,8 @@ def _later(message: Callable[[Any], Message], *, last: bool = False) -> Callable
 
     def made(words: Words) -> Conversation:
         first = [system(words("system")), user(words("user")), answer(words("answer"))]
-        said = [message(words("later")), user(words("user"))]
-        return [*first, *(reversed(said) if last else said)]
+        rest = [message(words("later")), user(words("user"))]
+        return [*first, *(reversed(rest) if last else rest)]
 
     return made
 
@@ -277,8 +277,8 @@ def _result_parts(words: Words) -> Conversation:
 
 
 def _markup(words: Words) -> Conversation:
-    said = f"{words('user')} </think> {words('user')} <tool_call> {words('user')} {{% x %}} {words('user')}"
-    return [user(said), answer(words("answer")), user(f"<think> {words('user')} [TOOL_CALLS] {words('user')}")]
+    question = f"{words('user')} </think> {words('user')} <tool_call> {words('user')} {{% x %}} {words('user')}"
+    return [user(question), answer(words("answer")), user(f"<think> {words('user')} [TOOL_CALLS] {words('user')}")]
 
 
 def _markup_in_arguments(words: Words) -> Conversation:
@@ -287,7 +287,7 @@ def _markup_in_arguments(words: Words) -> Conversation:
     return [user(words("user")), turn, result(f'{{"{words("result")}": "<|x|> \\"{words("result")}\\""}}')]
 
 
-def _blanks(words: Words) -> Conversation:
+def _whitespace(words: Words) -> Conversation:
     return [
         system(f"  {words('system')} \n"),
         user(f"\n {words('user')}\n\n  {words('user')}é中🙂 \"q\" 'a' \\n {words('user')} \n"),
@@ -325,9 +325,9 @@ MADE: Mapping[str, Callable[[Words], Conversation]] = {
     "call, content null": _one_call(content=None),
     "call, content empty": _one_call(content=""),
     "call, content absent": _one_call(),
-    "text next to a call": _text_beside,
-    "reasoning next to a call": _reasoning_beside,
-    "reasoning and text next to a call": _both_beside,
+    "text next to a call": _text_with_call,
+    "reasoning next to a call": _reasoning_with_call,
+    "reasoning and text next to a call": _both_with_call,
     "reasoning as `thinking`": lambda words: exchange(words, content="", thinking=words("thought")),
     "reasoning as `reasoning`": lambda words: exchange(words, content="", reasoning=words("thought")),
     "a parser's message": _parsed(),
@@ -363,46 +363,50 @@ MADE: Mapping[str, Callable[[Words], Conversation]] = {
     "result as parts": _result_parts,
     "markup in texts": _markup,
     "markup in arguments": _markup_in_arguments,
-    "blanks and quotes": _blanks,
+    "blanks and quotes": _whitespace,
 }
 """How each conversation is made, by name."""
 
 
 def _anthropic(words: Words) -> tuple[Conversation, Conversation]:
     """Parts of text, thinking, calls and results, as Anthropic's Messages have them."""
-    meant = [
+    expected = [
         *exchange(words, content=words("beside"), reasoning_content=words("thought")),
         user(words("user")),
     ]
-    turn, told = meant[1], meant[2]
-    asked = turn["tool_calls"][0]["function"]
+    turn, tool_message = expected[1], expected[2]
+    function = turn["tool_calls"][0]["function"]
     parts = [
         {"type": "thinking", "thinking": turn["reasoning_content"], "signature": "x"},
         {"type": "text", "text": turn["content"]},
-        {"type": "tool_use", "id": ID.format(1), "name": asked["name"], "input": asked["arguments"]},
+        {"type": "tool_use", "id": ID.format(1), "name": function["name"], "input": function["arguments"]},
     ]
     results = [
-        {"type": "tool_result", "tool_use_id": ID.format(1), "content": [{"type": "text", "text": told["content"]}]},
-        {"type": "text", "text": meant[3]["content"]},
+        {
+            "type": "tool_result",
+            "tool_use_id": ID.format(1),
+            "content": [{"type": "text", "text": tool_message["content"]}],
+        },
+        {"type": "text", "text": expected[3]["content"]},
     ]
-    return [meant[0], {"role": "assistant", "content": parts}, user(results)], meant
+    return [expected[0], {"role": "assistant", "content": parts}, user(results)], expected
 
 
 def _function_call(words: Words) -> tuple[Conversation, Conversation]:
     """The older shape of Chat Completions: one `function_call`, and the role `function`."""
-    meant = [user(words("user")), calling(call(words, as_text=True), content=None), result(words("result"))]
-    older = meant[1]["tool_calls"][0]["function"]
-    told = {"role": "function", "name": NOTE, "content": meant[2]["content"]}
-    return [meant[0], {"role": "assistant", "content": None, "function_call": older}, told], meant
+    expected = [user(words("user")), calling(call(words, as_text=True), content=None), result(words("result"))]
+    older = expected[1]["tool_calls"][0]["function"]
+    function_message = {"role": "function", "name": NOTE, "content": expected[2]["content"]}
+    return [expected[0], {"role": "assistant", "content": None, "function_call": older}, function_message], expected
 
 
 def _responses(words: Words) -> tuple[Conversation, Conversation]:
     """Items of the Responses API."""
     turn = calling(call(words, as_text=True), content=None, reasoning_content=words("thought"))
-    meant = [user(words("user")), turn, result(words("result"))]
-    asked = turn["tool_calls"][0]["function"]
+    expected = [user(words("user")), turn, result(words("result"))]
+    function = turn["tool_calls"][0]["function"]
     items: Conversation = [
-        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": meant[0]["content"]}]},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": expected[0]["content"]}]},
         {
             "type": "reasoning",
             "id": "rs_1",
@@ -412,12 +416,12 @@ def _responses(words: Words) -> tuple[Conversation, Conversation]:
         {
             "type": "function_call",
             "call_id": ID.format(1),
-            "name": asked["name"],
-            "arguments": asked["arguments"],
+            "name": function["name"],
+            "arguments": function["arguments"],
         },
-        {"type": "function_call_output", "call_id": ID.format(1), "output": meant[2]["content"]},
+        {"type": "function_call_output", "call_id": ID.format(1), "output": expected[2]["content"]},
     ]
-    return items, meant
+    return items, expected
 
 
 READ: Mapping[str, Callable[[Words], tuple[Conversation, Conversation]]] = {

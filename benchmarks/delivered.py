@@ -91,7 +91,7 @@ def _out_of_order(
     unnamed: list[str] = []
     floor = -1
 
-    def behind(words: Sequence[str], bound: int, *, sorted_too: bool = True) -> int:
+    def last_position(words: Sequence[str], bound: int, *, sorted_too: bool = True) -> int:
         """The last place of the words; those that do not stand behind the bound are wrong."""
         last = bound
         for word in words:
@@ -108,40 +108,42 @@ def _out_of_order(
         at += 1
         calls = message.get("tool_calls") or []
         if not calls:
-            thought = behind(_once(_reasoning(message)), floor)
-            floor = max(thought, behind(_once(message.get("content")), floor))
+            thought = last_position(_once(_reasoning(message)), floor)
+            floor = max(thought, last_position(_once(message.get("content")), floor))
             continue
         results = []
         while at < len(messages) and messages[at]["role"] == "tool":
             results.append(messages[at])
             at += 1
-        said = max(behind(_once(_reasoning(message)), floor), behind(_once(message.get("content")), floor))
+        content_end = max(
+            last_position(_once(_reasoning(message)), floor), last_position(_once(message.get("content")), floor)
+        )
         ends: dict[int, int] = {}
         before = floor
         for number, call in enumerate(calls):
             words = _once(call)
-            if behind(words, before, sorted_too=False) < before:
+            if last_position(words, before, sorted_too=False) < before:
                 wrong += words
             before = ends[number] = max([before, *(first[word] for word in words if word in first)])
-        first_result = min((first[word] for told in results for word in _once(told) if word in first), default=None)
+        first_result = min((first[word] for result in results for word in _once(result) if word in first), default=None)
         unnamed += [
             _name(call)
             for call in calls
             if not _named(_name(call), prompt[floor + 1 : first_result if len(calls) == 1 else None])
         ]
-        last = said
-        for number, told in enumerate(results):
-            bound = max(said, ends[_answered(told, calls, number)])
-            end = behind(_once(told), max(bound, -1 if permuted else last))
+        last = content_end
+        for number, result in enumerate(results):
+            bound = max(content_end, ends[_answered(result, calls, number)])
+            end = last_position(_once(result), max(bound, -1 if permuted else last))
             last = max(last, end)
-        floor = max([last, before, said])
+        floor = max([last, before, content_end])
     return list(dict.fromkeys(wrong)), unnamed
 
 
-def _answered(told: Message, calls: Sequence[Message], number: int) -> int:
+def _answered(result: Message, calls: Sequence[Message], number: int) -> int:
     """Which of the calls a result belongs to: that of its id, else by its place."""
     ids = [call.get("id") for call in calls]
-    id = told.get("tool_call_id")
+    id = result.get("tool_call_id")
     return ids.index(id) if id is not None and id in ids else min(number, len(calls) - 1)
 
 
@@ -181,8 +183,8 @@ def _changed(messages: Sequence[Message], prompt: str) -> Iterator[str]:
     for message in messages:
         reasoning = _reasoning(message)
         for text in _texts(message.get("content")):
-            told = text if not reasoning or not text.startswith("<think>") else text.partition("</think>")[2]
-            if told.strip() and not any(form in prompt for form in _forms(told.strip())):
+            visible = text if not reasoning or not text.startswith("<think>") else text.partition("</think>")[2]
+            if visible.strip() and not any(form in prompt for form in _forms(visible.strip())):
                 yield " ".join(_once(text))
     for key, pattern in (("Kx50yes", "[Tt]rue"), ("Kx51none", "null|None")):
         if key in _all_text(list(messages)) and not re.search(rf"{key}\W+(?:{pattern})\b", prompt):

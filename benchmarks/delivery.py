@@ -101,8 +101,8 @@ def look(template: Template) -> Looked:
         compiled = None
     made = conversations()
     rows = [
-        row(template, model, compiled, name, given, meant, tools)
-        for name, (given, meant) in made.items()
+        row(template, model, compiled, name, given, expected, tools)
+        for name, (given, expected) in made.items()
         for tools in (None, TOOLS)
     ]
     by_itself = judged_plainly(compiled, made[PLAIN][1], None)
@@ -205,7 +205,7 @@ def in_order_blindly(compiled: ChatTemplate, messages: Conversation, tools: Any,
 
 def other_form(messages: Conversation, plainly: str, adapted: str) -> str:
     """What the template wrote otherwise than it is meant, given the messages as they are; empty where nothing."""
-    signs = {
+    patterns = {
         "arguments escaped": '{\\"',
         "empty arguments in quotes": '"{}"',
         "arguments as Python": "{'",
@@ -213,9 +213,9 @@ def other_form(messages: Conversation, plainly: str, adapted: str) -> str:
         "None written": "None",
         "empty braces missing": "{}",
     }
-    for why, sign in signs.items():
-        more = plainly.count(sign) - adapted.count(sign)
-        if more > 0 or (more < 0 and sign == "{}"):
+    for why, pattern in patterns.items():
+        more = plainly.count(pattern) - adapted.count(pattern)
+        if more > 0 or (more < 0 and pattern == "{}"):
             return why
     names = Counter(call["function"]["name"] for message in messages for call in message.get("tool_calls") or [])
     if any(plainly.count(name) < adapted.count(name) for name in names):
@@ -234,14 +234,14 @@ def compared(source: str, messages: Any, tools: Any, text: str, **variables: Any
 def request_compared(source: str, prompt: Prompt) -> str:
     """Whether the prompt's request, sent as JSON, renders to the prompt, with keys that are null and without."""
     try:
-        asked = json.loads(json.dumps(prompt.request()))
+        request = json.loads(json.dumps(prompt.request()))
     except (ToolfmtError, TypeError) as error:
         return f"refused: {error}"
-    variables = dict(asked.get("chat_template_kwargs") or {})
-    variables |= {key: asked[key] for key in ("add_generation_prompt", "continue_final_message") if key in asked}
-    ways = (asked["messages"], without_nulls(asked["messages"]))
-    told = [compared(source, messages, asked.get("tools"), prompt.text, **variables) for messages in ways]
-    return told[0] if told[0] == told[1] or told[0] != "equal" else f"without null keys: {told[1]}"
+    variables = dict(request.get("chat_template_kwargs") or {})
+    variables |= {key: request[key] for key in ("add_generation_prompt", "continue_final_message") if key in request}
+    ways = (request["messages"], without_nulls(request["messages"]))
+    outcomes = [compared(source, messages, request.get("tools"), prompt.text, **variables) for messages in ways]
+    return outcomes[0] if outcomes[0] == outcomes[1] or outcomes[0] != "equal" else f"without null keys: {outcomes[1]}"
 
 
 def looked_at(templates: Sequence[Template], processes: int) -> Iterator[Looked]:
@@ -259,7 +259,7 @@ def share(part: int, whole: int) -> str:
     return f"{part:>7,} of {whole:>7,}  {100 * part / whole if whole else 0:6.2f} %"
 
 
-def tell(looked: Sequence[Looked]) -> None:
+def report(looked: Sequence[Looked]) -> None:
     """All tables."""
     taking = [one for one in looked if one.takes_plain]
     rows = [made for one in taking for made in one.rows]
@@ -269,16 +269,16 @@ def tell(looked: Sequence[Looked]) -> None:
     for tools in (False, True):
         some = [made for made in rows if made.tools == tools]
         print(f"{'  with tools' if tools else '  without tools':32}{share(count(some, whole), len(some))}")
-    for name, holds in (("  raised", raised), ("  repeated, and named so", named), ("  silent", silent)):
+    for name, holds in (("  raised", raised), ("  repeated, and named so", named), ("  silent", silently_wrong)):
         print(f"{name:32}{share(count(rows, holds), len(rows))}")
     print("  templates whole throughout    ", end="")
     print(share(sum(all(map(whole, one.rows)) for one in taking), len(taking)))
-    tell_conversations(rows)
-    tell_failures(rows)
-    tell_apart(rows)
-    tell_adaptations(rows)
-    tell_transformers(rows)
-    tell_time(rows)
+    report_conversations(rows)
+    report_failures(rows)
+    report_separately(rows)
+    report_adaptations(rows)
+    report_transformers(rows)
+    report_time(rows)
 
 
 def whole(made: Row) -> bool:
@@ -293,7 +293,7 @@ def named(made: Row) -> bool:
     return made.outcome == "repeated" and TEXT_REPEATED in made.adaptations
 
 
-def silent(made: Row) -> bool:
+def silently_wrong(made: Row) -> bool:
     """Whether something is wrong with the prompt, and nothing says so."""
     return not (whole(made) or raised(made) or named(made))
 
@@ -305,20 +305,20 @@ def count(rows: Iterable[Row], holds: Callable[[Row], bool]) -> int:
 OUTCOMES = ("whole", "raised", "lost", "repeated", "reordered", "crashed")
 
 
-def tell_conversations(rows: Sequence[Row]) -> None:
+def report_conversations(rows: Sequence[Row]) -> None:
     print(f"\n{'conversation':36}" + "".join(f"{name:>10}" for name in OUTCOMES) + f"{'with tools':>12}{'without':>10}")
     for name in dict.fromkeys(made.conversation for made in rows):
         some = [made for made in rows if made.conversation == name]
-        told = Counter(made.outcome for made in some)
+        by_outcome = Counter(made.outcome for made in some)
         halves = []
         for tools in (True, False):
             half = [made for made in some if made.tools == tools]
             halves.append(f"{100 * count(half, whole) / len(half):.1f} %" if half else "-")
-        cells = "".join(f"{told[outcome]:>10}" for outcome in OUTCOMES)
+        cells = "".join(f"{by_outcome[outcome]:>10}" for outcome in OUTCOMES)
         print(f"{name:36}{cells}{halves[0]:>12}{halves[1]:>10}")
 
 
-def tell_failures(rows: Sequence[Row]) -> None:
+def report_failures(rows: Sequence[Row]) -> None:
     """The rest in groups: what was raised by its message, other prompts by the word and the conversation."""
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for made in rows:
@@ -330,15 +330,17 @@ def tell_failures(rows: Sequence[Row]) -> None:
     for (outcome, conversation, why), some in order:
         names = list(dict.fromkeys(made.template for made in some))
         prose = count(some, lambda made: made.strategy == "prompt")
-        asked = Counter(made.conversation for made in some)
-        where = conversation or ", ".join(f"{name} {times}" for name, times in asked.most_common(4))
-        where += f", and {len(asked) - 4} more" if len(asked) > 4 else ""
+        by_conversation = Counter(made.conversation for made in some)
+        where = conversation or ", ".join(f"{name} {times}" for name, times in by_conversation.most_common(4))
+        where += f", and {len(by_conversation) - 4} more" if len(by_conversation) > 4 else ""
         print(f"{len(some):6} {outcome}: {why[:200]}" + (f" ({prose} as prose)" if prose else ""))
         print(f"{'':8}[{where}] {len(names)} templates: {', '.join(names[:4])}")
-    told = [made for made in rows if raised(made)]
-    if told:
-        print(f"of {len(told)} raised lines {count(told, names_a_message)} name a message by its position")
-        print(f"and {count(told, lambda made: chr(10) in made.detail)} have more than one line")
+    raised_rows = [made for made in rows if raised(made)]
+    if raised_rows:
+        print(
+            f"of {len(raised_rows)} raised lines {count(raised_rows, names_a_message)} name a message by its position"
+        )
+        print(f"and {count(raised_rows, lambda made: chr(10) in made.detail)} have more than one line")
 
 
 def names_a_message(made: Row) -> bool:
@@ -352,7 +354,7 @@ def reason(made: Row) -> str:
     return " ".join(dict.fromkeys(re.sub(r"Zx\d\d", "", made.detail).split()))
 
 
-def tell_apart(rows: Sequence[Row]) -> None:
+def report_separately(rows: Sequence[Row]) -> None:
     judged = [(made, made.judgement) for made in rows if made.judgement is not None]
     kinds: dict[str, Callable[[Judgement], bool]] = {
         "reasoning left out": lambda found: found.reasoning_left_out,
@@ -365,15 +367,15 @@ def tell_apart(rows: Sequence[Row]) -> None:
     for name, holds in kinds.items():
         some = [made for made, found in judged if holds(found)]
         names = list(dict.fromkeys(made.template for made in some))
-        telling = sum("reasoning-left-out" in made.adaptations for made in some)
-        told = f", named {telling}" if name.startswith("reasoning") else ""
-        print(f"  {name:30}{len(some):7} prompts, {len(names):4} templates{told}: {', '.join(names[:4])}")
+        reported = sum("reasoning-left-out" in made.adaptations for made in some)
+        suffix = f", named {reported}" if name.startswith("reasoning") else ""
+        print(f"  {name:30}{len(some):7} prompts, {len(names):4} templates{suffix}: {', '.join(names[:4])}")
         by_conversation = Counter(made.conversation for made in some)
         if name.startswith(("reasoning", "a text")):
             print("      " + ", ".join(f"{word} {times}" for word, times in by_conversation.most_common(8)))
 
 
-def tell_adaptations(rows: Sequence[Row]) -> None:
+def report_adaptations(rows: Sequence[Row]) -> None:
     adapted = [made for made in rows if made.adaptations]
     print(f"\nadaptations: on {share(len(adapted), count(rows, lambda made: bool(made.strategy)))} of the prompts")
     print(f"  {'name':38}{'prompts':>8}{'templates':>10}{'alone':>8}{'unneeded':>9}{'not shown':>10}  why, where alone")
@@ -382,9 +384,11 @@ def tell_adaptations(rows: Sequence[Row]) -> None:
         some = [made for made in adapted if name in made.adaptations]
         alone = [made for made in some if changing(made.adaptations) == [name]]
         why = Counter(made.needed for made in alone if made.needed)
-        told = ", ".join(f"{word} {number}" for word, number in why.most_common() if word not in (UNNEEDED, NOT_SHOWN))
+        reasons = ", ".join(
+            f"{word} {number}" for word, number in why.most_common() if word not in (UNNEEDED, NOT_SHOWN)
+        )
         templates = len({made.template for made in some})
-        print(f"  {name:38}{times:>8}{templates:>10}{len(alone):>8}{why[UNNEEDED]:>9}{why[NOT_SHOWN]:>10}  {told}")
+        print(f"  {name:38}{times:>8}{templates:>10}{len(alone):>8}{why[UNNEEDED]:>9}{why[NOT_SHOWN]:>10}  {reasons}")
         for word in (UNNEEDED, NOT_SHOWN):
             examples = dict.fromkeys(f"{made.template} [{made.conversation}]" for made in alone if made.needed == word)
             if examples:
@@ -392,13 +396,13 @@ def tell_adaptations(rows: Sequence[Row]) -> None:
     together = [made for made in adapted if len(changing(made.adaptations)) > 1]
     rest = [made for made in together if made.needed in (UNNEEDED, NOT_SHOWN)]
     print(f"  several at once: {len(together)}, with all of them unneeded or not shown to be needed: {len(rest)}")
-    for told, number in Counter(
+    for reasons, number in Counter(
         f"{made.needed}: {' + '.join(changing(made.adaptations))}" for made in rest
     ).most_common(6):
-        print(f"      {number:5} {told}")
+        print(f"      {number:5} {reasons}")
 
 
-def tell_transformers(rows: Sequence[Row]) -> None:
+def report_transformers(rows: Sequence[Row]) -> None:
     kinds: dict[str, Callable[[Row], str]] = {
         "without adaptations": lambda made: made.plain,
         "Prompt.request": lambda made: made.request,
@@ -412,13 +416,13 @@ def tell_transformers(rows: Sequence[Row]) -> None:
         for made in some:
             if of(made) != "equal":
                 others[of(made), made.conversation].append(made)
-        for (told, conversation), rest in sorted(others.items(), key=lambda item: -len(item[1]))[:12]:
+        for (difference, conversation), rest in sorted(others.items(), key=lambda item: -len(item[1]))[:12]:
             with_tools = sum(made.tools for made in rest)
             names = ", ".join(list(dict.fromkeys(made.template for made in rest))[:3])
-            print(f"    {len(rest):6} ({with_tools} with tools) {conversation:34} {told[:90]}: {names}")
+            print(f"    {len(rest):6} ({with_tools} with tools) {conversation:34} {difference[:90]}: {names}")
 
 
-def tell_time(rows: Sequence[Row]) -> None:
+def report_time(rows: Sequence[Row]) -> None:
     print("\nCPU of a later render, ms      median     95 %     most   prompts")
     measured = [made for made in rows if made.milliseconds]
     both = [made for made in measured if made.theirs]
@@ -458,7 +462,7 @@ def main() -> None:
     if options.determinism:
         sys.exit(one_text.report(chosen(options), options.determinism, options.processes))
     looked = list(looked_at(chosen(options), options.processes))
-    tell(looked)
+    report(looked)
     if options.json:
         rows = [asdict(one) for one in looked]
         options.json.write_text(json.dumps(rows, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

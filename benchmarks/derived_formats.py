@@ -47,13 +47,22 @@ from toolfmt.inspect.format.derive.output_checks import WholeAnswers
 from toolfmt.inspect.format.derive.reading import AnswerRead, differing, read_answer
 from toolfmt.inspect.format.read_back import opened
 from toolfmt.inspect.probe.capabilities import find_shape, probe
-from toolfmt.inspect.probe.conversations import REASONING, REPLY, SINGLE, STAND_INS, VALUES, Message, conversation, user
+from toolfmt.inspect.probe.conversations import (
+    PLACEHOLDERS,
+    REASONING,
+    REPLY,
+    SINGLE,
+    VALUES,
+    Message,
+    conversation,
+    user,
+)
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.events import Event, merge
 from toolfmt.templates import ChatTemplate
 from toolfmt.testing import corpus, damaging, invariants, prose_pieces
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.invariants import Expected
 from toolfmt.testing.laws import every_cut
 from toolfmt.testing.material import frame, literals_of
@@ -88,20 +97,20 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     listed: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, outcome: str, said: str = "") -> None:
+    def add(self, outcome: str, line: str = "") -> None:
         self.counts[outcome] += 1
-        if said:
-            self.listed[outcome].append(said)
+        if line:
+            self.listed[outcome].append(line)
 
     def print(self, title: str, most: int = 12) -> None:
         total = sum(self.counts.values())
         counted = ", ".join(f"{count:,} {outcome}" for outcome, count in self.counts.most_common())
         print(f"\n{title}: {total:,} tried, {counted}")
-        for outcome, said in self.listed.items():
-            for line in said[:most]:
+        for outcome, lines in self.listed.items():
+            for line in lines[:most]:
                 print(f"    {outcome}: {line}")
-            if len(said) > most:
-                print(f"    {outcome}: {len(said) - most} more")
+            if len(lines) > most:
+                print(f"    {outcome}: {len(lines) - most} more")
 
 
 def main() -> int:
@@ -149,16 +158,16 @@ def materials(folders: Sequence[Path] | None, shared: Path) -> Iterator[Template
 def tried(template: Template) -> Tried | None:
     """The derivation; None where the template does not compile, or renders no call."""
     try:
-        renders = Renders(ChatTemplate(template.source), STAND_INS)
+        renders = Renders(ChatTemplate(template.source), PLACEHOLDERS)
         renders.render(user())  # compiles, which parsing alone does not
     except TemplateError:
         return None
     shape, _ = find_shape(renders)
     if shape is None:
         return None
-    begun = time.process_time()
+    started = time.process_time()
     derived = derive_from(renders, shape)
-    return Tried(template, renders, shape, derived, time.process_time() - begun)
+    return Tried(template, renders, shape, derived, time.process_time() - started)
 
 
 def family(one: Tried) -> str:
@@ -168,47 +177,52 @@ def family(one: Tried) -> str:
 
 def report(every: Sequence[Tried], *, quick: bool) -> bool:
     """Prints all figures; whether something was false."""
-    proven = [one for one in every if one.derived.format is not None]
-    print_share(every, proven)
-    calls, answers = held_back(proven)
+    verified = [one for one in every if one.derived.format is not None]
+    print_share(every, verified)
+    calls, answers = held_back(verified)
     calls.print("held-back calls")
     answers.print("held-back content, reasoning and continued calls")
-    distinct = list({to_text(one.derived.format): one for one in proven if one.derived.format}.values())
+    distinct = list({to_text(one.derived.format): one for one in verified if one.derived.format}.values())
     print(f"\n{len(distinct)} different formats were derived")
     figures = (
-        [] if quick else [("laws", laws(distinct)), ("prose", prose(distinct)), ("saved and loaded", saved(distinct))]
+        []
+        if quick
+        else [("laws", check_invariants(distinct)), ("prose", prose(distinct)), ("saved and loaded", saved(distinct))]
     )
     for title, tally in figures:
         tally.print(title)
     if not quick:
-        print_corpus(proven)
+        print_corpus(verified)
     wrong = ("false", "broken", "called", "otherwise")
     return any(
         tally.counts[outcome] for tally in (calls, answers, *(tally for _, tally in figures)) for outcome in wrong
     )
 
 
-def print_share(every: Sequence[Tried], proven: Sequence[Tried]) -> None:
+def print_share(every: Sequence[Tried], verified: Sequence[Tried]) -> None:
     seconds = sorted(one.seconds * 1000 for one in every)
     print(
-        f"{len(proven)} of {len(every)} templates that render calls derive and prove themselves: {share(proven, every)}"
+        f"{len(verified)} of {len(every)} templates that render calls have a verified format: {share(verified, every)}"
     )
     p95 = seconds[int(len(seconds) * 0.95)]
     print(f"CPU ms a template: median {statistics.median(seconds):.1f}, p95 {p95:.1f}, most {seconds[-1]:.1f}")
     by_family = Counter(one.family for one in every)
-    right = Counter(one.family for one in proven)
+    right = Counter(one.family for one in verified)
     print("\nfamily              derived      of")
     for name, count in by_family.most_common():
         print(f"{name:18}{right[name]:9}{count:8}")
-    refusals = defaultdict(list)
+    rejections = defaultdict(list)
     for one in every:
         if one.derived.format is None:
-            refusals[one.derived.why_not].append(f"{one.name} ({one.family})")
+            rejections[one.derived.why_not].append(f"{one.name} ({one.family})")
     print("\nrefused:")
-    for why, names in sorted(refusals.items(), key=lambda item: -len(item[1])):
+    for why, names in sorted(rejections.items(), key=lambda item: -len(item[1])):
         print(f"{len(names):4}  {why}\n      {', '.join(names[:6])}{', …' if len(names) > 6 else ''}")
     limits = Counter(
-        limit.partition(" the string ")[0] for one in proven if one.derived.proof for limit in one.derived.proof.limits
+        limit.partition(" the string ")[0]
+        for one in verified
+        if one.derived.proof
+        for limit in one.derived.proof.limits
     )
     print("\nlimits told:")
     for limit, count in limits.most_common(25):
@@ -222,15 +236,15 @@ def share(some: Sequence[object], every: Sequence[object]) -> str:
 # --- what the proofs have not seen
 
 
-def held_back(proven: Sequence[Tried]) -> tuple[Tally, Tally]:
+def held_back(verified: Sequence[Tried]) -> tuple[Tally, Tally]:
     """Every held-back kind of call, and of answer, of every template with a proven format."""
     calls, answers = Tally(), Tally()
-    for one in proven:
+    for one in verified:
         for kind in held_back_calls.CALLS:
-            outcome, said = read_held_back(one, kind)
-            calls.add(outcome, f"{one.name} ({one.family}), {kind.kind}: {said}" if said else "")
-        for outcome, said in read_other_answers(one):
-            answers.add(outcome, f"{one.name} ({one.family}), {said}" if said else "")
+            outcome, problem = read_held_back(one, kind)
+            calls.add(outcome, f"{one.name} ({one.family}), {kind.kind}: {problem}" if problem else "")
+        for outcome, problem in read_other_answers(one):
+            answers.add(outcome, f"{one.name} ({one.family}), {problem}" if problem else "")
     return calls, answers
 
 
@@ -289,7 +303,7 @@ def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
         "both": replace(one.shape, content="text", reasoning=True),
     }
     for what, shape in ways.items():
-        answer = whole.answer([said_otherwise(message) for message in conversation(shape, SINGLE)])
+        answer = whole.answer([with_held_back_texts(message) for message in conversation(shape, SINGLE)])
         if answer is None or VALUES[0] not in answer.text:
             yield "not shown", ""
             continue
@@ -311,7 +325,7 @@ def read_other_answers(one: Tried) -> Iterator[tuple[str, str]]:
             yield "exact", ""
 
 
-def said_otherwise(message: Message) -> Message:
+def with_held_back_texts(message: Message) -> Message:
     """The message with the held-back texts in the place of the usual words."""
     texts = {REPLY: held_back_calls.CONTENT, REASONING: held_back_calls.REASONING}
     return {key: texts.get(value, value) if isinstance(value, str) else value for key, value in message.items()}
@@ -320,30 +334,30 @@ def said_otherwise(message: Message) -> Message:
 # --- the corpus, laws, prose and files
 
 
-def print_corpus(proven: Sequence[Tried]) -> None:
+def print_corpus(verified: Sequence[Tried]) -> None:
     """The corpus of each known format, read by what was derived from one template of its family: one that writes calls
     as the known format does (families have several dialects), of these the first of those that show most, by limits.
     """
     rows, same, total, invented, listed = [], 0, 0, 0, []
     for name in corpus.formats():
-        of_family = (one for one in proven if one.family == name and one.derived.proof)
+        of_family = (one for one in verified if one.family == name and one.derived.proof)
         one = min(of_family, key=lambda one: how_far(one, name), default=None)
         if one is None or one.derived.format is None:
             continue
         cases = [case for case in corpus.cases(name) if not case.strict]
         results = [read_case(one.derived.format, case) for case in cases]
-        alike = sum(result[0] for result in results)
+        equal = sum(result[0] for result in results)
         more = sum(len(result[1]) for result in results)
-        listed += [f"{case.id}: {', '.join(told)}" for case, (_, told) in zip(cases, results, strict=True) if told]
-        rows.append((alike / len(cases), name, alike, len(cases), more))
-        same, total, invented = same + alike, total + len(cases), invented + more
+        listed += [f"{case.id}: {', '.join(extra)}" for case, (_, extra) in zip(cases, results, strict=True) if extra]
+        rows.append((equal / len(cases), name, equal, len(cases), more))
+        same, total, invented = same + equal, total + len(cases), invented + more
     rate = f"{100 * same / max(1, total):.1f} %"
     print(f"\ncorpus: {same:,} of {total:,} cases of {len(rows)} families have the same calls ({rate})")
     print(f"    {invented} calls are invented; the families with the fewest cases alike:")
-    for part, name, alike, count, more in sorted(rows)[:15]:
-        print(f"    {name:18}{alike:5} of {count:4}  {100 * part:5.1f} %  {more} invented")
-    for said in listed:
-        print(f"    invented in {said[:200]}")
+    for part, name, equal, count, more in sorted(rows)[:15]:
+        print(f"    {name:18}{equal:5} of {count:4}  {100 * part:5.1f} %  {more} invented")
+    for line in listed:
+        print(f"    invented in {line[:200]}")
 
 
 def how_far(one: Tried, known: str) -> tuple[bool, int]:
@@ -362,7 +376,7 @@ def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, list[str
     left = [call for call in case.calls if call.reason is None]
     more = []
     for call in came:
-        found = next((wanted for wanted in left if is_call(wanted, call)), None)
+        found = next((expected for expected in left if is_call(expected, call)), None)
         if found is None:
             more.append(f"{call.name}({call.arguments})")
         else:
@@ -370,24 +384,24 @@ def read_case(format: ToolCallFormat, case: corpus.Case) -> tuple[bool, list[str
     return not left and not more, more
 
 
-def is_call(wanted: corpus.ExpectedCall, came: corpus.ExpectedCall) -> bool:
+def is_call(expected: corpus.ExpectedCall, came: corpus.ExpectedCall) -> bool:
     """Whether a call is the expected one, whose arguments a case need not tell."""
-    if wanted.arguments is None:
-        return wanted.name == came.name
-    return (wanted.name, corpus.as_json(wanted.arguments)) == (came.name, corpus.as_json(came.arguments or ""))
+    if expected.arguments is None:
+        return expected.name == came.name
+    return (expected.name, corpus.as_json(expected.arguments)) == (came.name, corpus.as_json(came.arguments or ""))
 
 
-def laws(distinct: Sequence[Tried]) -> Tally:
+def check_invariants(distinct: Sequence[Tried]) -> Tally:
     """Every law on soups of each format's own markers, on written calls, on these cut and damaged."""
     tally = Tally()
     for one in distinct:
         format = one.derived.format
         assert format is not None
-        for law, check in law_checks(format):
+        for invariant, check in invariant_checks(format):
             try:
                 check()
-            except LawBroken as broken:
-                tally.add("broken", f"{one.name} ({one.family}), {law}: {broken}")
+            except InvariantViolation as broken:
+                tally.add("broken", f"{one.name} ({one.family}), {invariant}: {broken}")
             except CannotWrite:
                 tally.add("cannot be written")
             else:
@@ -395,7 +409,7 @@ def laws(distinct: Sequence[Tried]) -> Tally:
     return tally
 
 
-def law_checks(format: ToolCallFormat) -> Iterator[tuple[str, Callable[[], None]]]:
+def invariant_checks(format: ToolCallFormat) -> Iterator[tuple[str, Callable[[], None]]]:
     calls: list[tuple[str, Any]] = [("get_weather", {"city": "Oslo", "days": 2}), ("now", {})]
     written = write(format, calls[:1], prose_pieces.TOOLS)
 
@@ -403,12 +417,12 @@ def law_checks(format: ToolCallFormat) -> Iterator[tuple[str, Callable[[], None]
         return Parser(format, tools=tools)
 
     def any_text(text: str) -> None:
-        told = read(make, [text], prose_pieces.TOOLS)
-        invariants.shape(told.events)
-        invariants.json_arguments(told.events)
-        invariants.nothing_lost(text, told, frame(format))
+        result = read(make, [text], prose_pieces.TOOLS)
+        invariants.shape(result.events)
+        invariants.json_arguments(result.events)
+        invariants.nothing_lost(text, result, frame(format))
         for pieces in every_cut(text, most=40):
-            invariants.same(told, read(make, pieces, prose_pieces.TOOLS))
+            invariants.same(result, read(make, pieces, prose_pieces.TOOLS))
 
     def round_trip() -> None:
         text = write(format, calls[:1], prose_pieces.TOOLS)
@@ -420,8 +434,8 @@ def law_checks(format: ToolCallFormat) -> Iterator[tuple[str, Callable[[], None]
 
     def not_joined() -> None:
         for damage in damaging.damages(format):
-            told = read(make, [damage.text], damaging.TOOLS)
-            invariants.not_joined(told, damaging.VALUES, lambda value: damaging.unseen(format, value))
+            result = read(make, [damage.text], damaging.TOOLS)
+            invariants.not_joined(result, damaging.VALUES, lambda value: damaging.unseen(format, value))
 
     for number, text in enumerate(soups(format, written)):
         yield f"any text {number}", lambda text=text: any_text(text)  # type: ignore[misc]  # a default binds the text
@@ -475,12 +489,12 @@ def prose(distinct: Sequence[Tried]) -> Tally:
         step = max(1, len(pieces) // _PROSE)
         for piece in pieces[::step][:_PROSE]:
             waiting, calls, reasoned = prose_pieces.read(format, piece, tools=prose_pieces.TOOLS)
-            said = f"{one.name} ({one.family}): {piece.text!r}"
+            line = f"{one.name} ({one.family}): {piece.text!r}"
             if calls or reasoned:
-                tally.add("called" if calls else "told as reasoning", said)
+                tally.add("called" if calls else "told as reasoning", line)
             else:
                 tally.add(
-                    "swallowed" if waiting > prose_pieces.MOST else "prose", said if waiting > prose_pieces.MOST else ""
+                    "swallowed" if waiting > prose_pieces.MOST else "prose", line if waiting > prose_pieces.MOST else ""
                 )
     return tally
 

@@ -61,7 +61,7 @@ class Search:
         self.formats = formats
         self._targets = {name: made(name) for name in formats}
         self._met: set[tuple[str, str, str]] = set()
-        self.answers, self._begun, self._told = 0, time.monotonic(), 0.0
+        self.answers, self._started, self._reported = 0, time.monotonic(), 0.0
 
     def one(self, chance: Random) -> None:
         """Draw an answer and try it."""
@@ -75,33 +75,34 @@ class Search:
         broken, _ = broken_by(self._targets[format], answer, (pieces,))
         self.answers += 1
         for one in broken:
-            if (key := (one.law, one.kind, format)) not in self._met:
+            if (key := (one.invariant, one.kind, format)) not in self._met:
                 self._met.add(key)
                 self._print(key, answer, one.pieces)
-        self._tell()
+        self._report()
 
     def _print(self, key: tuple[str, str, str], answer: Any, way: list[str] | None) -> None:
-        from toolfmt.testing.fuzzing import Fault
+        from toolfmt.testing.fuzzing import Defect
         from toolfmt.testing.shrinking import Shrinker
 
-        law, kind, format = key
-        fault = Fault(law, kind, format, answer, way, self.answers, self.seconds)
-        fault.answer, fault.broken = Shrinker(self._targets[format], (law, kind), 1000).shrink(answer, way)
-        told = fault.to_dict()
+        invariant, kind, format = key
+        defect = Defect(invariant, kind, format, answer, way, self.answers, self.seconds)
+        defect.answer, defect.broken = Shrinker(self._targets[format], (invariant, kind), 1000).shrink(answer, way)
+        report = defect.to_dict()
         print(
-            f"\n{format}: {told['said']}\n{told['case']}pieces {told['pieces']}\ncame out {told['came']}\n", flush=True
+            f"\n{format}: {report['said']}\n{report['case']}pieces {report['pieces']}\ncame out {report['came']}\n",
+            flush=True,
         )
 
-    def _tell(self) -> None:
-        if self.seconds - self._told >= 60:
-            self._told = self.seconds
+    def _report(self) -> None:
+        if self.seconds - self._reported >= 60:
+            self._reported = self.seconds
             rate = self.answers / self.seconds
             print(f"{self.seconds / 60:.0f} min: {self.answers:,} answers, {rate:,.0f} a second, "
                   f"{len(self._met)} faults", flush=True)  # fmt: skip
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._begun
+        return time.monotonic() - self._started
 
     @property
     def status(self) -> int:

@@ -161,18 +161,18 @@ def broken_copy(folder: Path, number: int, mutation: Mutation) -> str:
 
 def caught(module: str, mutation: Mutation, seconds: float, seed: int) -> tuple[str, int, float]:
     """How the mutation was caught (empty: it was not), with how many answers, and after how long; in all formats."""
-    answers, begun = 0, time.monotonic()
+    answers, started = 0, time.monotonic()
     for format in mutation.formats:
         with InProcessTarget(f"{module}:{format}", timeout=5) as target:
             search = Fuzz(target, (format,), seed)
             for _ in search.run(seconds / len(mutation.formats)):
-                if search.faults:
+                if search.defects:
                     break
             answers += search.answers
-            if search.faults:
-                fault = next(iter(search.faults.values()))
-                return f"{format}: {fault.law}: {fault.kind}", answers, time.monotonic() - begun
-    return "", answers, time.monotonic() - begun
+            if search.defects:
+                defect = next(iter(search.defects.values()))
+                return f"{format}: {defect.invariant}: {defect.kind}", answers, time.monotonic() - started
+    return "", answers, time.monotonic() - started
 
 
 def main() -> int:

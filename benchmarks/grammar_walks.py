@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
-from grammar_calls import Faults, Subject, broken, damaged, named, plain, variants, walked, written
+from grammar_calls import Defects, Subject, broken, damaged, named, plain, variants, walked, written
 
 from toolfmt.errors import CannotConstrain
 
@@ -46,15 +46,15 @@ def main() -> int:
             continue
         subjects = [Subject(format, tokens, options.choice) for format in of_format for tokens in (True, False)]
         try:
-            faults = [fault for subject in subjects for fault in looked_at(subject, options, len(subjects))]
+            defects = [defect for subject in subjects for defect in looked_at(subject, options, len(subjects))]
         except CannotConstrain as error:
             print(f"{name:18}{error}")
             continue
         counts = sum((subject.counts for subject in subjects), Counter[str]()) + Counter(kinds=len(subjects), formats=1)
         total += counts
-        found += len(faults)
-        print(row(name, counts, len(faults)), flush=True)
-        for what, text in faults[:3]:
+        found += len(defects)
+        print(row(name, counts, len(defects)), flush=True)
+        for what, text in defects[:3]:
             print(f"    {what}\n        {text[:300]!r}")
     print(row("all", total, found))
     print(f"{total['formats']} formats, {total['walked characters']:,} characters walked, ", end="")
@@ -63,19 +63,19 @@ def main() -> int:
     return 1 if found else 0
 
 
-def looked_at(subject: Subject, options: argparse.Namespace, of: int) -> Faults:
+def looked_at(subject: Subject, options: argparse.Namespace, of: int) -> Defects:
     share = {kind: -(-getattr(options, kind) // of) for kind in ("walks", "damaged")}
-    faults = written(subject, options.written) + walked(subject, share["walks"])
-    faults += broken(subject, options.broken) + damaged(subject, share["damaged"])
+    defects = written(subject, options.written) + walked(subject, share["walks"])
+    defects += broken(subject, options.broken) + damaged(subject, share["damaged"])
     if subject.choice == "auto":
-        faults += plain(subject)
+        defects += plain(subject)
     where = f"{named(subject.format)}, markers as {'tokens' if subject.tokens else 'text'}"
-    return [(f"{where}: {what}", text) for what, text in faults]
+    return [(f"{where}: {what}", text) for what, text in defects]
 
 
-def row(name: str, counts: Counter[str], faults: int) -> str:
+def row(name: str, counts: Counter[str], defects: int) -> str:
     columns = f"{counts['kinds']:6}{counts['written']:9,}{counts['walked']:8,}{counts['unfinished']:6}"
-    return f"{name:18}{columns}{counts['broken']:8,}{counts['damaged']:9,}{faults:8}"
+    return f"{name:18}{columns}{counts['broken']:8,}{counts['damaged']:9,}{defects:8}"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ _ESCAPES = ("escapes nothing in strings",)
 NO_WAY = "no way to write"
 _MARKERS = (NO_WAY, *_ESCAPES)
 _FALSE = ("does not keep zero and false",)
-_BLANKS = ("does not keep whitespace", *_ESCAPES)
+_WHITESPACE_LIMITS = ("does not keep whitespace", *_ESCAPES)
 
 _CODE = 'def greet(names: list[str]) -> None:\n    for name in names:\n        print(f"Hi, {name}!")  # it\'s fine\n'
 _MARKDOWN = '# Title\n\n```json\n{"a": [1, 2]}\n```\n\n| a | b |\n|---|---|\n| 1 | *2* |\n\nDone.'
@@ -72,7 +72,7 @@ def _mixed(kind: str, excused: tuple[str, ...] = (), **given: Any) -> HeldBack:
 
 
 CALLS: tuple[HeldBack, ...] = (
-    _written("a program", _CODE, (*_MARKERS, *_BLANKS)),
+    _written("a program", _CODE, (*_MARKERS, *_WHITESPACE_LIMITS)),
     _written("a Markdown document", _MARKDOWN),
     _written("an HTML document", _HTML),
     _written("SQL", _SQL),

@@ -225,7 +225,7 @@ class Outcome:
     seconds: float
     printed: str
 
-    def faults(self, allowed: tuple[int, ...]) -> list[str]:
+    def problems(self, allowed: tuple[int, ...]) -> list[str]:
         """What must not be, in words."""
         return [
             *(["a secret was printed"] if SECRET in self.printed or "root:x:" in self.printed else []),
@@ -291,18 +291,19 @@ def main() -> int:
     for kind, name in chosen:
         with tempfile.TemporaryDirectory() as folder:
             outcome = looked_at(kind, name, Path(folder))
-        faults = outcome.faults(ALLOWED[kind])
-        failed += bool(faults)
+        problems = outcome.problems(ALLOWED[kind])
+        failed += bool(problems)
         longest = max(longest, outcome.seconds)
-        said = "; ".join(faults) or _said(outcome.printed)
+        summary = "; ".join(problems) or _summary(outcome.printed)
         print(
-            f"{outcome.status:2} {outcome.seconds:6.1f} s {len(outcome.printed):9,} {kind:8}{name}: {said}", flush=True
+            f"{outcome.status:2} {outcome.seconds:6.1f} s {len(outcome.printed):9,} {kind:8}{name}: {summary}",
+            flush=True,
         )
     print(f"{len(chosen)} looked at, {failed:.0f} at fault, the longest {longest:.1f} s")
     return int(failed > 0)
 
 
-def _said(printed: str) -> str:
+def _summary(printed: str) -> str:
     """In short: the line of an error, or the findings that a report has."""
     try:
         report = json.loads(printed)

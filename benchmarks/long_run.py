@@ -64,9 +64,9 @@ def main() -> int:
     failed = False
     for path in paths:
         start = time.monotonic()
-        status, told = run(path, options.examples, options.processes)
+        status, summary = run(path, options.examples, options.processes)
         failed |= status not in (0, _NO_TESTS)
-        line = f"{path.relative_to(TESTS)}  status {status}  {time.monotonic() - start:.0f} s  {told}"
+        line = f"{path.relative_to(TESTS)}  status {status}  {time.monotonic() - start:.0f} s  {summary}"
         print(line, flush=True)
         if options.summary is not None:
             with options.summary.open("a", encoding="utf-8") as file:

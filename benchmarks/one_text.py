@@ -30,7 +30,13 @@ from benchmarks.real_templates import Template
 from benchmarks.template_models import NOW, model_of
 from toolfmt.errors import ToolfmtError
 
-ASKED = ("system, question", "two exchanges", "reasoning and text next to a call", "typed arguments", "two calls")
+CONVERSATIONS = (
+    "system, question",
+    "two exchanges",
+    "reasoning and text next to a call",
+    "typed arguments",
+    "two calls",
+)
 ORDERED = frozenset({"arguments", "parameters"})
 """Under these keys order counts."""
 MOST = 12
@@ -70,10 +76,10 @@ def child(seed: int) -> None:
                 return str(error)
 
         made = conversations()
-        for asked in ASKED:
+        for conversation in CONVERSATIONS:
             for tools in (None, TOOLS):
-                messages, given = shuffled(made[asked][0], chance), shuffled(copy.deepcopy(tools), chance)
-                key = f"{name} / {asked} / {'tools' if tools else 'no tools'}"
+                messages, given = shuffled(made[conversation][0], chance), shuffled(copy.deepcopy(tools), chance)
+                key = f"{name} / {conversation} / {'tools' if tools else 'no tools'}"
                 digests[f"{key} / now fixed"] = digest(text(messages, given, now=NOW))
                 digests[f"{key} / now left out"] = digest(text(messages, given))
                 if tools:
@@ -93,9 +99,9 @@ def spread(templates: Sequence[Template], most: int) -> Sequence[Template]:
 
 def report(templates: Sequence[Template], processes: int, at_once: int) -> int:
     """Prints how many texts each request had; 1 where a request with a fixed time had more than one."""
-    telling_time = [template for template in templates if "strftime_now" in template.source]
-    others = [template for template in templates if template not in telling_time]
-    some = [*spread(telling_time, MOST // 3), *spread(others, MOST - MOST // 3)]
+    with_clock = [template for template in templates if "strftime_now" in template.source]
+    others = [template for template in templates if template not in with_clock]
+    some = [*spread(with_clock, MOST // 3), *spread(others, MOST - MOST // 3)]
     given = json.dumps([(template.name, template.source) for template in some])
 
     def run(seed: int) -> dict[str, str]:

@@ -29,7 +29,7 @@ from oracle import (
     NOTED_SPELLINGS,
     SPELLINGS,
     TOOLS,
-    Refused,
+    RejectedText,
     check_schemas,
     holds_a_key_twice,
     judged,
@@ -58,22 +58,22 @@ def main() -> int:
     totals: Counter[str] = Counter()
     for name in options.formats or [format.name for format in FORMATS]:
         row: Counter[str] = Counter()
-        faults = [*sentence_faults(name, options, row), *text_faults(name, options, row)]
+        defects = [*sentence_defects(name, options, row), *text_defects(name, options, row)]
         totals += row
-        print(line(name, row), *faults[: options.show], sep="\n", flush=True)
-        totals["faults"] += len(faults)
+        print(line(name, row), *defects[: options.show], sep="\n", flush=True)
+        totals["faults"] += len(defects)
     print(line("all", totals))
     return 1 if totals["faults"] else 0
 
 
-def sentence_faults(name: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
+def sentence_defects(name: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
     """Sentences that the strict parser refuses, of every way in which the format writes calls."""
     spellings = [one for one in SPELLINGS if one[0] == name and one not in NOTED_SPELLINGS]
-    return sorted((fault for one in spellings for fault in refused_sentences(*one, options, row)), key=len)
+    return sorted((defect for one in spellings for defect in rejected_sentences(*one, options, row)), key=len)
 
 
-def refused_sentences(name: str, variant: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
-    format, faults = spelling(name, variant), list[str]()
+def rejected_sentences(name: str, variant: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
+    format, defects = spelling(name, variant), list[str]()
 
     @seed(options.seed)
     @settings(
@@ -89,32 +89,32 @@ def refused_sentences(name: str, variant: str, options: argparse.Namespace, row:
         try:
             check_schemas(strictly_read(format, text, TOOLS).calls, TOOLS)
             row["read"] += 1
-        except Refused as refused:
+        except RejectedText as refused:
             if holds_a_key_twice(format, text, TOOLS):
                 row["key twice"] += 1
             else:
-                faults.append(f"    sentence, {variant or 'its own'}: {refused}: {text!r}")
+                defects.append(f"    sentence, {variant or 'its own'}: {refused}: {text!r}")
 
     read()
-    return faults
+    return defects
 
 
-def text_faults(name: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
+def text_defects(name: str, options: argparse.Namespace, row: Counter[str]) -> list[str]:
     """Texts that the strict parser takes and the grammar has not."""
-    faults = []
+    defects = []
     for variant in [variant for known, variant in SPELLINGS if known == name]:
         random = Random(f"{name} {variant} {options.seed}")
         for text in written_and_mutated(name, variant, random, options.written, options.mutations):
             for tools in (TOOLS, None):
                 judgement = judged(name, text, tools)
                 row["texts"] += 1
-                if judgement.refused:
+                if judgement.rejected:
                     continue
                 row["taken"] += 1
                 row[judgement.has or "not at all"] += 1
                 if not judgement.has:
-                    faults.append(f"    text, {'tools' if tools else 'no tools'}: {text!r}")
-    return sorted(faults, key=len)
+                    defects.append(f"    text, {'tools' if tools else 'no tools'}: {text!r}")
+    return sorted(defects, key=len)
 
 
 def line(name: str, row: Counter[str]) -> str:

@@ -54,9 +54,9 @@ def titled(figures: Results, name: str) -> str:
 
 
 def measured(figures: Results) -> str:
-    told = [(part, *facts.values()) for part, facts in figures["measured"].items()]
+    lines = [(part, *facts.values()) for part, facts in figures["measured"].items()]
     head = ("measured", *next(iter(figures["measured"].values())))
-    return rows(head, [tuple(map(str, line)) for line in told])
+    return rows(head, [tuple(map(str, line)) for line in lines])
 
 
 # --- calls of real templates
@@ -70,7 +70,7 @@ def read_back_in_short(figures: Results) -> str:
     return _read_back(figures, READ_BACK_IN_SHORT)
 
 
-def _read_back(figures: Results, wanted: Mapping[str, str] | None) -> str:
+def _read_back(figures: Results, row_titles: Mapping[str, str] | None) -> str:
     table = {row["row"]: row for row in figures["read-back"]["table"]}
     names = [name for name in table["format found"] if name != "row"]
 
@@ -78,7 +78,7 @@ def _read_back(figures: Results, wanted: Mapping[str, str] | None) -> str:
         return f"{row[name]['templates']} ({row[name]['repositories']})" if name in row else "–"
 
     head = ("templates (repositories)", *(titled(figures, name) for name in names))
-    shown = wanted or {row: row for row in table}
+    shown = row_titles or {row: row for row in table}
     return rows(head, [(called, *(cell(table[row], name) for name in names)) for row, called in shown.items()])
 
 
@@ -86,10 +86,10 @@ def _read_back(figures: Results, wanted: Mapping[str, str] | None) -> str:
 
 
 def situations(figures: Results) -> str:
-    told = figures["situations"]
-    names = list(told["formats"])
+    section = figures["situations"]
+    names = list(section["formats"])
     lines = [
-        (row["row"], *(f"{row[name]['right']} of {row[name]['asked']}" for name in names)) for row in told["table"]
+        (row["row"], *(f"{row[name]['right']} of {row[name]['asked']}" for name in names)) for row in section["table"]
     ]
     return rows(("right, of asked", *(titled(figures, name) for name in names)), lines)
 
@@ -101,13 +101,15 @@ def speed(figures: Results) -> str:
     lines = []
     for row in figures["speed"]["table"]:
         names = [name for name in row if name not in ("workload", "deltas", "floor", "of the floor")]
-        told = {name: _spread(row[name]) for name in names}
-        told["× floor"] = _spread(row["of the floor"], digits=1)
-        lines.append((row, told))
-    names = [name for name in _PEERS if any(name in told for _, told in lines)]
+        spreads = {name: _spread(row[name]) for name in names}
+        spreads["× floor"] = _spread(row["of the floor"], digits=1)
+        lines.append((row, spreads))
+    names = [name for name in _PEERS if any(name in spread for _, spread in lines)]
     head = ("µs for each delta of", "deltas", "toolfmt", "× floor", *(titled(figures, name) for name in names))
     columns = ("toolfmt", "× floor", *names)
-    cells = [(row["workload"], str(row["deltas"]), *(told.get(name, "–") for name in columns)) for row, told in lines]
+    cells = [
+        (row["workload"], str(row["deltas"]), *(spread.get(name, "–") for name in columns)) for row, spread in lines
+    ]
     return rows(head, cells)
 
 
@@ -139,12 +141,12 @@ def speed_in_short(figures: Results) -> str:
 
 
 def short_calls(figures: Results) -> str:
-    told = figures["speed"]["call"]
+    calls = figures["speed"]["call"]
     return rows(
         ("µs for a whole short call", "least", "middle", "most"),
         [
             (titled(figures, name), *(_short(values[key], 0) for key in ("least", "middle", "most")))
-            for name, values in told.items()
+            for name, values in calls.items()
         ],
     )
 

@@ -114,19 +114,19 @@ def mlx_lm(format: ToolCallFormat) -> Callable[[ToolCallFormat, list[str]], None
     states = machine({"normal": [(module.tool_call_start, "tool")], "tool": [(module.tool_call_end, "normal")]})
 
     def run(format: ToolCallFormat, pieces: list[str]) -> None:
-        state, call, told = states.make_state("normal"), "", []
+        state, call, output = states.make_state("normal"), "", []
         for piece in pieces:
             state, segments = machine.split(state, piece)
             for current, text in segments:
                 if current == "tool":
                     call += text
                 elif call:
-                    told.append(parsed(call))
+                    output.append(parsed(call))
                     call = ""
                 if current == "normal" and text:
-                    told.append(text)
+                    output.append(text)
         if call:
-            told.append(parsed(call))
+            output.append(parsed(call))
 
     return run
 
@@ -138,10 +138,10 @@ def peers(format: ToolCallFormat) -> dict[str, Callable[[ToolCallFormat, list[st
     for peer in peer_reading.installed():
         for parser in peer.parsers(format) if peer.name != "mlx-lm" else ():
             try:
-                told = parser.stream(pieces, TOOLS)
+                output = parser.stream(pieces, TOOLS)
             except Exception:  # noqa: BLE001  what raises is not timed
                 continue
-            if [name for name, _ in told.calls] == ["run"]:
+            if [name for name, _ in output.calls] == ["run"]:
                 found[peer.name] = streaming(parser)
                 break
     return found

@@ -23,7 +23,7 @@ _WHOLE = "_whole"
 """What the name of a factory ends with that reads a whole answer."""
 
 
-class Told(NamedTuple):
+class Output(NamedTuple):
     """What a client has of an answer in the end: text, and calls as (name, text of the arguments)."""
 
     content: str
@@ -38,20 +38,20 @@ class PeerParser:
     _streamed: Factory
     _whole: Factory | None
 
-    def stream(self, pieces: Iterable[str], tools: Sequence[Any]) -> Told:
+    def stream(self, pieces: Iterable[str], tools: Sequence[Any]) -> Output:
         """Reads an answer that arrives in these pieces."""
         reader = self._streamed(list(tools))
         events = [event for piece in pieces for event in reader.feed(piece)]
         events += reader.finish()
-        return Told("".join(event["text"] for event in events if event["type"] == "content"), calls_of(events))
+        return Output("".join(event["text"] for event in events if event["type"] == "content"), calls_of(events))
 
-    def read(self, text: str, tools: Sequence[Any]) -> Told:
+    def read(self, text: str, tools: Sequence[Any]) -> Output:
         """Reads a whole answer; mlx-lm has one way for both."""
         if self._whole is None:
             return self.stream([text], tools)
         message = self._whole(list(tools))(text)
         functions = [call["function"] for call in message["tool_calls"]]
-        return Told(message["content"] or "", [(function["name"], function["arguments"]) for function in functions])
+        return Output(message["content"] or "", [(function["name"], function["arguments"]) for function in functions])
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from toolfmt.inspect.format.read_back import (
     try_calls,
 )
 from toolfmt.inspect.probe.capabilities import Probed, probe
-from toolfmt.inspect.probe.conversations import PARAMETER, STAND_INS, TOOL, Call, Message, user
+from toolfmt.inspect.probe.conversations import PARAMETER, PLACEHOLDERS, TOOL, Call, Message, user
 from toolfmt.inspect.probe.renders import Region, Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
@@ -48,7 +48,7 @@ from toolfmt.templates import ChatTemplate
 
 TWO = "two calls"
 OWN = "the format's own markers in a string"
-ASKED = ("one string argument", TWO, "typed values", "no arguments", NASTY)
+KINDS = ("one string argument", TWO, "typed values", "no arguments", NASTY)
 """The kinds that count together."""
 ALL = "all of the first five"
 FOUND = "format found"
@@ -81,16 +81,16 @@ class Outcome:
     found: str | None = None
     wrong: dict[str, str] = field(default_factory=dict)
     readings: int = 0
-    streamed_otherwise: int = 0
+    streamed_differently: int = 0
 
     def right(self, row: str) -> bool:
         """Whether the template counts in a row of the table."""
         if row == STREAMED:
-            return self.readings > 0 and not self.streamed_otherwise
-        return self.found is not None and not any(kind in self.wrong for kind in (ASKED if row == ALL else (row,)))
+            return self.readings > 0 and not self.streamed_differently
+        return self.found is not None and not any(kind in self.wrong for kind in (KINDS if row == ALL else (row,)))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"found": self.found, "wrong": self.wrong, "streamed otherwise": self.streamed_otherwise}
+        return {"found": self.found, "wrong": self.wrong, "streamed otherwise": self.streamed_differently}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Result:
     renders_calls: bool
     second_call: bool
     """Whether the template renders a second call in a turn."""
-    asked: frozenset[str]
+    kinds: frozenset[str]
     """The kinds of call that could be asked for: a format has markers of its own only where it is known."""
     left_out: tuple[str, ...]
     """Strings that the format cannot carry."""
@@ -175,7 +175,7 @@ def measure(template: Template) -> Result:
         describes_tools=probed is not None and probed.capabilities["tools"].answer == "yes",
         renders_calls=probed is not None and probed.shape is not None,
         second_call=second_call,
-        asked=frozenset(kind for kind, _ in sets),
+        kinds=frozenset(kind for kind, _ in sets),
         left_out=tuple(left_out),
         outcomes=outcomes,
     )
@@ -184,7 +184,7 @@ def measure(template: Template) -> Result:
 def probes(source: str) -> tuple[Renders | None, Probed | None]:
     """The template made ready and probed; nothing where it does not compile."""
     try:
-        renders = Renders(ChatTemplate(source), STAND_INS)
+        renders = Renders(ChatTemplate(source), PLACEHOLDERS)
         renders.render(user())  # compiles, which parsing alone does not
     except TemplateError:
         return None, None
@@ -217,8 +217,8 @@ def try_all(
             wrong.setdefault(kind, []).append(string + difference)
         if outcome.found:
             outcome.readings += len(PIECES)
-            outcome.streamed_otherwise += sum(not streams(region, tools, size) for size in PIECES)
-    if ASKED[0] in wrong:
+            outcome.streamed_differently += sum(not streams(region, tools, size) for size in PIECES)
+    if KINDS[0] in wrong:
         wrong.setdefault(TWO, ["not asked: one call is not read"])
     outcome.wrong = {kind: "; ".join(dict.fromkeys(details)) for kind, details in wrong.items()}
     return outcome
@@ -241,8 +241,8 @@ def as_toolfmt_reads(decided: FormatResolution, renders: Renders, shape: TurnSha
     def events(region: Region, tools: Sequence[Message], size: int) -> list[Event]:
         assert format is not None
         parser = Parser(format, tools=tools, prefix=opened(format, region.before))
-        told = [event for piece in pieces(region.text, size) for event in parser.feed(piece)]
-        return merge([*told, *parser.finish()])
+        parsed = [event for piece in pieces(region.text, size) for event in parser.feed(piece)]
+        return merge([*parsed, *parser.finish()])
 
     def streams(region: Region, tools: Sequence[Message], size: int) -> bool:
         return format is None or events(region, tools, size) == events(region, tools, len(region.text))
@@ -273,10 +273,12 @@ def as_a_peer_reads(parser: peer_reading.PeerParser) -> tuple[Read, Streams]:
 
     def calls_in(region: Region, tools: Sequence[Message], size: int | None = None) -> list[tuple[Any, Any]] | None:
         try:
-            told = parser.read(region.text, tools) if size is None else parser.stream(pieces(region.text, size), tools)
+            output = (
+                parser.read(region.text, tools) if size is None else parser.stream(pieces(region.text, size), tools)
+            )
         except Exception:  # noqa: BLE001  a parser that raises has read nothing
             return None
-        return peer_reading.as_objects(told.calls)
+        return peer_reading.as_objects(output.calls)
 
     def read(calls: Sequence[Call], region: Region, tools: Sequence[Message]) -> str:
         came = calls_in(region, tools)
@@ -318,14 +320,14 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "formats": dict(Counter(result.outcomes["toolfmt"].found or "none" for result in calling).most_common()),
         "left out": [f"{format}: {json.dumps(text)}" for format, text in sorted(left_out, key=str)],
         "table": [
-            *(row(name, calling, name) for name in (FOUND, *ASKED, ALL, "null")),
-            row(OWN, [result for result in calling if OWN in result.asked], OWN),
+            *(row(name, calling, name) for name in (FOUND, *KINDS, ALL, "null")),
+            row(OWN, [result for result in calling if OWN in result.kinds], OWN),
             # Where a text is read wrong, a stream that is wrong otherwise says nothing: for these this is no figure.
             without_those_set_by_hand(row(STREAMED, calling, STREAMED)),
             row(ALARMS, without, FOUND),
         ],
         "readings streamed otherwise": {
-            name: f"{sum(result.outcomes[name].streamed_otherwise for result in calling)} of "
+            name: f"{sum(result.outcomes[name].streamed_differently for result in calling)} of "
             f"{sum(result.outcomes[name].readings for result in calling)}"
             for name in systems(calling)
         },
@@ -361,7 +363,7 @@ def systems(results: Sequence[Result]) -> list[str]:
 def is_worth_listing(result: Result) -> bool:
     """Whether one of them is wrong about the template."""
     if result.renders_calls:
-        return any(outcome.wrong or outcome.streamed_otherwise for outcome in result.outcomes.values())
+        return any(outcome.wrong or outcome.streamed_differently for outcome in result.outcomes.values())
     return not result.describes_tools and any(outcome.found for outcome in result.outcomes.values())
 
 

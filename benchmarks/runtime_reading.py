@@ -20,7 +20,7 @@ Piece: TypeAlias = tuple[int, str | None, str | None]
 """A part of a call as a client gets it: its index, the name if it is told, a piece of the arguments."""
 
 
-class Told(NamedTuple):
+class Output(NamedTuple):
     """What a client has in the end."""
 
     content: str
@@ -54,11 +54,11 @@ def tokens_of(tokenizer: Any, text: str) -> list[Token]:
     """The tokens of a text, special ones with theirs; half a character is handed out once it is whole."""
     ids = tokenizer.encode(text, add_special_tokens=False)
     tokens: list[Token] = []
-    told = ""
+    emitted = ""
     for count, token in enumerate(ids, start=1):
         decoded = tokenizer.decode(ids[:count], skip_special_tokens=False)
-        new = "" if decoded.endswith("\N{REPLACEMENT CHARACTER}") else decoded[len(told) :]
-        told += new
+        new = "" if decoded.endswith("\N{REPLACEMENT CHARACTER}") else decoded[len(emitted) :]
+        emitted += new
         tokens.append((token, new))
     return tokens
 
@@ -71,7 +71,7 @@ def vllm_streamed(
     *,
     cut: bool,
     reasoning_parser: str | None = None,
-) -> Told:
+) -> Output:
     """A stream, a token a step. `cut` is an answer whose tokens ran out."""
     chat = for_vllm.VllmRequest(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     content = reasoning = ""
@@ -84,38 +84,38 @@ def vllm_streamed(
             content += delta.content or ""
             reasoning += delta.reasoning or ""
             pieces += [(call.index, call.function.name, call.function.arguments) for call in delta.tool_calls]
-    return Told(content, _calls(pieces), reason, reasoning)
+    return Output(content, _calls(pieces), reason, reasoning)
 
 
 def vllm_whole(
     name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any], *, reasoning_parser: str | None = None
-) -> Told:
+) -> Output:
     """A whole answer."""
     chat = for_vllm.VllmRequest(name, tokenizer, tools, reasoning_parser=reasoning_parser)
     text, ids = "".join(text for _, text in tokens), [token for token, _ in tokens]
     reasoning, content, calls = chat.whole(text, ids)
-    return Told(content or "", [(call.name, call.arguments) for call in calls], None, reasoning or "")
+    return Output(content or "", [(call.name, call.arguments) for call in calls], None, reasoning or "")
 
 
-def sglang_streamed(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
+def sglang_streamed(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Output:
     chat = for_sglang.SglangRequest(name, tokenizer, tools)
     content = ""
     pieces: list[Piece] = []
-    for said, items in (*(chat.step(text) for _, text in tokens), chat.end()):
-        content += said
+    for delta, items in (*(chat.step(text) for _, text in tokens), chat.end()):
+        content += delta
         pieces += items
-    return Told(content, _calls(pieces))
+    return Output(content, _calls(pieces))
 
 
-def sglang_whole(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Told:
-    return Told(*for_sglang.SglangRequest(name, tokenizer, tools).whole("".join(text for _, text in tokens)))
+def sglang_whole(name: str, tokenizer: Any, tokens: Sequence[Token], tools: Sequence[Any]) -> Output:
+    return Output(*for_sglang.SglangRequest(name, tokenizer, tools).whole("".join(text for _, text in tokens)))
 
 
 def _calls(pieces: Iterable[Piece]) -> list[tuple[str, str]]:
     """Names and arguments of calls whose pieces came as (index, name, arguments)."""
     calls: dict[int, list[str]] = {}
     for index, name, arguments in pieces:
-        told = calls.setdefault(index, ["", ""])
-        told[0] += name or ""
-        told[1] += arguments or ""
+        call = calls.setdefault(index, ["", ""])
+        call[0] += name or ""
+        call[1] += arguments or ""
     return [(name, arguments) for name, arguments in calls.values()]

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks import peer_reading
-from benchmarks.peer_reading import PeerParser, Told
+from benchmarks.peer_reading import Output, PeerParser
 from benchmarks.runtime_parsers import TOOLS, Answer, answers_of
-from benchmarks.runtime_reading import Told as ClientTold
+from benchmarks.runtime_reading import Output as ClientOutput
 from toolfmt.formats import Parser, ToolCallFormat, formats, get
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import Message
@@ -30,7 +30,7 @@ from toolfmt.messages.message import Message
 PIECE = 4
 Tried: TypeAlias = dict[str, str]
 """By title of an answer what was told instead; empty where it was right."""
-Way: TypeAlias = Callable[[str], Told]
+Way: TypeAlias = Callable[[str], Output]
 
 
 def tried(answers: Iterable[Answer], ways: Sequence[Way]) -> Tried:
@@ -39,10 +39,10 @@ def tried(answers: Iterable[Answer], ways: Sequence[Way]) -> Tried:
 
 def wrong(answer: Answer, way: Way) -> str:
     try:
-        told = way(answer.text)
+        output = way(answer.text)
     except Exception as error:  # noqa: BLE001  a parser that raises has read nothing
         return f"raised {error!r}"
-    return "" if answer.right(ClientTold(told.content, told.calls)) else f"{told.content!r} {told.calls}"
+    return "" if answer.right(ClientOutput(output.content, output.calls)) else f"{output.content!r} {output.calls}"
 
 
 def pieces(text: str) -> list[str]:
@@ -54,33 +54,33 @@ def ways_of(parser: PeerParser) -> list[Way]:
 
 
 def our_ways(format: ToolCallFormat) -> list[Way]:
-    def read(parts: list[str]) -> Told:
+    def read(parts: list[str]) -> Output:
         parser = Parser(format, tools=TOOLS)
         events: list[Event] = [event for part in parts for event in parser.feed(part)]
         message = Message.from_events([*events, *parser.finish()])
-        return Told(message.content or "", [(call.name, call.arguments) for call in message.tool_calls])
+        return Output(message.content or "", [(call.name, call.arguments) for call in message.tool_calls])
 
     return [lambda text: read(pieces(text)), lambda text: read([text])]
 
 
-def asked_of(format: ToolCallFormat) -> list[Answer]:
+def uncut_answers(format: ToolCallFormat) -> list[Answer]:
     return [answer for answer in answers_of(format) if not answer.cut]
 
 
 def measured(chosen: Sequence[ToolCallFormat]) -> dict[str, dict[str, Tried]]:
     """By runtime and format (for toolfmt, format and way of writing) what became of the answers."""
-    spoken = {
-        (format.name, variant): asked_of(format.with_variant(variant))
+    answers = {
+        (format.name, variant): uncut_answers(format.with_variant(variant))
         for format in chosen
         for variant in ("", *format.variants)
     }
-    ours = {f"{name} {way}".strip(): tried(asked, our_ways(get(name))) for (name, way), asked in spoken.items()}
+    ours = {f"{name} {way}".strip(): tried(group, our_ways(get(name))) for (name, way), group in answers.items()}
     by_runtime = {"toolfmt": ours}
     for peer in peer_reading.installed():
         by_runtime[peer.name] = {}
         for format in chosen:
             pairs = [
-                tried(spoken[format.name, way], ways_of(parser))
+                tried(answers[format.name, way], ways_of(parser))
                 for parser in peer.parsers(format)
                 for way in ("", *format.variants)
             ]
@@ -91,7 +91,7 @@ def measured(chosen: Sequence[ToolCallFormat]) -> dict[str, dict[str, Tried]]:
 
 def summary(by_runtime: dict[str, dict[str, Tried]]) -> dict[str, Any]:
     """The figures, as they are written to a file: how many answers were asked, and how many were right."""
-    titles = list(dict.fromkeys(title for told in by_runtime["toolfmt"].values() for title in told))
+    titles = list(dict.fromkeys(title for results in by_runtime["toolfmt"].values() for title in results))
     return {
         "versions": {peer.name: peer.version for peer in peer_reading.installed()},
         "formats": {name: len(rows) for name, rows in by_runtime.items()},
@@ -102,8 +102,8 @@ def summary(by_runtime: dict[str, dict[str, Tried]]) -> dict[str, Any]:
 
 
 def _counted(rows: dict[str, Tried], title: str) -> dict[str, int]:
-    told = [row[title] for row in rows.values() if title in row]
-    return {"asked": len(told), "right": told.count("")}
+    results = [row[title] for row in rows.values() if title in row]
+    return {"asked": len(results), "right": results.count("")}
 
 
 def report(figures: dict[str, Any]) -> None:
@@ -125,8 +125,8 @@ def main() -> None:
     figures = summary(by_runtime)
     report(figures)
     for runtime, rows in by_runtime.items() if options.wrong else ():
-        for format, told in rows.items():
-            for title, instead in told.items():
+        for format, results in rows.items():
+            for title, instead in results.items():
                 if instead:
                     print(f"{runtime} {format}, {title}: {instead[:300]}")
     if options.json:

@@ -31,15 +31,15 @@ TURNS = 10
 def steps() -> Iterator[tuple[Conversation, Message]]:
     """The messages before each of the model's turns, and the turn."""
     words = Words()
-    said: Conversation = [system("Be brief.")]
+    messages: Conversation = [system("Be brief.")]
     for number in range(1, TURNS + 1):
-        said = [*said, user(sentence(words, "user"))]
+        messages = [*messages, user(sentence(words, "user"))]
         turn = calling(call(words, number), content="", reasoning_content=sentence(words, "thought"))
-        yield said, turn
-        said = [*said, turn, result(sentence(words, "result"), number)]
+        yield messages, turn
+        messages = [*messages, turn, result(sentence(words, "result"), number)]
         turn = answer(sentence(words, "answer"), reasoning_content=sentence(words, "thought"))
-        yield said, turn
-        said = [*said, turn]
+        yield messages, turn
+        messages = [*messages, turn]
 
 
 def sentence(words: Words, kind: str) -> str:
@@ -67,7 +67,7 @@ def shares(template: Template) -> Shares:
     def theirs(messages: Conversation) -> str:
         return rendered_by_transformers(template.source, messages, TOOLS)
 
-    def said(messages: Conversation, turn: Message) -> str:
+    def written_turn(messages: Conversation, turn: Message) -> str:
         return written(model, model.render(messages, TOOLS, now=NOW).prefill, turn)
 
     def nothing(messages: Conversation, turn: Message) -> str:
@@ -77,8 +77,8 @@ def shares(template: Template) -> Shares:
         template.name,
         toolfmt=_measured(ours, nothing),
         transformers=_measured(theirs, nothing),
-        toolfmt_with_answers=_measured(ours, said),
-        transformers_with_answers=_measured(theirs, said),
+        toolfmt_with_answers=_measured(ours, written_turn),
+        transformers_with_answers=_measured(theirs, written_turn),
         replayed=_replayed(model),
     )
 
@@ -88,8 +88,8 @@ def _replayed(model: Model) -> list[float] | str:
     talk = toolfmt.Conversation(model, tools=TOOLS, now=NOW)
     found = []
     try:
-        asked = [messages for messages, _ in steps()]
-        for (messages, turn), before in zip(steps(), [[], *asked], strict=False):
+        histories = [messages for messages, _ in steps()]
+        for (messages, turn), before in zip(steps(), [[], *histories], strict=False):
             for message in messages[len(before) :]:
                 if message["role"] == "tool":
                     talk.result(talk.messages[-1]["tool_calls"][0]["id"], message["content"])
@@ -113,8 +113,8 @@ def written(model: Model, prefill: str, turn: Message) -> str:
     if model.profile.reasoning is None:
         return text
     opener, closer = model.profile.reasoning
-    begun = "" if prefill.lstrip().startswith(opener.strip()) else opener
-    return f"{begun}{turn['reasoning_content']}{closer}{text}"
+    start = "" if prefill.lstrip().startswith(opener.strip()) else opener
+    return f"{start}{turn['reasoning_content']}{closer}{text}"
 
 
 def _measured(render: Callable[[Conversation], str], more: Callable[[Conversation, Message], str]) -> list[float] | str:

@@ -72,7 +72,7 @@ def _id(number: int) -> str:
     return f"call_{number:024}"
 
 
-def _said(role: str, text: str | None, **more: Any) -> Message:
+def _message(role: str, text: str | None, **more: Any) -> Message:
     return {"role": role, "content": text, **more}
 
 
@@ -82,67 +82,67 @@ def _call(number: int, name: str = "send_note", **arguments: Any) -> Message:
 
 
 def _result(number: int, text: str) -> Message:
-    return _said("tool", text, tool_call_id=_id(number))
+    return _message("tool", text, tool_call_id=_id(number))
 
 
-_SYSTEM = _said("system", "You keep the notes of a small office.")
-_ASKED = _said("user", "Please send Alice a note.")
+_SYSTEM = _message("system", "You keep the notes of a small office.")
+_QUESTION = _message("user", "Please send Alice a note.")
 _EXCHANGE = [
-    _ASKED,
-    _said("assistant", None, tool_calls=[_call(1, to="Alice Zw1")]),
+    _QUESTION,
+    _message("assistant", None, tool_calls=[_call(1, to="Alice Zw1")]),
     _result(1, "Sent to her, Zr1."),
-    _said("assistant", "Your note went to her, Za1."),
+    _message("assistant", "Your note went to her, Za1."),
 ]
 CONVERSATIONS: dict[str, list[Message]] = {
-    "a question": [_said("user", "What can you do, Zq1?")],
-    "a system message": [_SYSTEM, _said("user", "What can you do, Zq1?")],
-    "words alone": [_SYSTEM, _said("user", "Who are you, Zq1?"), _said("assistant", "A clerk, Za1."), _ASKED],
+    "a question": [_message("user", "What can you do, Zq1?")],
+    "a system message": [_SYSTEM, _message("user", "What can you do, Zq1?")],
+    "words alone": [_SYSTEM, _message("user", "Who are you, Zq1?"), _message("assistant", "A clerk, Za1."), _QUESTION],
     "two exchanges": [
         _SYSTEM,
         *_EXCHANGE,
-        _said("user", "Now one for Bob, in two copies."),
-        _said("assistant", None, tool_calls=[_call(2, to="Bob Zw2", copies=2, urgent=True)]),
+        _message("user", "Now one for Bob, in two copies."),
+        _message("assistant", None, tool_calls=[_call(2, to="Bob Zw2", copies=2, urgent=True)]),
         _result(2, "Sent to him, Zr2."),
     ],
     "text next to a call": [
         _SYSTEM,
-        _ASKED,
-        _said("assistant", "I shall write to her, Za1.", tool_calls=[_call(1, to="Alice Zw1")]),
+        _QUESTION,
+        _message("assistant", "I shall write to her, Za1.", tool_calls=[_call(1, to="Alice Zw1")]),
         _result(1, "Sent to her, Zr1."),
     ],
     "parallel calls": [
         _SYSTEM,
-        _said("user", "A note to both, please, Zq1."),
-        _said("assistant", None, tool_calls=[_call(1, to="Alice Zw1"), _call(2, to="Bob Zw2")]),
+        _message("user", "A note to both, please, Zq1."),
+        _message("assistant", None, tool_calls=[_call(1, to="Alice Zw1"), _call(2, to="Bob Zw2")]),
         _result(1, "Sent to her, Zr1."),
         _result(2, "Sent to him, Zr2."),
     ],
     "reasoning": [
         _SYSTEM,
-        _ASKED,
-        _said("assistant", None, reasoning_content="She likes notes, Zt1.", tool_calls=[_call(1, to="Alice Zw1")]),
+        _QUESTION,
+        _message("assistant", None, reasoning_content="She likes notes, Zt1.", tool_calls=[_call(1, to="Alice Zw1")]),
         _result(1, "Sent to her, Zr1."),
     ],
     "a call without arguments": [
         _SYSTEM,
-        _said("user", "What time is it, Zq1?"),
-        _said("assistant", "", tool_calls=[_call(1, "tell_time")]),
+        _message("user", "What time is it, Zq1?"),
+        _message("assistant", "", tool_calls=[_call(1, "tell_time")]),
         _result(1, "Five o'clock, Zr1."),
     ],
     "tool_calls null": [
-        _said("user", "Who are you, Zq1?"),
-        _said("assistant", "A clerk, Za1.", tool_calls=None),
-        _said("user", "And who pays you, Zq2?"),
+        _message("user", "Who are you, Zq1?"),
+        _message("assistant", "A clerk, Za1.", tool_calls=None),
+        _message("user", "And who pays you, Zq2?"),
     ],
     "a system message later": [
         _SYSTEM,
-        _said("user", "Who are you, Zq1?"),
-        _said("assistant", "A clerk, Za1."),
-        _said("system", "From now on speak French, Zs2."),
-        _said("user", "And who pays you, Zq2?"),
+        _message("user", "Who are you, Zq1?"),
+        _message("assistant", "A clerk, Za1."),
+        _message("system", "From now on speak French, Zs2."),
+        _message("user", "And who pays you, Zq2?"),
     ],
-    "two questions": [_said("user", "Who are you, Zq1?"), _said("user", "And who pays you, Zq2?")],
-    "a question behind a result": [_SYSTEM, *_EXCHANGE[:3], _said("user", "Was that all, Zq2?")],
+    "two questions": [_message("user", "Who are you, Zq1?"), _message("user", "And who pays you, Zq2?")],
+    "a question behind a result": [_SYSTEM, *_EXCHANGE[:3], _message("user", "Was that all, Zq2?")],
 }
 
 
@@ -160,16 +160,16 @@ class Proof:
 
 def proof(name: str, source: str, report: Report | None = None) -> Proof:
     """What rendering says of the verdict on this template; `report` is its report, where there is one already."""
-    told = report or inspect_template(source)
-    word = told.verdict.tools
-    errors = {finding.code for finding in told.findings if finding.severity == "error"}
+    found = report or inspect_template(source)
+    word = found.verdict.tools
+    errors = {finding.code for finding in found.findings if finding.severity == "error"}
     model = model_of(source)
-    contradictions, refused, adapted = [], 0, set()
+    contradictions, rejected, adapted = [], 0, set()
     for what, messages in CONVERSATIONS.items():
         try:
             prompt = model.render(messages, TOOLS, now=NOW)
         except ToolfmtError as error:
-            refused += 1
+            rejected += 1
             if word != "broken":
                 contradictions.append(f"{what} is refused: {error}")
             continue
@@ -179,16 +179,16 @@ def proof(name: str, source: str, report: Report | None = None) -> Proof:
             contradictions.append(f"{what} is adapted: {prompt.strategy}, {', '.join(changes)}")
         if word == "prompt-only" and prompt.strategy != "prompt":
             contradictions.append(f"{what} goes through the template")
-    without = _refused_without_tools(model)
+    without = _rejected_without_tools(model)
     if word != "broken" and without:
         contradictions.append(f"without tools, {without}")
-    if errors and errors <= OF_THE_PROMPT and not refused and not without:
+    if errors and errors <= OF_THE_PROMPT and not rejected and not without:
         contradictions.append(f"{', '.join(sorted(errors))}, and everything is rendered")
-    codes = dict.fromkeys(finding.code for finding in told.findings)
+    codes = dict.fromkeys(finding.code for finding in found.findings)
     return Proof(name, word, tuple(codes), frozenset(adapted), tuple(contradictions))
 
 
-def _refused_without_tools(model: Any) -> str:
+def _rejected_without_tools(model: Any) -> str:
     """Why a conversation in words, without tools, is refused; empty where none is."""
     for what in ("a question", "words alone"):
         try:
@@ -223,8 +223,8 @@ def report(proofs: Sequence[Proof]) -> None:
     print(f"{len(proofs)} templates, {len(CONVERSATIONS)} conversations each, with tools; two without")
     for word in get_args(ToolsWord):
         print(f"{word:9} {words[word]:4}, contradicted {contradicted[word]}")
-    silent = sum(one.verdict == "adapted" and not one.adapted for one in proofs)
-    print(f"adapted, and no conversation of these needs it: {silent}")
+    unneeded = sum(one.verdict == "adapted" and not one.adapted for one in proofs)
+    print(f"adapted, and no conversation of these needs it: {unneeded}")
     for one in proofs:
         for contradiction in one.contradictions:
             print(f"  {one.name} ({one.verdict}): {contradiction[:300]}")

@@ -25,7 +25,7 @@ _SHARED = ("__init__", "deltas", "streaming", "verified_templates")
 
 def pages() -> dict[str, str]:
     """A page for every room, one for the adaptors to runtimes, and the list of them, by their paths in the site."""
-    rooms = {f"reference/api/{room.replace('.', '_')}.md": _room(room, told) for room, told in _ROOMS.items()}
+    rooms = {f"reference/api/{room.replace('.', '_')}.md": _room(room, summary) for room, summary in _ROOMS.items()}
     return {"reference/api/index.md": _overview(), **rooms, "reference/api/toolfmt_runtimes.md": _runtimes()}
 
 
@@ -68,8 +68,8 @@ def _tree(module: str) -> ast.Module:
 
 def _overview() -> str:
     rows = [
-        (f"[{span(room)}]({room.replace('.', '_')}.md)", told, ", ".join(_link(room, name) for name in public(room)))
-        for room, told in _ROOMS.items()
+        (f"[{span(room)}]({room.replace('.', '_')}.md)", summary, ", ".join(_link(room, name) for name in public(room)))
+        for room, summary in _ROOMS.items()
     ]
     runtimes = ", ".join(map(span, adaptors()))
     rows.append((f"[{span('toolfmt.integrations')}](toolfmt_runtimes.md)", "toolfmt in other runtimes.", runtimes))
@@ -83,7 +83,7 @@ def _link(room: str, name: str) -> str:
     return span(name) if name.startswith("__") else f"[{span(name)}]({room.replace('.', '_')}.md#{room}.{name})"
 
 
-def _room(room: str, told: str) -> str:
+def _room(room: str, summary: str) -> str:
     docstring = prose(ast.get_docstring(_tree(room)) or "")
     names = [name for name in public(room) if not name.startswith("__")]
     return f"---\ntitle: API of {room}\n---\n\n# {literal(room)}\n\n{docstring}\n\n" + "".join(

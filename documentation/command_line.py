@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from documentation.markdown import code, literal, prose, said, span, table
+from documentation.markdown import code, inline, literal, prose, span, table
 from toolfmt.cli.commands import main
 
 _WIDE = 90
@@ -67,8 +67,10 @@ def _option(option: click.Option) -> tuple[str, str]:
         extra.append(f"default {span(str(option.default))}")
     if option.show_envvar and isinstance(option.envvar, str):
         extra.append(f"else from the environment's {span(option.envvar)}")
-    told = said(option.help or _CHOICES.get(option.name or "", "")) + (f" ({', '.join(extra)})" if extra else "")
-    return span(", ".join(names) + metavar), told
+    description = inline(option.help or _CHOICES.get(option.name or "", "")) + (
+        f" ({', '.join(extra)})" if extra else ""
+    )
+    return span(", ".join(names) + metavar), description
 
 
 _CHOICES = {"strategy": "How tools go in; auto decides by what the template was shown to do."}

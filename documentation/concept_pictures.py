@@ -14,6 +14,7 @@ from pathlib import Path
 
 import toolfmt
 from documentation.drawing import (
+    CHARACTER_WIDTH,
     INK,
     KEY,
     LINE,
@@ -22,7 +23,6 @@ from documentation.drawing import (
     NAME,
     PANEL,
     QUIET,
-    SIGN,
     VALUE,
     WIDTH,
     Picture,
@@ -38,7 +38,7 @@ from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallE
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
 _CALL = ("get_weather", {"city": "Oslo"})
-_CODE = int((WIDTH - 2 * MARGIN - 20) / SIGN)
+_CODE = int((WIDTH - 2 * MARGIN - 20) / CHARACTER_WIDTH)
 _ROW = 20
 
 _ENGINES = (
@@ -113,8 +113,8 @@ def call_as_it_streams() -> str:
     picture.down(18)
     parser = toolfmt.Parser("glm4", tools=_tools())
     pieces = [answer[at : at + 14] for at in range(0, len(answer), 14)]
-    told = [(piece, parser.feed(piece)) for piece in pieces]
-    for number, (piece, events) in enumerate([*told, ("(the end)", parser.finish())]):
+    fed = [(piece, parser.feed(piece)) for piece in pieces]
+    for number, (piece, events) in enumerate([*fed, ("(the end)", parser.finish())]):
         shown = [_event(event) for event in merge(events)] or [[("–", QUIET)]]
         height = _ROW * len(shown)
         if number % 2 == 0:
@@ -196,8 +196,8 @@ def cuts_do_not_matter() -> str:
     ways = [[answer], _pieces(answer, 9), list(answer)]
     picture = Picture("One answer, cut in three ways, gives the same events")
     results = []
-    for pieces, said in zip(ways, ("in one piece", "nine signs at a time", "one sign at a time"), strict=True):
-        picture.words(MARGIN, picture.y + 12, said, ink=QUIET)
+    for pieces, label in zip(ways, ("in one piece", "nine signs at a time", "one sign at a time"), strict=True):
+        picture.words(MARGIN, picture.y + 12, label, ink=QUIET)
         picture.down(18)
         for row in lines(_striped(pieces), _CODE + 2):
             picture.code(MARGIN, picture.y + 14, row)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 WIDTH = 560
-SIGN = 7.8
+CHARACTER_WIDTH = 7.8
 """The width of a sign of the fixed-width face at its size of 13."""
 MARGIN = 20
 INK, QUIET, LINE, GROUND, PANEL = "#1f2328", "#57606a", "#8c959f", "#ffffff", "#f3f5f8"
@@ -86,29 +86,29 @@ def coloured(text: str, known: Iterable[Run], rest: str) -> list[Run]:
     return [*runs, (text[at:], rest)]
 
 
-def lines(runs: Iterable[Run], signs: int) -> list[list[Run]]:
+def lines(runs: Iterable[Run], limit: int) -> list[list[Run]]:
     """The runs in lines, broken where a line ends and after so many signs."""
     made: list[list[Run]] = [[]]
-    left = signs
+    left = limit
     for text, ink in runs:
-        for sign in text:
-            if sign == "\n" or not left:
+        for character in text:
+            if character == "\n" or not left:
                 made.append([])
-                left = signs
-            if sign != "\n":
+                left = limit
+            if character != "\n":
                 last = made[-1]
                 if last and last[-1][1] == ink:
-                    last[-1] = (last[-1][0] + sign, ink)
+                    last[-1] = (last[-1][0] + character, ink)
                 else:
-                    last.append((sign, ink))
+                    last.append((character, ink))
                 left -= 1
     return made
 
 
-def cut(text: str, signs: int) -> str:
+def cut(text: str, limit: int) -> str:
     """The text on one line, its end left out where it is longer."""
     shown = text.replace("\n", "⏎")
-    return shown if len(shown) <= signs else shown[: signs - 1] + "…"
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def _safe(text: str) -> str:

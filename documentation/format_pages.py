@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from documentation.markdown import code, indented, literal, prose, said, span, spans, table
+from documentation.markdown import code, indented, inline, literal, prose, span, spans, table
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import TOLERANCES, Parser, ToolCallFormat, formats, write
 from toolfmt.formats.format import Call
 from toolfmt.formats.prose import prose as told_in_words
 from toolfmt.testing.corpus import Case, cases
 
-_FAULTS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
+_BUGS = Path(__file__).parents[1] / "benchmarks" / "peer_faults.jsonl"
 _PEERS = {"for_mlx_lm": "mlx-lm", "for_transformers": "transformers", "for_vllm": "vLLM", "for_sglang": "SGLang"}
 """What the modules of `toolfmt.testing.peers` serve, as people write it."""
-_BLANKS = re.compile(r"[^\S\n]+")
+_WHITESPACE = re.compile(r"[^\S\n]+")
 """Openers that differ in the kind of their blanks alone are shown once."""
 _STEP = 12
 """Characters a step of the answer whose events are shown: about a delta of three tokens."""
@@ -74,8 +74,8 @@ _TYPES: list[Call] = [
 
 def pages() -> dict[str, str]:
     """Every page of a format, and the table of all, by their paths in the site."""
-    faults = _faults_by_format()
-    listed = {f"reference/formats/{format.name}.md": _page(format, faults.get(format.name, [])) for format in formats()}
+    bugs = _bugs_by_format()
+    listed = {f"reference/formats/{format.name}.md": _page(format, bugs.get(format.name, [])) for format in formats()}
     return {"reference/formats.md": _overview(formats()), **listed}
 
 
@@ -96,14 +96,14 @@ def _overview(listed: Sequence[ToolCallFormat]) -> str:
     ) + table(("format", "families", "parsers of runtimes"), rows)
 
 
-def _page(format: ToolCallFormat, faults: Sequence[Mapping[str, Any]]) -> str:
+def _page(format: ToolCallFormat, bugs: Sequence[Mapping[str, Any]]) -> str:
     sections = (
         _facts(format),
         _examples(format),
         _variants(format),
         _events(format),
         _tolerances(format),
-        _runtimes(format, faults),
+        _runtimes(format, bugs),
         _in_words(format),
         _sources(format),
     )
@@ -117,7 +117,7 @@ def _facts(format: ToolCallFormat) -> str:
         ("families", literal(", ".join(format.families))),
         ("model types", spans(format.model_types)),
         ("other names", spans(format.aliases)),
-        ("opens with", spans(dict.fromkeys(_BLANKS.sub(" ", opener) for opener in format.openers))),
+        ("opens with", spans(dict.fromkeys(_WHITESPACE.sub(" ", opener) for opener in format.openers))),
         ("closes with", spans(format.closers)),
         ("reasoning", ", ".join(pairs)),
     ]
@@ -138,7 +138,7 @@ def _written(format: ToolCallFormat, calls: Sequence[Call]) -> str:
     try:
         text = write(format, calls, tools=_TOOLS)
     except CannotWrite as refused:
-        return f"The format cannot carry it: {said(str(refused))}\n"
+        return f"The format cannot carry it: {inline(str(refused))}\n"
     return code(text, "text" if "\n" in text else "{ .text .wrapped }")  # one line, of which nothing is out of sight
 
 
@@ -175,7 +175,7 @@ def _tolerances(format: ToolCallFormat) -> str:
         "cases of the corpus, one for each: there may be more that this format is read with."
     )
     parts = [
-        f'??? quote "{name}: {said(TOLERANCES[name])}"\n\n{indented(_case(case))}\n'
+        f'??? quote "{name}: {inline(TOLERANCES[name])}"\n\n{indented(_case(case))}\n'
         for name, case in sorted(shown.items())
     ]
     names = "What the names mean: [tolerances](../tolerances.md)."
@@ -192,20 +192,22 @@ def _tolerated(format: ToolCallFormat) -> Iterator[tuple[str, Case]]:
 
 def _case(case: Case) -> str:
     calls = [call for call in case.calls if call.reason is None]
-    told = "\n".join(f"{call.name} {call.arguments if call.arguments is not None else '…'}" for call in calls)
+    listed = "\n".join(f"{call.name} {call.arguments if call.arguments is not None else '…'}" for call in calls)
     seen = f"Seen: {literal(case.origin)}." if case.origin else "Composed."
-    return f"{said(case.title[0].upper() + case.title[1:])}. {seen}\n\n{code(case.text)}\nis read as\n\n{code(told)}"
+    return (
+        f"{inline(case.title[0].upper() + case.title[1:])}. {seen}\n\n{code(case.text)}\nis read as\n\n{code(listed)}"
+    )
 
 
-def _runtimes(format: ToolCallFormat, faults: Sequence[Mapping[str, Any]]) -> str:
+def _runtimes(format: ToolCallFormat, bugs: Sequence[Mapping[str, Any]]) -> str:
     rows = [(literal(name), span(parser.name), literal(parser.aside)) for name, parser in _parsers(format)]
     listed = table(("runtime", "parser", "when, and what it lacks"), rows)
     if not rows:
         listed = "No other runtime is known to have a parser for it.\n"
     known = [
-        f"- {_PEERS[fault['target'].partition(':')[0]]} {literal(fault['version'])}, "
-        f"{span(fault['target'].partition(':')[2])}: [{said(fault['title'])}](../../faults.md#{fault['id']})"
-        for fault in faults
+        f"- {_PEERS[bug['target'].partition(':')[0]]} {literal(bug['version'])}, "
+        f"{span(bug['target'].partition(':')[2])}: [{inline(bug['title'])}](../../faults.md#{bug['id']})"
+        for bug in bugs
     ]
     what = "Cases in which a parser of these reads an answer of the format otherwise, found by running them:"
     return "\n".join(["## Runtimes\n", listed, *([f"### Known faults\n\n{what}\n", *known, ""] if known else [])])
@@ -220,18 +222,18 @@ def _in_words(format: ToolCallFormat) -> str:
         "Where a template drops tools, `render` describes them in the system message. For the first tool above this is "
         "`toolfmt.formats.prose(format, tools)`:"
     )
-    told = code(told_in_words(format, _TOOLS[:1]), "{ .text .wrapped }")
-    return f"## Told in words {_NOT_SEARCHED}\n\n{what}\n\n{told}"
+    described = code(told_in_words(format, _TOOLS[:1]), "{ .text .wrapped }")
+    return f"## Told in words {_NOT_SEARCHED}\n\n{what}\n\n{described}"
 
 
 def _sources(format: ToolCallFormat) -> str:
     return "## Sources\n\n" + "".join(f"- {literal(source)}\n" for source in format.source) if format.source else ""
 
 
-def _faults_by_format() -> dict[str, list[dict[str, Any]]]:
+def _bugs_by_format() -> dict[str, list[dict[str, Any]]]:
     """The faults of others' parsers that docs/faults.md lists, by the format that the answer is in."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for line in filter(None, _FAULTS.read_text(encoding="utf-8").split("\n")):
-        fault = json.loads(line)
-        found.setdefault(fault["format"], []).append(fault)
+    for line in filter(None, _BUGS.read_text(encoding="utf-8").split("\n")):
+        bug = json.loads(line)
+        found.setdefault(bug["format"], []).append(bug)
     return found

@@ -42,10 +42,10 @@ def spans(texts: Iterable[str]) -> str:
 def literal(text: str) -> str:
     """The text as HTML that Markdown does not read: every sign of its own as an entity, line ends as `⏎`."""
     shown = html.escape(text.replace("\n", "⏎"))
-    return re.sub(r"[\\`*_{}\[\]|~^]", lambda sign: f"&#{ord(sign[0])};", shown)
+    return re.sub(r"[\\`*_{}\[\]|~^]", lambda match: f"&#{ord(match[0])};", shown)
 
 
-def said(text: str) -> str:
+def inline(text: str) -> str:
     """A sentence of the report or of a list of names: what stands between backticks is code, all else is text."""
     parts = _parts(_SPAN, text)
     return "".join(span(part.strip("`")) if _SPAN.fullmatch(part) else literal(part) for part in parts)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from pathlib import Path
 
-from documentation.markdown import said, span, table
+from documentation.markdown import inline, span, table
 from toolfmt.formats import TOLERANCES
 from toolfmt.testing.corpus import cases
 
@@ -31,7 +31,8 @@ def _tolerances() -> str:
             for name in call.tolerated or ():
                 met[name].add(case.format)
     rows = [
-        (f'<span id="{name}"></span>{span(name)}', said(told), _formats(met[name])) for name, told in TOLERANCES.items()
+        (f'<span id="{name}"></span>{span(name)}', inline(meaning), _formats(met[name]))
+        for name, meaning in TOLERANCES.items()
     ]
     return (
         "# Tolerances\n\n"
@@ -70,7 +71,7 @@ def _source(name: str) -> str:
 
 
 def _adaptations() -> str:
-    rows = [(span(name), said(told)) for name, told in adaptations().items()]
+    rows = [(span(name), inline(meaning)) for name, meaning in adaptations().items()]
     return (
         "# Adaptations\n\n"
         "What `render` does to a conversation so that the template delivers all of it, by the names that "

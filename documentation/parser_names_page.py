@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from documentation.markdown import said, span, table
+from documentation.markdown import inline, span, table
 from toolfmt.formats import formats
 
 RUNTIMES = ("vLLM", "SGLang", "llama.cpp", "mlx-lm", "mlx-swift-lm", "transformers", "Ollama")
@@ -39,8 +39,8 @@ def pages() -> dict[str, str]:
     rows = [
         [
             f"[{span(format.name)}](formats/{format.name}.md)",
-            said(", ".join(format.families)),
-            *(said(str(format.runtime_parsers.get(runtime, ""))) for runtime in shown),
+            inline(", ".join(format.families)),
+            *(inline(str(format.runtime_parsers.get(runtime, ""))) for runtime in shown),
         ]
         for format in formats()
     ]

@@ -56,9 +56,9 @@ EXAMPLES = {
     "json-frames": "JSON in tags, several calls in a turn",
     "xml-functions": "Functions and parameters as tags",
     "lfm2-python-calls": "Calls written as Python",
-    "dialect-of-its-own": "A dialect that no format reads: one is derived",
+    "format-of-its-own": "A dialect that no format reads: one is derived",
     "no-tools-no-system": "A template without tools: they are told in words",
-    "null-content-refused": "A template that refuses content null",
+    "null-content-rejected": "A template that refuses content null",
     "asks-the-clock": "A template that asks what day it is",
     "broken": "A template that does not compile",
 }
@@ -129,8 +129,10 @@ def _packed(folder: Path) -> bytes:
         raise NotBuilt(f"npm did not fetch pyodide@{PYODIDE} in {_SECONDS} seconds; try again later") from None
     packed = list(folder.glob("*.tgz"))
     if done.returncode or len(packed) != 1:
-        said = (done.stderr.strip() or "it wrote no package").splitlines()[-1]
-        raise NotBuilt(f"npm did not fetch pyodide@{PYODIDE}: {said}; run npm ping to see whether its registry answers")
+        message = (done.stderr.strip() or "it wrote no package").splitlines()[-1]
+        raise NotBuilt(
+            f"npm did not fetch pyodide@{PYODIDE}: {message}; run npm ping to see whether its registry answers"
+        )
     return packed[0].read_bytes()
 
 

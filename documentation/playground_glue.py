@@ -56,8 +56,8 @@ _MOST_CHARACTERS = 10_000
 def answer(request: str) -> str:
     """What a request is answered: `{"value": …}`, or `{"error": "one line"}`."""
     try:
-        asked = json.loads(request)
-        return json.dumps({"value": _ASKED[asked["ask"]](asked)})
+        parsed = json.loads(request)
+        return json.dumps({"value": _HANDLERS[parsed["ask"]](parsed)})
     except ToolfmtError as error:
         return json.dumps({"error": visible(str(error))})
     except RecursionError:
@@ -65,15 +65,15 @@ def answer(request: str) -> str:
     except MemoryError:
         return json.dumps({"error": "The memory that a browser gives is used up; the command line says more."})
     except Exception as error:  # noqa: BLE001 - a fault of toolfmt's own; the page stays, and nobody reads a traceback
-        told = visible(f"{type(error).__name__}: {error}")
-        return json.dumps({"error": f"toolfmt itself failed, which is a fault to be reported: {told}"})
+        message = visible(f"{type(error).__name__}: {error}")
+        return json.dumps({"error": f"toolfmt itself failed, which is a fault to be reported: {message}"})
 
 
 # --- the model
 
 
-def _model(asked: Mapping[str, Any]) -> Model:
-    return _loaded(asked["name"], json.dumps(asked["files"], sort_keys=True))
+def _model(request: Mapping[str, Any]) -> Model:
+    return _loaded(request["name"], json.dumps(request["files"], sort_keys=True))
 
 
 @lru_cache(maxsize=1)
@@ -114,8 +114,8 @@ def _is_configuration(text: str) -> bool:
     return isinstance(read, dict) and "chat_template" in read
 
 
-def _inspected(asked: Mapping[str, Any]) -> dict[str, Any]:
-    report = _model(asked).inspect()
+def _inspected(request: Mapping[str, Any]) -> dict[str, Any]:
+    report = _model(request).inspect()
     return {
         "verdict": report.verdict.tools,
         "level": LEVELS[report.verdict.tools],
@@ -133,31 +133,33 @@ def _inspected(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    told = finding.to_dict()
-    return {key: visible(value) if isinstance(value, str) else value for key, value in told.items()}
+    values = finding.to_dict()
+    return {key: visible(value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def _settings(report: Report) -> list[dict[str, Any]]:
     """What runtimes are told, each with whether it is something to be typed."""
-    told = [
+    settings = [
         {"what": one.runtime, "text": visible(one.text), "typed": one.supported, "more": visible(one.remark)}
         for one in report.sections.advice
     ]
     for marks, where in stops(report):
         if marks:
             more = ", ".join(filter(None, (where, invented_result(report))))
-            told.append({"what": "stop at", "text": "  ".join(marks), "typed": True, "more": more})
+            settings.append({"what": "stop at", "text": "  ".join(marks), "typed": True, "more": more})
     if special := special_markers(report):
-        told.append({"what": "special tokens", "text": "  ".join(special), "typed": True, "more": "do not skip them"})
-    return told
+        settings.append(
+            {"what": "special tokens", "text": "  ".join(special), "typed": True, "more": "do not skip them"}
+        )
+    return settings
 
 
 # --- the prompt
 
 
-def _rendered(asked: Mapping[str, Any]) -> dict[str, Any]:
-    model = _model(asked)
-    prompt = _prompt(model, asked)
+def _rendered(request: Mapping[str, Any]) -> dict[str, Any]:
+    model = _model(request)
+    prompt = _prompt(model, request)
     return {
         "text": prompt.text,
         "strategy": prompt.strategy,
@@ -165,32 +167,32 @@ def _rendered(asked: Mapping[str, Any]) -> dict[str, Any]:
         "adaptations": list(prompt.adaptations),
         "prefill": visible(prompt.prefill),
         "stop": [visible(stop) for stop in prompt.stop],
-        "pieces": _drawn(model, prompt, asked),
+        "pieces": _drawn(model, prompt, request),
     }
 
 
-def _prompt(model: Model, asked: Mapping[str, Any], **options: Any) -> Prompt:
-    given = _read(asked, "variables", {})
+def _prompt(model: Model, request: Mapping[str, Any], **options: Any) -> Prompt:
+    given = _read(request, "variables", {})
     if not isinstance(given, dict):
         raise ToolfmtError('Variables: an object is expected, as {"enable_thinking": false}.')
     options_of = {*inspect.signature(rendering.render).parameters, *inspect.signature(Model.render).parameters}
     known = [name for name in given if name in options_of]
     if known:
         raise ToolfmtError(f"Variables: {known[0]!r} is not a template variable but an option of toolfmt's render.")
-    now = datetime.fromisoformat(asked["now"]) if asked.get("now") else None
-    messages, tools = _read(asked, "messages", []), _tools(asked)
-    return model.render(messages, tools, asked.get("strategy") or "auto", now=now, **{**given, **options})
+    now = datetime.fromisoformat(request["now"]) if request.get("now") else None
+    messages, tools = _read(request, "messages", []), _tools(request)
+    return model.render(messages, tools, request.get("strategy") or "auto", now=now, **{**given, **options})
 
 
-def _tools(asked: Mapping[str, Any]) -> Any:
-    return _read(asked, "tools", None)
+def _tools(request: Mapping[str, Any]) -> Any:
+    return _read(request, "tools", None)
 
 
-def _read(asked: Mapping[str, Any], name: str, otherwise: Any) -> Any:
+def _read(request: Mapping[str, Any], name: str, default: Any) -> Any:
     """The JSON that a box of the page holds."""
-    text = asked.get(name, "")
+    text = request.get(name, "")
     if not text.strip():
-        return otherwise
+        return default
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -200,23 +202,28 @@ def _read(asked: Mapping[str, Any], name: str, otherwise: Any) -> Any:
         raise ToolfmtError(f"{name.capitalize()}: this JSON cannot be read ({type(error).__name__}).") from None
 
 
-def _drawn(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _drawn(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The pieces of the prompt, each in parts that are markers or not."""
     markers = markers_seen(model.inspect())
     return [
         {"kind": piece.kind, "name": visible(piece.name), "parts": list(marked(piece, markers))}
-        for piece in pieces(model, prompt, asked)
+        for piece in pieces(model, prompt, request)
     ]
 
 
-def pieces(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> Iterator[SampleSpan]:
+def pieces(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> Iterator[SampleSpan]:
     """What each stretch of the prompt is; the pieces join to the prompt, or to as much of it as is shown.
 
     The texts of the request stand where rendering has found them; a call is what the parser reads as one between them,
     tools and generation prompt are what the prompt has beyond one without them.
     """
     texts = _texts(prompt)
-    layers = [_generation(model, prompt, asked), _tool_stretches(model, prompt, asked, texts), texts, _calls(prompt)]
+    layers = [
+        _generation(model, prompt, request),
+        _tool_stretches(model, prompt, request, texts),
+        texts,
+        _calls(prompt),
+    ]
     stretches: list[PromptSegment] = []
     for layer in layers:
         stretches = overlaid(stretches, layer)
@@ -229,16 +236,16 @@ def pieces(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> Iterator[S
         at = stretch.end
 
 
-def _otherwise(model: Model, asked: Mapping[str, Any], **options: Any) -> str | None:
+def _other_prompt(model: Model, request: Mapping[str, Any], **options: Any) -> str | None:
     """The prompt of the same request with something else; None where the template refuses that."""
     try:
-        return _prompt(model, asked, **options).text
+        return _prompt(model, request, **options).text
     except ToolfmtError:
         return None
 
 
-def _generation(model: Model, prompt: Prompt, asked: Mapping[str, Any]) -> list[PromptSegment]:
-    other = _otherwise(model, asked, add_generation_prompt=False)
+def _generation(model: Model, prompt: Prompt, request: Mapping[str, Any]) -> list[PromptSegment]:
+    other = _other_prompt(model, request, add_generation_prompt=False)
     if other is None or other == prompt.text:
         return []
     begin = max([common_prefix(prompt.text, other), *(span.end for span in prompt.spans)])
@@ -255,18 +262,18 @@ def _texts(prompt: Prompt) -> list[PromptSegment]:
 
 
 def _tool_stretches(
-    model: Model, prompt: Prompt, asked: Mapping[str, Any], texts: Sequence[PromptSegment]
+    model: Model, prompt: Prompt, request: Mapping[str, Any], texts: Sequence[PromptSegment]
 ) -> list[PromptSegment]:
     """Where tools are told: what is not there without them, and holds a text of a definition."""
     defined = [(span.begin, span.end) for span in prompt.spans if span.message < 0]
     if not defined:
         return []
-    other = _otherwise(model, {**asked, "tools": ""})
+    other = _other_prompt(model, {**request, "tools": ""})
     anchors = [prompt.text[text.begin : text.end] for text in texts if text.kind != "answer"]
     beyond = [] if other is None else added(prompt.text, other, anchors)
-    told = [span for span in beyond if any(span[0] <= begin < span[1] for begin, _ in defined)]
+    tool_spans = [span for span in beyond if any(span[0] <= begin < span[1] for begin, _ in defined)]
     joined: list[PromptSegment] = []
-    for begin, end in sorted([*told, *defined]):
+    for begin, end in sorted([*tool_spans, *defined]):
         last = joined[-1] if joined else None
         if last is not None and begin - last.end < _NEAR and not _between(texts, last.end, begin):
             joined[-1] = PromptSegment(last.begin, max(last.end, end), "tools")
@@ -299,8 +306,8 @@ def _around(prompt: Prompt, message: int) -> tuple[int, int]:
     own = [span for span in prompt.spans if span.message == message]
     begin, end = min(span.begin for span in own), max(span.end for span in own)
     before = [span.end for span in prompt.spans if span.message != message and span.end <= begin]
-    behind = [span.begin for span in prompt.spans if span.message != message and span.begin >= end]
-    return max(before, default=0), min(behind, default=len(prompt.text))
+    after = [span.begin for span in prompt.spans if span.message != message and span.begin >= end]
+    return max(before, default=0), min(after, default=len(prompt.text))
 
 
 def _calls_in(text: str, known: ToolCallFormat, tools: Any) -> Iterator[tuple[int, int, str]]:
@@ -325,62 +332,62 @@ class _Reading:
         self._events: list[Event] = []
         self._parser: Parser | None = None
 
-    def read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        told = ("name", "files", "messages", "tools", "variables", "strategy", "format", "pieces")
-        of = json.dumps([asked.get(key) for key in told])
-        text = asked["text"]
+    def read(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        keys = ("name", "files", "messages", "tools", "variables", "strategy", "format", "pieces")
+        of = json.dumps([request.get(key) for key in keys])
+        text = request["text"]
         if self._parser is None or of != self._of or not text.startswith(self._text):
             self._of, self._text, self._events, self._parser = of, "", [], None
-            self._parser = _parser(asked)
+            self._parser = _parser(request)
         parser, more = self._parser, text[len(self._text) :]
-        if asked.get("pieces") == "characters" and len(text) > _MOST_CHARACTERS:
+        if request.get("pieces") == "characters" and len(text) > _MOST_CHARACTERS:
             raise ToolfmtError(
                 f"Character by character up to {_MOST_CHARACTERS:,} characters are fed, and this answer has "
                 f"{len(text):,}; feed it whole."
             )
-        for piece in list(more) if asked.get("pieces") == "characters" else [more] if more else []:
+        for piece in list(more) if request.get("pieces") == "characters" else [more] if more else []:
             self._events += parser.feed(piece)
         self._text = text
         end = parser.copy().finish()
         message = Message.from_events([*parser.continued, *self._events, *end], (), parser.format.call_id)
         return {
             "format": parser.format.name,
-            "events": [_told(event) for event in self._events],
-            "end": [_told(event) for event in end],
+            "events": [_as_dict(event) for event in self._events],
+            "end": [_as_dict(event) for event in end],
             "waiting": parser.waiting_for,
             "ended": parser.ended,
             "message": message.to_dict(),
         }
 
 
-def _parser(asked: Mapping[str, Any]) -> Parser:
+def _parser(request: Mapping[str, Any]) -> Parser:
     """The parser for this answer: that of the prompt, or one of a format that was chosen."""
-    if asked["format"]:
-        return Parser(asked["format"], tools=_tools(asked))
-    return _prompt(_model(asked), asked).parser()
+    if request["format"]:
+        return Parser(request["format"], tools=_tools(request))
+    return _prompt(_model(request), request).parser()
 
 
-def _told(event: Event) -> dict[str, Any]:
+def _as_dict(event: Event) -> dict[str, Any]:
     return event.to_dict()
 
 
-def _example_call(asked: Mapping[str, Any]) -> str:
+def _example_call(request: Mapping[str, Any]) -> str:
     """A call of the first tool that the format can write, with values that a person would give."""
-    tools = canonical_tools(_tools(asked) or [])
+    tools = canonical_tools(_tools(request) or [])
     if not tools:
         raise ToolfmtError("There are no tools: write one into the box for tools.")
-    refused = ""
+    reason = ""
     for tool in tools:
         function = tool["function"]
         schema = function.get("parameters") or {}
         call = (function["name"], {name: sample(schema, name) for name in wanted(schema)})
         try:
-            if asked["format"]:
-                return written(asked["format"], [call], tools)
-            return _model(asked).write([call], tools)
+            if request["format"]:
+                return written(request["format"], [call], tools)
+            return _model(request).write([call], tools)
         except CannotWrite as error:
-            refused = refused or str(error)
-    raise ToolfmtError(refused)
+            reason = reason or str(error)
+    raise ToolfmtError(reason)
 
 
 def _formats(_: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -388,7 +395,7 @@ def _formats(_: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": format.name, "families": list(format.families)} for format in FORMATS]
 
 
-_ASKED: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+_HANDLERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "inspect": _inspected,
     "render": _rendered,
     "read": _Reading().read,

@@ -80,11 +80,11 @@ def _targets(text: str, path: str) -> Iterator[str]:
 
 def _target(link: str, path: str) -> tuple[str | None, str]:
     """Where in the repository a link leads, and its anchor; None for one within the page or out of the repository."""
-    given, sign, anchor = link.partition("#")
+    given, separator, anchor = link.partition("#")
     if not given or given.startswith(("/", "<")):
         return None, ""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(path), given))
-    return (None if target.startswith("..") else target), sign + anchor
+    return (None if target.startswith("..") else target), separator + anchor
 
 
 def _page_of(target: str) -> str | None:

@@ -70,7 +70,7 @@ DEFAULT_LIMIT = 4096
 # --- requests
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """A request that is not answered: the status, and one line with the way out."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -124,7 +124,7 @@ SAMPLING = {"temperature": 100, "top_p": 1}
 
 
 @dataclass(frozen=True)
-class Asked:
+class ChatRequest:
     """A request that can be answered."""
 
     name: str
@@ -140,107 +140,110 @@ class Asked:
     taken_ids: list[str]
 
 
-async def read(request: Request, models: Mapping[str, Served], protocol: Protocol) -> Asked:
-    """The request; raises `Refused`."""
+async def read(request: Request, models: Mapping[str, Served], protocol: Protocol) -> ChatRequest:
+    """The request; raises `Rejected`."""
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise Refused(400, "the request is not JSON; send one JSON object") from None
+        raise Rejected(400, "the request is not JSON; send one JSON object") from None
     if not isinstance(body, dict):
-        raise Refused(400, "the request is not a JSON object; send one")
+        raise Rejected(400, "the request is not a JSON object; send one")
     name = body.get("model")
     if name is None:
-        raise Refused(400, f'the request names no "model"; models: {", ".join(models)}')
+        raise Rejected(400, f'the request names no "model"; models: {", ".join(models)}')
     if not isinstance(name, str) or name not in models:
-        raise Refused(404, f"no model is called {name!r} here; models: {', '.join(models)}")
+        raise Rejected(404, f"no model is called {name!r} here; models: {', '.join(models)}")
     served = models[name]
-    said = body | object_under("options", body)  # where Ollama has its settings
-    choice = tool_choice_of(said, protocol)
-    refuse_what_is_not_done(said)
+    settings = body | object_under("options", body)  # where Ollama has its settings
+    choice = tool_choice_of(settings, protocol)
+    reject_unsupported(settings)
     try:
         conversation = toolfmt.read_request(body)
         # Who offers no tools is sent no call: an empty list, unlike None, tells the parser so.
         tools = [] if choice == "none" else conversation.tools or []
-        switches = thinking(said, served.model)
+        switches = thinking(settings, served.model)
         prompt = await run_in_threadpool(served.model.render, conversation.messages, tools, **switches)
     except toolfmt.ToolfmtError as error:
         place = str(served.model.files.directory)  # nothing to be told to a client
-        told = str(error).replace(place + os.sep, "").replace(place + ":", name + ":")
+        message = str(error).replace(place + os.sep, "").replace(place + ":", name + ":")
         # What else a caller of `Model.render` may do is no way out for a client.
-        raise Refused(400, told.removesuffix(" to leave it out").removesuffix(", or render with lossy=True")) from None
-    return Asked(
+        raise Rejected(
+            400, message.removesuffix(" to leave it out").removesuffix(", or render with lossy=True")
+        ) from None
+    return ChatRequest(
         name,
         served.source,
         prompt,
-        limit_of(said),
-        sampling_of(said),
-        stops_of(said),
-        one_call=said.get("parallel_tool_calls") is False
-        or object_under("tool_choice", said).get("disable_parallel_tool_use") is True,
-        stream=protocol.streams if said.get("stream") is None else said["stream"] is True,
-        stream_usage=protocol.shape is not Chat or object_under("stream_options", said).get("include_usage") is True,
+        limit_of(settings),
+        sampling_of(settings),
+        stops_of(settings),
+        one_call=settings.get("parallel_tool_calls") is False
+        or object_under("tool_choice", settings).get("disable_parallel_tool_use") is True,
+        stream=protocol.streams if settings.get("stream") is None else settings["stream"] is True,
+        stream_usage=protocol.shape is not Chat
+        or object_under("stream_options", settings).get("include_usage") is True,
         taken_ids=toolfmt.taken_ids(conversation.messages),
     )
 
 
-def object_under(key: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    found = said.get(key)
+def object_under(key: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    found = settings.get(key)
     return found if isinstance(found, dict) else {}
 
 
-def tool_choice_of(said: Mapping[str, Any], protocol: Protocol) -> str:
+def tool_choice_of(settings: Mapping[str, Any], protocol: Protocol) -> str:
     """`auto` or `none`, however the protocol says it."""
-    choice = said.get("tool_choice")
+    choice = settings.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if kind not in (None, "auto", "none"):
         # Nothing but constrained decoding makes a model call a tool; who has it, makes a grammar for the call here.
         ways = ({"type": "auto"}, {"type": "none"}) if protocol.shape is Messages else ("auto", "none")
-        raise Refused(
+        raise Rejected(
             400, f"tool_choice {json.dumps(choice)} cannot be promised here; send {' or '.join(map(json.dumps, ways))}"
         )
     return kind or "auto"
 
 
-def refuse_what_is_not_done(said: Mapping[str, Any]) -> None:
-    """Raises `Refused` for what would change the answer and is not done here: to pass it over would be a lie."""
-    formats = (said.get("response_format"), said.get("format"), object_under("text", said).get("format"))
+def reject_unsupported(settings: Mapping[str, Any]) -> None:
+    """Raises `Rejected` for what would change the answer and is not done here: to pass it over would be a lie."""
+    formats = (settings.get("response_format"), settings.get("format"), object_under("text", settings).get("format"))
     if any(one and not (isinstance(one, dict) and one.get("type") == "text") for one in formats):
-        raise Refused(400, "an answer in JSON cannot be promised here; ask for it in a message")
-    if said.get("n") not in (None, 1):
-        raise Refused(400, "there is one choice an answer here; leave n out")
-    if said.get("logprobs") or said.get("top_logprobs"):
-        raise Refused(400, "logprobs are not told here; leave them out")
+        raise Rejected(400, "an answer in JSON cannot be promised here; ask for it in a message")
+    if settings.get("n") not in (None, 1):
+        raise Rejected(400, "there is one choice an answer here; leave n out")
+    if settings.get("logprobs") or settings.get("top_logprobs"):
+        raise Rejected(400, "logprobs are not told here; leave them out")
 
 
-def thinking(said: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
+def thinking(settings: Mapping[str, Any], model: toolfmt.Model) -> dict[str, Any]:
     """The template's own switch, where it has one, for what vLLM, Ollama and Anthropic call thinking."""
-    asked = object_under("chat_template_kwargs", said).get("enable_thinking", said.get("think"))
-    if "type" in (anthropic := object_under("thinking", said)):
-        asked = anthropic["type"] != "disabled"
+    enabled = object_under("chat_template_kwargs", settings).get("enable_thinking", settings.get("think"))
+    if "type" in (anthropic := object_under("thinking", settings)):
+        enabled = anthropic["type"] != "disabled"
     has_switch = "enable_thinking" in model.profile.variables
-    return {"enable_thinking": bool(asked)} if has_switch and asked is not None else {}
+    return {"enable_thinking": bool(enabled)} if has_switch and enabled is not None else {}
 
 
-def sampling_of(said: Mapping[str, Any]) -> dict[str, float]:
-    given = {key: said[key] for key in SAMPLING if said.get(key) is not None}
+def sampling_of(settings: Mapping[str, Any]) -> dict[str, float]:
+    given = {key: settings[key] for key in SAMPLING if settings.get(key) is not None}
     for key, value in given.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= SAMPLING[key]:
-            raise Refused(400, f"{key} is a number from 0 to {SAMPLING[key]}, not {value!r}")
+            raise Rejected(400, f"{key} is a number from 0 to {SAMPLING[key]}, not {value!r}")
     return given
 
 
-def limit_of(said: Mapping[str, Any]) -> int:
-    limit = next((said[key] for key in LIMITS if said.get(key) is not None), DEFAULT_LIMIT)
+def limit_of(settings: Mapping[str, Any]) -> int:
+    limit = next((settings[key] for key in LIMITS if settings.get(key) is not None), DEFAULT_LIMIT)
     if isinstance(limit, bool) or not isinstance(limit, int) or limit == 0:
-        raise Refused(400, f"{limit!r} is not a number of tokens; send one above 0")
+        raise Rejected(400, f"{limit!r} is not a number of tokens; send one above 0")
     return limit if limit > 0 else DEFAULT_LIMIT  # Ollama's -1 and -2: as many as there is room for
 
 
-def stops_of(said: Mapping[str, Any]) -> list[str]:
-    given: Any = next((said[key] for key in STOPS if said.get(key) is not None), [])
+def stops_of(settings: Mapping[str, Any]) -> list[str]:
+    given: Any = next((settings[key] for key in STOPS if settings.get(key) is not None), [])
     stops = [given] if isinstance(given, str) else given
     if not isinstance(stops, list) or not all(isinstance(stop, str) for stop in stops):
-        raise Refused(400, "stop is a string or a list of strings")
+        raise Rejected(400, "stop is a string or a list of strings")
     return stops
 
 
@@ -251,20 +254,20 @@ def stops_of(said: Mapping[str, Any]) -> list[str]:
 class Answer:
     """An answer under way; once its events have been read, why it ended and what it took."""
 
-    asked: Asked
+    chat_request: ChatRequest
     reason: FinishReason = field(init=False)
     usage: Usage | None = None
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        asked, prompt = self.asked, self.asked.prompt
-        parser = prompt.parser(format=format_of(prompt), stop=asked.stop)
+        chat_request, prompt = self.chat_request, self.chat_request.prompt
+        parser = prompt.parser(format=format_of(prompt), stop=chat_request.stop)
         ended: FinishReason | None = None
-        async with aclosing(asked.source(prompt, asked.limit, asked.sampling)) as pieces:
+        async with aclosing(chat_request.source(prompt, chat_request.limit, chat_request.sampling)) as pieces:
             async for piece in pieces:
                 self.usage = piece.usage or self.usage
                 ended = piece.reason or ended
                 events = parser.feed(piece.text)
-                if asked.one_call and (end := first_end(events)) is not None:
+                if chat_request.one_call and (end := first_end(events)) is not None:
                     self.reason = "stop"
                     yield events[: end + 1]
                     return
@@ -287,9 +290,9 @@ def format_of(prompt: toolfmt.Prompt) -> toolfmt.ToolCallFormat:
     return prompt.tool_call_format or toolfmt.get("json")
 
 
-def in_json(told: Any, status: int = 200) -> Response:
+def in_json(body: Any, status: int = 200) -> Response:
     """A response of ASCII alone: a model may write half of a surrogate pair, which UTF-8 cannot hold and JSON can."""
-    text = json.dumps(told, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(body, allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
 
 
@@ -298,8 +301,8 @@ async def not_served(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.scope["path"]
     near = MESSAGES if path.startswith(MESSAGES) else OLLAMA if path.startswith("/api/") else CHAT
-    told = PROTOCOLS[near].error(error.status_code, f"{request.method} {path} is not served here")
-    answer = in_json(told, error.status_code)
+    body = PROTOCOLS[near].error(error.status_code, f"{request.method} {path} is not served here")
+    answer = in_json(body, error.status_code)
     answer.headers.update(error.headers or {})  # the methods that there are
     return answer
 
@@ -311,7 +314,7 @@ async def in_pieces(shape: StreamEncoder, answer: Answer) -> AsyncGenerator[str,
             async for events in batches:
                 if payloads := shape.push(events):
                     yield "".join(map(shape.wire, payloads))
-        last = shape.finish(answer.reason, answer.usage if answer.asked.stream_usage else None)
+        last = shape.finish(answer.reason, answer.usage if answer.chat_request.stream_usage else None)
     except Exception:  # the status is out: whatever failed can be told in the stream alone
         log.exception("an answer failed")
         last = shape.fail(FAILED)
@@ -354,35 +357,35 @@ class Server:
     async def answer(self, protocol: Protocol, request: Request) -> Response:
         try:
             return await self.answered(await read(request, self.models, protocol), request, protocol)
-        except Refused as error:
+        except Rejected as error:
             status, message = error.status, str(error)
         except Exception:  # whatever failed is told in the protocol's own words
             log.exception("an answer failed")
             status, message = 500, FAILED
         return in_json(protocol.error(status, message), status)
 
-    async def answered(self, asked: Asked, request: Request, protocol: Protocol) -> Response:
+    async def answered(self, chat_request: ChatRequest, request: Request, protocol: Protocol) -> Response:
         shape = protocol.shape(
             protocol.id + uuid.uuid4().hex,
-            asked.name,
+            chat_request.name,
             int(time.time()),
-            taken_ids=asked.taken_ids,
-            call_id=format_of(asked.prompt).call_id,
+            taken_ids=chat_request.taken_ids,
+            call_id=format_of(chat_request.prompt).call_id,
             # What is not streamed can be told once it is known to be whole.
-            whole_calls=self.whole_calls or not asked.stream,
+            whole_calls=self.whole_calls or not chat_request.stream,
             rejected=self.rejected,
         )
-        answer = Answer(asked)
-        if asked.stream:
+        answer = Answer(chat_request)
+        if chat_request.stream:
             pieces = in_pieces(shape, answer)
             # Starlette cancels what it waits for where the client goes, but closes nothing that it does not wait for.
             closing = BackgroundTask(pieces.aclose)
             return StreamingResponse(pieces, media_type=shape.media_type, background=closing)
-        told = await while_there(request, asyncio.create_task(in_one(shape, answer)))
-        if told is None:
+        body = await while_there(request, asyncio.create_task(in_one(shape, answer)))
+        if body is None:
             return Response(status_code=499)  # nobody reads it
-        failed = told.get("error") is not None and "status" not in told  # a response has a status of its own
-        return in_json(told, 500 if failed else 200)
+        failed = body.get("error") is not None and "status" not in body  # a response has a status of its own
+        return in_json(body, 500 if failed else 200)
 
     async def list_for_openai(self, request: Request) -> Response:
         about = {"object": "model", "created": self.created, "owned_by": "toolfmt"}

@@ -46,8 +46,10 @@ def mlx_lm_source(directory: str) -> Source:
     def pieces(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> Generator[Piece, None, None]:
         ids = prompt.token_ids(tokenizer._tokenizer)  # in the ids of `prompt.text`, a user's text may be a marker
         sampler = make_sampler(temp=sampling.get("temperature", 0.0), top_p=sampling.get("top_p", 0.0))
-        for told in stream_generate(model, tokenizer, ids, max_tokens=limit, sampler=sampler):
-            yield Piece(told.text, told.finish_reason, Usage(told.prompt_tokens, told.generation_tokens))
+        for response in stream_generate(model, tokenizer, ids, max_tokens=limit, sampler=sampler):
+            yield Piece(
+                response.text, response.finish_reason, Usage(response.prompt_tokens, response.generation_tokens)
+            )
 
     return _in_one_thread(pieces, thread)
 
@@ -84,7 +86,7 @@ def transformers_source(directory: str) -> Source:
                     attention_mask=torch.ones_like(ids),
                     max_new_tokens=limit,
                     streamer=streamer,
-                    stopping_criteria=[lambda told, scores: torch.full((len(told),), gone.is_set())],
+                    stopping_criteria=[lambda input_ids, scores: torch.full((len(input_ids),), gone.is_set())],
                     **sampled,
                 )
                 return int(whole[0, -1]) in ends
@@ -137,14 +139,14 @@ def endpoint_source(url: str, model: str) -> Source:
     # Others pass these over. The first two are vLLM's and SGLang's: the markers stay. The third is vLLM's alone: the
     # prompt is not begun twice.
     as_it_is = {"skip_special_tokens": False, "spaces_between_special_tokens": False, "add_special_tokens": False}
-    asked = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
+    options = {"model": model, "stream": True, "stream_options": {"include_usage": True}, **as_it_is}
 
     async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         neutral = await asyncio.to_thread(prompt.render_again, neutralize=True)
-        body = {**asked, **sampling, "prompt": neutral.text, "max_tokens": limit}
+        body = {**options, **sampling, "prompt": neutral.text, "max_tokens": limit}
         async with httpx.AsyncClient(timeout=None) as client, client.stream("POST", url, json=body) as response:
             if response.is_error:
-                raise RuntimeError(_refusal(response.status_code, await response.aread(), model))
+                raise RuntimeError(_failure(response.status_code, await response.aread(), model))
             async for line in _lines(response.aiter_bytes()):
                 if line.startswith(b"data:") and (data := line[5:].strip()) != b"[DONE]":
                     yield _piece_of(json.loads(data))
@@ -152,11 +154,11 @@ def endpoint_source(url: str, model: str) -> Source:
     return source
 
 
-def _refusal(status: int, body: bytes, model: str) -> str:
+def _failure(status: int, body: bytes, model: str) -> str:
     """What an endpoint says where it does not answer, in one line of the server's log."""
-    told = " ".join(body.decode("utf-8", "replace").split())[:200]
+    message = " ".join(body.decode("utf-8", "replace").split())[:200]
     way_out = f"; if it is the model {model!r} that it does not know, --called gives its name" if status == 404 else ""
-    return f"the endpoint answered {status}: {told}{way_out}"
+    return f"the endpoint answered {status}: {message}{way_out}"
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
@@ -191,7 +193,7 @@ def text_source(text: str) -> Source:
     async def source(prompt: Prompt, limit: int, sampling: Mapping[str, float]) -> AsyncGenerator[Piece, None]:
         for word in words[:limit]:
             yield Piece(word)
-        told = min(limit, len(words))
-        yield Piece("", "stop" if told == len(words) else "length", Usage(0, told))
+        count = min(limit, len(words))
+        yield Piece("", "stop" if count == len(words) else "length", Usage(0, count))
 
     return source

@@ -11,12 +11,12 @@ from read_rows import arguments, check_key, read_rows
 
 def main() -> None:
     """Read the file, map its rows, write them."""
-    asked = arguments("Parse recorded answers with datasets.")
-    recorded = load_dataset("json", data_files=asked.recorded, split="train")
-    check_key(recorded.column_names, asked.text_key)
-    options = {"format": asked.format, "tools": asked.tools, "text_key": asked.text_key}
-    read = recorded.map(read_rows, batched=True, num_proc=asked.processes, fn_kwargs=options)
-    read.to_json(asked.output)
+    parsed = arguments("Parse recorded answers with datasets.")
+    recorded = load_dataset("json", data_files=parsed.recorded, split="train")
+    check_key(recorded.column_names, parsed.text_key)
+    options = {"format": parsed.format, "tools": parsed.tools, "text_key": parsed.text_key}
+    read = recorded.map(read_rows, batched=True, num_proc=parsed.processes, fn_kwargs=options)
+    read.to_json(parsed.output)
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from read_rows import arguments, check_key, read_rows
 
 def main() -> None:
     """Read the file, map its rows, write them."""
-    asked = arguments("Parse recorded answers with Ray Data.")
-    ray.init(num_cpus=asked.processes, include_dashboard=False)
-    options = {"format": asked.format, "tools": asked.tools, "text_key": asked.text_key}
+    parsed = arguments("Parse recorded answers with Ray Data.")
+    ray.init(num_cpus=parsed.processes, include_dashboard=False)
+    options = {"format": parsed.format, "tools": parsed.tools, "text_key": parsed.text_key}
     # Blocks are read side by side: a file alone is one, and is cut into some for each processor.
-    recorded = ray.data.read_json(asked.recorded).repartition(4 * asked.processes)
-    check_key(recorded.columns() or (), asked.text_key)
-    recorded.map_batches(read_rows, fn_kwargs=options).write_json(asked.output)
+    recorded = ray.data.read_json(parsed.recorded).repartition(4 * parsed.processes)
+    check_key(recorded.columns() or (), parsed.text_key)
+    recorded.map_batches(read_rows, fn_kwargs=options).write_json(parsed.output)
 
 
 if __name__ == "__main__":

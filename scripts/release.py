@@ -39,18 +39,18 @@ def output(*words: str, at: Path = ROOT, environment: Mapping[str, str] = os.env
     except OSError as error:
         raise Wrong(f"{words[0]} cannot be run ({error.strerror}); install it") from None
     if done.returncode:
-        said = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
-        raise Wrong(f"{' '.join(words)} ended with status {done.returncode}:\n{said}")
+        message = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
+        raise Wrong(f"{' '.join(words)} ended with status {done.returncode}:\n{message}")
     return done.stdout
 
 
-def check_tree(asked: argparse.Namespace) -> None:
+def check_tree(options: argparse.Namespace) -> None:
     """Nothing is uncommitted: what is built is what a commit holds."""
     if changed := output("git", "status", "--porcelain").splitlines():
         raise Wrong(f"{len(changed)} files are changed or new ({changed[0].strip()} …); commit them or take them away")
 
 
-def check_version(asked: argparse.Namespace) -> None:
+def check_version(options: argparse.Namespace) -> None:
     """The version is that of the changelog's newest heading, which has a date, and has no tag yet."""
     version = version_here()
     heading = _HEADING.search((ROOT / "CHANGELOG.md").read_text("utf-8"))
@@ -71,7 +71,7 @@ def version_here() -> str:
     return found[1]
 
 
-def check_tools(asked: argparse.Namespace) -> None:
+def check_tools(options: argparse.Namespace) -> None:
     """What is needed is installed, and nothing lies where the release is to be."""
     if missing := [package for module, package in TOOLS.items() if find_spec(module) is None]:
         raise Wrong(f"{', '.join(missing)} not installed; pip install -e '.[release]'")
@@ -79,12 +79,12 @@ def check_tools(asked: argparse.Namespace) -> None:
         raise Wrong(f"{DIST} is no empty folder; move what is there away")
 
 
-def check_tests(asked: argparse.Namespace) -> None:
+def check_tests(options: argparse.Namespace) -> None:
     """What every change has to pass."""
     output(".ci/run")
 
 
-def check_site(asked: argparse.Namespace) -> None:
+def check_site(options: argparse.Namespace) -> None:
     """The documentation is built without a warning."""
     if not (ROOT / "mkdocs.yml").exists():
         raise Wrong("there is no mkdocs.yml; --skip-site leaves the site out")
@@ -94,11 +94,11 @@ def check_site(asked: argparse.Namespace) -> None:
         output(sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder)
 
 
-def build(asked: argparse.Namespace) -> None:
+def build(options: argparse.Namespace) -> None:
     """An sdist and the wheel of it, alike wherever they are built; the wheel of the checkout is the same."""
     when = output("git", "log", "-1", "--format=%ct").strip()
     environment = {**os.environ, "SOURCE_DATE_EPOCH": when}
-    command = [sys.executable, "-m", "build", *["--no-isolation"] * asked.no_isolation, "--outdir"]
+    command = [sys.executable, "-m", "build", *["--no-isolation"] * options.no_isolation, "--outdir"]
     with tempfile.TemporaryDirectory() as folder:
         for words in ([str(DIST)], [folder, "--wheel"]):
             output(*command, *words, environment=environment)
@@ -113,13 +113,13 @@ def wheel_here() -> Path:
     return wheel
 
 
-def check_built(asked: argparse.Namespace) -> None:
+def check_built(options: argparse.Namespace) -> None:
     """The metadata can be shown by an index, and the wheel holds what a wheel should."""
     output(sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(DIST.iterdir())))
     output(sys.executable, "-m", "check_wheel_contents", str(wheel_here()))
 
 
-def check_installed(asked: argparse.Namespace) -> None:
+def check_installed(options: argparse.Namespace) -> None:
     """The wheel works in a fresh environment, outside of the checkout."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -134,16 +134,16 @@ def check_installed(asked: argparse.Namespace) -> None:
             output(toolfmt, *words, at=place)
 
 
-def steps(asked: argparse.Namespace) -> Iterator[tuple[str, Callable[[argparse.Namespace], None], str]]:
+def steps(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[argparse.Namespace], None], str]]:
     """What is done, in order: in words, the function, and the option that leaves it out."""
     yield "the tree is clean", check_tree, ""
     yield "version and changelog agree", check_version, ""
     yield "the tools are there", check_tools, ""
-    yield "tests, lint and types (.ci/run)", check_tests, "--skip-tests" * asked.skip_tests
-    yield "the site is built", check_site, "--skip-site" * asked.skip_site
+    yield "tests, lint and types (.ci/run)", check_tests, "--skip-tests" * options.skip_tests
+    yield "the site is built", check_site, "--skip-site" * options.skip_site
     yield "sdist and wheel are built, the same from both", build, ""
     yield "twine and check-wheel-contents find nothing", check_built, ""
-    yield "the wheel works in a fresh environment", check_installed, "--skip-installed" * asked.skip_installed
+    yield "the wheel works in a fresh environment", check_installed, "--skip-installed" * options.skip_installed
 
 
 def main() -> int:
@@ -153,23 +153,23 @@ def main() -> int:
     parser.add_argument("--skip-site", action="store_true", help="leave the documentation out")
     parser.add_argument("--skip-installed", action="store_true", help="do not install the wheel anywhere")
     parser.add_argument("--no-isolation", action="store_true", help="build with the hatchling that is installed here")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     left_out = []
-    for what, step, option in steps(asked):
+    for what, step, option in steps(options):
         if option:
             left_out.append(f"{what} ({option})")
             continue
         print(f"- {what}", flush=True)
         try:
-            step(asked)
+            step(options)
         except Wrong as wrong:
             print(f"release: {wrong}", file=sys.stderr)
             return 1
-    tell(left_out)
+    report(left_out)
     return 0
 
 
-def tell(left_out: list[str]) -> None:
+def report(left_out: list[str]) -> None:
     """What was made, what was not looked at, and what a person does next."""
     version = version_here()
     for file in sorted(DIST.iterdir()):

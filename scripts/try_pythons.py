@@ -32,8 +32,8 @@ def found(given: list[str]) -> dict[str, str]:
     paths = given or [*filter(None, (shutil.which(f"python3.{minor}") for minor in MINORS)), *map(str, kept)]
     pythons: dict[str, str] = {}
     for path in paths:
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-        version = _VERSION.match(told)
+        printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+        version = _VERSION.match(printed)
         if version and (given or (int(version[2]) in MINORS and int(version[2]) != sys.version_info.minor)):
             pythons.setdefault(version[1], path)
     return pythons
@@ -70,8 +70,10 @@ def main(given: list[str]) -> int:
         print(f"- Python {version}", flush=True)
         if not passes(python):
             failed.append(version)
-    told = f"failed with Python {', '.join(failed)}" if failed else f"passed with Python {', '.join(sorted(pythons))}"
-    print(told)
+    message = (
+        f"failed with Python {', '.join(failed)}" if failed else f"passed with Python {', '.join(sorted(pythons))}"
+    )
+    print(message)
     return bool(failed)
 
 

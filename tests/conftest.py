@@ -89,9 +89,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _lent_workers() -> Iterator[None]:
+def _reused_workers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("toolfmt.model.batch.new_worker", lent_workers.Lent)
+        patched.setattr("toolfmt.model.batch.new_worker", lent_workers.ReusedWorker)
         yield
     lent_workers.close()
 
@@ -113,8 +113,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         count = sum(name in nodeid for nodeid in passed)
         terminalreporter.write_line(f"shared cases, {name.split('::')[-1] or 'test_inference'}: {count} passed")
     for report in terminalreporter.stats.get("passed", []):
-        for name, said in report.user_properties:
+        for name, value in report.user_properties:
             if name == "share":
-                terminalreporter.write_line(f"shared cases: {said}")
+                terminalreporter.write_line(f"shared cases: {value}")
     templates = sum(1 for nodeid in passed if "shared" in nodeid and ".jinja" in nodeid)
     terminalreporter.write_line(f"shared templates: {templates} tests passed")

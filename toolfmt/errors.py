@@ -29,10 +29,10 @@ __all__ = [
     "WorkerUnavailable",
 ]
 
-FailureKind: TypeAlias = Literal["refused", "not-parsed", "not-rendered", "other"]
+FailureKind: TypeAlias = Literal["raised", "not-parsed", "not-rendered", "other"]
 """How a template failed: it called `raise_exception`, the engine could not parse or not render it, or another error."""
 HAPPENED: dict[FailureKind, str] = {
-    "refused": "the template raises",
+    "raised": "the template raises",
     "not-parsed": "does not parse",
     "not-rendered": "does not render",
 }
@@ -108,18 +108,18 @@ class BadProfile(ToolfmtError):
 class TemplateError(ToolfmtError):
     """Raised if a chat template does not compile or does not render.
 
-    `line` is the line in the template (1-based), or None if unknown. `kind` is how it failed. `own_words` is the
+    `line` is the line in the template (1-based), or None if unknown. `kind` is how it failed. `engine_message` is the
     original message of the engine, or of the template if it called `raise_exception`. It starts with the exception's
     name, except for syntax errors.
     """
 
     def __init__(
-        self, message: str, line: int | None = None, kind: FailureKind = "other", own_words: str | None = None
+        self, message: str, line: int | None = None, kind: FailureKind = "other", engine_message: str | None = None
     ) -> None:
         super().__init__(message)
         self.line = line
         self.kind = kind
-        self.own_words = message if own_words is None else own_words
+        self.engine_message = message if engine_message is None else engine_message
 
 
 class LimitHit(TemplateError):
@@ -129,8 +129,8 @@ class LimitHit(TemplateError):
     crashed or returned nothing readable.
     """
 
-    def __init__(self, message: str, limit: str, line: int | None = None, own_words: str | None = None) -> None:
-        super().__init__(message, line, own_words=own_words)
+    def __init__(self, message: str, limit: str, line: int | None = None, engine_message: str | None = None) -> None:
+        super().__init__(message, line, engine_message=engine_message)
         self.limit = limit
 
 
@@ -152,7 +152,7 @@ class FailedInProcess(ToolfmtError):
     def __init__(self, kind: str = "", places: tuple[str, ...] = ()) -> None:
         what = " at ".join(filter(None, (kind, places[-1].partition(" ")[0] if places else "")))
         super().__init__(
-            f"toolfmt's process for templates failed{f' ({what})' if what else ''}, at no limit: a fault of toolfmt's; "
+            f"toolfmt's process for templates failed{f' ({what})' if what else ''}, at no limit: a bug in toolfmt; "
             "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
         )
         self.kind = kind

@@ -42,8 +42,15 @@ TOOLS: list[dict[str, Any]] = [
 ]
 QUESTION: list[dict[str, Any]] = [{"role": "user", "content": "Remove the old log, please."}]
 THOUGHT, DOUBT = "They want it gone. I could write\n", "\nbut that is the wrong file, so I must not."
-DRAFT, REAL = {"path": "/etc/passwd"}, {"path": "/tmp/old.log"}
-FAULTS = ("draft executed", "reasoning as content", "end as content", "call lost", "crash, first turn", "crash, second")
+IN_REASONING, REAL = {"path": "/etc/passwd"}, {"path": "/tmp/old.log"}
+PROBLEMS = (
+    "draft executed",
+    "reasoning as content",
+    "end as content",
+    "call lost",
+    "crash, first turn",
+    "crash, second",
+)
 _COMMAND = re.compile(r"toolfmt render \S.*? --request FILE(?: --output messages)?")
 _LINE = re.compile(r"toolfmt\.(?:load|Parser)\(.*\)(?= reads|$)")
 _MAIN = "from toolfmt.cli.commands import main; main(prog_name='toolfmt')"
@@ -71,11 +78,11 @@ class Followed:
             raise RuntimeError(made.stderr.strip())
         if "--output" not in words:
             return made.stdout
-        asked = json.loads(made.stdout)
-        variables = asked.pop("chat_template_kwargs", {}) | {
-            name: value for name, value in asked.items() if name not in ("messages", "tools")
+        body = json.loads(made.stdout)
+        variables = body.pop("chat_template_kwargs", {}) | {
+            name: value for name, value in body.items() if name not in ("messages", "tools")
         }
-        return rendered_by_transformers(self.source, asked["messages"], asked.get("tools"), **variables)
+        return rendered_by_transformers(self.source, body["messages"], body.get("tools"), **variables)
 
     def parser(self) -> Any:
         """What the line of Python makes."""
@@ -89,20 +96,20 @@ def main() -> None:
     given = parser.parse_args()
     templates = distinct([])
     drawn = random.Random(given.seed).sample(templates, min(given.models, len(templates)))
-    faults: Counter[str] = Counter()
+    problems: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     for template in drawn:
         with tempfile.TemporaryDirectory() as place:
-            found, kind = faults_of(template.source, Path(place))
+            found, kind = problems_of(template.source, Path(place))
         seen[kind] += 1
-        faults.update(found.keys())
-        for fault, what in found.items():
-            print(f"{template.name}: {fault}: {what}")
+        problems.update(found.keys())
+        for problem, what in found.items():
+            print(f"{template.name}: {problem}: {what}")
     print(f"{len(drawn)} models: {', '.join(f'{count} {kind}' for kind, count in sorted(seen.items()))}")
-    print(", ".join(f"{fault} {faults[fault]}" for fault in FAULTS))
+    print(", ".join(f"{problem} {problems[problem]}" for problem in PROBLEMS))
 
 
-def faults_of(source: str, directory: Path) -> tuple[dict[str, str], str]:
+def problems_of(source: str, directory: Path) -> tuple[dict[str, str], str]:
     """What went wrong where the advice for a model of this template was followed, and how it was; empty for nothing."""
     (directory / "chat_template.jinja").write_bytes(source.encode("utf-8"))
     (directory / "tokenizer_config.json").write_text(json.dumps(TOKENS), "utf-8")
@@ -131,19 +138,19 @@ def faults_of(source: str, directory: Path) -> tuple[dict[str, str], str]:
 
 def advice_of(report: dict[str, Any], directory: Path, source: str) -> Followed | None:
     """What the report says to do with transformers, whose prompts are those of every server; None for nothing."""
-    told = [
+    advice = [
         f"{one['text']}\n{one['remark']}"
         for one in report["advice"]
         if one["runtime"] in ("any runtime", "transformers")
     ]
-    commands = [command[0] for text in told if (command := _COMMAND.search(text))]
-    lines = [line[0] for text in told if (line := _LINE.search(text.split("\n")[0]))]
+    commands = [command[0] for text in advice if (command := _COMMAND.search(text))]
+    lines = [line[0] for text in advice if (line := _LINE.search(text.split("\n")[0]))]
     return Followed(directory, source, commands[0] if commands else "", lines[0]) if lines else None
 
 
 def composed(model: toolfmt.Model, report: dict[str, Any]) -> tuple[str, bool]:
     """An answer of this model, and whether it reasons."""
-    draft, real = (model.write([("delete_file", arguments)], TOOLS) for arguments in (DRAFT, REAL))
+    in_reasoning, real = (model.write([("delete_file", arguments)], TOOLS) for arguments in (IN_REASONING, REAL))
     ends = [*report["stop_of_calls"], *report["stop"]]
     end = "" if not ends or real.rstrip().endswith(ends[0]) else ends[0]
     prefill = report["prefill"]
@@ -153,10 +160,10 @@ def composed(model: toolfmt.Model, report: dict[str, Any]) -> tuple[str, bool]:
         else toolfmt.formats.get(report["format"]["name"]).reasoning
     )
     for opener, closer in pairs:
-        _, found, behind = prefill.rpartition(opener)
-        begun = bool(found) and closer not in behind
-        if begun or (model.profile.reasoning and closer not in behind):
-            return f"{'' if begun else opener}{THOUGHT}{draft}{DOUBT}{closer}{real}{end}", True
+        _, found, after = prefill.rpartition(opener)
+        started = bool(found) and closer not in after
+        if started or (model.profile.reasoning and closer not in after):
+            return f"{'' if started else opener}{THOUGHT}{in_reasoning}{DOUBT}{closer}{real}{end}", True
     return f"{real}{end}", False
 
 
@@ -175,7 +182,7 @@ def misread(message: Message, stops: Sequence[str]) -> dict[str, str]:
             arguments.append(json.loads(text))
     content = message.content or ""
     found = {}
-    if DRAFT in arguments:
+    if IN_REASONING in arguments:
         found["draft executed"] = repr(calls)
     if REAL not in arguments:
         found["call lost"] = repr(calls)

@@ -93,7 +93,7 @@ class Stream:
     last: float
 
 
-def told_by_chat(payloads: list[Any]) -> Answer:
+def from_chat(payloads: list[Any]) -> Answer:
     deltas = [choice["delta"] for payload in payloads for choice in payload["choices"]]
     calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
     arguments = "".join(function["arguments"] for function in calls)
@@ -101,31 +101,31 @@ def told_by_chat(payloads: list[Any]) -> Answer:
     return "".join(delta.get("content") or "" for delta in deltas), [(name, json.loads(arguments)) for name in names]
 
 
-def told_by_messages(payloads: list[Any]) -> Answer:
+def from_messages(payloads: list[Any]) -> Answer:
     deltas = [payload["delta"] for payload in payloads if payload["type"] == "content_block_delta"]
-    begun = [payload["content_block"] for payload in payloads if payload["type"] == "content_block_start"]
+    blocks = [payload["content_block"] for payload in payloads if payload["type"] == "content_block_start"]
     arguments = "".join(delta.get("partial_json", "") for delta in deltas)
-    names = [block["name"] for block in begun if block["type"] == "tool_use"]
+    names = [block["name"] for block in blocks if block["type"] == "tool_use"]
     return "".join(delta.get("text", "") for delta in deltas), [(name, json.loads(arguments)) for name in names]
 
 
-def told_by_responses(payloads: list[Any]) -> Answer:
+def from_responses(payloads: list[Any]) -> Answer:
     text = "".join(payload["delta"] for payload in payloads if payload["type"] == "response.output_text.delta")
     done = [payload for payload in payloads if payload["type"] == "response.function_call_arguments.done"]
     return text, [(payload["name"], json.loads(payload["arguments"])) for payload in done]
 
 
-def told_by_ollama(payloads: list[Any]) -> Answer:
+def from_ollama(payloads: list[Any]) -> Answer:
     messages = [payload["message"] for payload in payloads]
     calls = [call["function"] for message in messages for call in message.get("tool_calls", ())]
     return "".join(message["content"] for message in messages), [(call["name"], call["arguments"]) for call in calls]
 
 
-TOLD: dict[type[StreamEncoder], Callable[[list[Any]], Answer]] = {
-    Chat: told_by_chat,
-    Messages: told_by_messages,
-    Responses: told_by_responses,
-    Ollama: told_by_ollama,
+READERS: dict[type[StreamEncoder], Callable[[list[Any]], Answer]] = {
+    Chat: from_chat,
+    Messages: from_messages,
+    Responses: from_responses,
+    Ollama: from_ollama,
 }
 SHAPES: dict[str, type[StreamEncoder]] = {"chat": Chat, "messages": Messages, "responses": Responses, "ollama": Ollama}
 
@@ -133,8 +133,8 @@ SHAPES: dict[str, type[StreamEncoder]] = {"chat": Chat, "messages": Messages, "r
 async def read(base: str, name: str, number: int) -> Stream:
     """Reads a stream without an HTTP client, which would take more of the machine than the server does."""
     path, protocol = list(PROTOCOLS.items())[number % len(PROTOCOLS)]
-    asked: list[Any] = [{"role": "user", "content": f"This is stream {number}."}]
-    request = {"model": name, "messages": asked, "input": asked, "tools": TOOLS, "stream": True}
+    messages: list[Any] = [{"role": "user", "content": f"This is stream {number}."}]
+    request = {"model": name, "messages": messages, "input": messages, "tools": TOOLS, "stream": True}
     del request["messages" if path == "/v1/responses" else "input"]
     sent = json.dumps(request).encode()
     host, port = base.removeprefix("http://").split(":")
@@ -152,7 +152,7 @@ async def read(base: str, name: str, number: int) -> Stream:
     writer.close()
     lines = (line.removeprefix("data: ") for line in unchunked(body).decode().split("\n"))
     shape: Any = protocol.shape
-    return Stream(TOLD[shape]([json.loads(line) for line in lines if line.startswith("{")]), first, last)
+    return Stream(READERS[shape]([json.loads(line) for line in lines if line.startswith("{")]), first, last)
 
 
 def unchunked(body: bytes) -> bytes:
@@ -192,11 +192,11 @@ def fed(pieces: list[str]) -> list[list[Event]]:
     return [*(parser.feed(piece) for piece in pieces), parser.finish()]
 
 
-def said(shape: type[StreamEncoder], batches: list[list[Event]], whole_calls: bool) -> None:
-    telling = shape("id", "m", 1, whole_calls=whole_calls)
+def encode(shape: type[StreamEncoder], batches: list[list[Event]], whole_calls: bool) -> None:
+    encoder = shape("id", "m", 1, whole_calls=whole_calls)
     for events in batches:
-        for payload in telling.push(events):
-            telling.wire(payload)
+        for payload in encoder.push(events):
+            encoder.wire(payload)
 
 
 def print_costs(tokens: int) -> None:
@@ -206,7 +206,7 @@ def print_costs(tokens: int) -> None:
     print(f"{microseconds(partial(fed, pieces), len(pieces)):.1f}")
     for whole in (True, False):
         costs = [
-            f"{name} {microseconds(partial(said, shape, batches, whole), len(pieces)):.1f}"
+            f"{name} {microseconds(partial(encode, shape, batches, whole), len(pieces)):.1f}"
             for name, shape in SHAPES.items()
         ]
         print(f"  a shape and its JSON, {'whole calls' if whole else 'streamed arguments'}: {', '.join(costs)}")

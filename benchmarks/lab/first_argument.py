@@ -106,7 +106,7 @@ class Streamed:
 
     first: float | None = None
     ended: float = 0.0
-    silence: float = 0.0
+    longest_gap: float = 0.0
     content: str = ""
     calls: list[list[str]] = field(default_factory=list)
     finish: str | None = None
@@ -119,9 +119,9 @@ class Streamed:
             for call in delta.get("tool_calls") or ():
                 if "id" in call:
                     self.calls.append([call["function"]["name"], ""])
-                told = call["function"].get("arguments") or ""
-                self.calls[call["index"]][1] += told
-                self.first = self.first or (now if told else None)
+                arguments = call["function"].get("arguments") or ""
+                self.calls[call["index"]][1] += arguments
+                self.first = self.first or (now if arguments else None)
         if "error" in payload:
             self.finish = f"error ({payload['error']['type']})"
 
@@ -137,19 +137,19 @@ class Streamed:
         return read
 
 
-def streamed(url: str, model: Path, **asked: Any) -> Streamed:
-    body = {"model": str(model), "messages": MESSAGES, "tools": TOOLS, "stream": True, "max_tokens": 10_000, **asked}
+def streamed(url: str, model: Path, **options: Any) -> Streamed:
+    body = {"model": str(model), "messages": MESSAGES, "tools": TOOLS, "stream": True, "max_tokens": 10_000, **options}
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    told, begin = Streamed(), time.perf_counter()
+    result, begin = Streamed(), time.perf_counter()
     last = begin
     with urllib.request.urlopen(request, timeout=300) as answer:
         for line in answer:
             if line.startswith(b"data: {"):
                 now = time.perf_counter()
-                told.silence, last = max(told.silence, now - last), now
-                told.add(json.loads(line[6:]), now - begin)
-    told.ended = time.perf_counter() - begin
-    return told
+                result.longest_gap, last = max(result.longest_gap, now - last), now
+                result.add(json.loads(line[6:]), now - begin)
+    result.ended = time.perf_counter() - begin
+    return result
 
 
 def a_long_call(tokens: int, home: Path) -> Path:
@@ -165,24 +165,24 @@ def a_long_call(tokens: int, home: Path) -> Path:
 
 def times(tokens: int, rounds: int, home: Path) -> None:
     directory = a_long_call(tokens, home)
-    said: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SERVERS}
+    results: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SERVERS}
     with ExitStack() as running:
         urls = {server: running.enter_context(serving(server, directory)) for server in SERVERS}
         for turn in range(rounds + 1):
             for server, url in urls.items():
-                told = streamed(url, directory)
-                assert len(told.executable) == 1, told.finish
+                result = streamed(url, directory)
+                assert len(result.executable) == 1, result.finish
                 if turn:  # the first answer warms up
-                    said[server].append((told.first or 0.0, told.ended, told.silence))
+                    results[server].append((result.first or 0.0, result.ended, result.longest_gap))
     used = 0
     for _ in range(rounds):
         timed, used = without_server(directory)
-        said.setdefault("for_mlx.stream", []).append(timed)
+        results.setdefault("for_mlx.stream", []).append(timed)
     print(f"\na call of {used} tokens; seconds, median of {rounds}\n")
     print(f"{'':16}{'first argument':>16}{'end':>8}{'longest silence':>18}")
-    for name, figures in said.items():
-        first, ended, silence = (median(column) for column in zip(*figures, strict=True))
-        print(f"{name:16}{first:16.3f}{ended:8.2f}{silence:18.3f}")
+    for name, figures in results.items():
+        first, ended, longest_gap = (median(column) for column in zip(*figures, strict=True))
+        print(f"{name:16}{first:16.3f}{ended:8.2f}{longest_gap:18.3f}")
 
 
 def without_server(directory: Path) -> tuple[tuple[float, float, float], int]:
@@ -191,13 +191,13 @@ def without_server(directory: Path) -> tuple[tuple[float, float, float], int]:
     prompt = toolfmt.load(directory).render(MESSAGES, TOOLS)
     stream = importlib.import_module("toolfmt.integrations.mlx").stream(model, tokenizer, prompt, max_tokens=10_000)
     begin = last = time.perf_counter()
-    first, silence = None, 0.0
+    first, longest_gap = None, 0.0
     for event in stream:
         now = time.perf_counter()
-        silence, last = max(silence, now - last), now
+        longest_gap, last = max(longest_gap, now - last), now
         if isinstance(event, ToolCallArguments):
             first = first or now - begin
-    return (first or 0.0, time.perf_counter() - begin, silence), stream.usage.output_tokens
+    return (first or 0.0, time.perf_counter() - begin, longest_gap), stream.usage.output_tokens
 
 
 def answers(home: Path) -> None:
@@ -209,10 +209,10 @@ def answers(home: Path) -> None:
     for server in SERVERS:
         with serving(server, models["json"]) as url:
             for format, directory in models.items():
-                told(server, format, url, directory)
+                print_row(server, format, url, directory)
 
 
-def told(server: str, format: str, url: str, directory: Path) -> None:
+def print_row(server: str, format: str, url: str, directory: Path) -> None:
     whole = streamed(url, directory)
     calls = "exact" if whole.executable == CALLS else f"{len(whole.executable)} of 2" if whole.calls else "none"
     content = "exact" if whole.content.strip() == "I see." else "other"
@@ -221,8 +221,8 @@ def told(server: str, format: str, url: str, directory: Path) -> None:
     cut = [streamed(url, directory, max_tokens=most) for most in cuts]
     wrong = sum(any(call not in CALLS for call in one.executable) for one in cut)
     endings = Counter(str(one.finish) for one in cut if one.finish != "length")
-    otherwise = ", ".join(f"{number} {ending}" for ending, number in endings.items()) or "0"
-    print(f"{server:14}  {format:14}{calls:>8}{content:>10}{len(cut):>8}{wrong:>12}  {otherwise}", flush=True)
+    other_endings = ", ".join(f"{number} {ending}" for ending, number in endings.items()) or "0"
+    print(f"{server:14}  {format:14}{calls:>8}{content:>10}{len(cut):>8}{wrong:>12}  {other_endings}", flush=True)
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ _TOOL = {
 }
 _ARGUMENTS = {"city": "Köln"}
 _CALL = {"id": "abcde1234", "type": "function", "function": {"name": "get_weather", "arguments": _ARGUMENTS}}
-_ASKED = {"role": "user", "content": 'How is it in Köln?\nBe "brief".'}
+_QUESTION = {"role": "user", "content": 'How is it in Köln?\nBe "brief".'}
 _SYSTEM = {"role": "system", "content": "You are a weather frog."}
 _DONE: list[dict[str, Any]] = [
     {"role": "assistant", "content": "", "tool_calls": [_CALL]},
@@ -47,14 +47,17 @@ _DONE: list[dict[str, Any]] = [
     {"role": "assistant", "content": "Grey."},
 ]
 CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], list[Any] | None]] = {
-    "question": ([_ASKED], None),
-    "system": ([_SYSTEM, _ASKED], None),
-    "answered": ([_SYSTEM, _ASKED, {"role": "assistant", "content": "Grey."}, _ASKED], None),
-    "tools": ([_SYSTEM, _ASKED], [_TOOL]),
-    "called": ([_ASKED, *_DONE[:1]], [_TOOL]),
-    "call answered": ([_SYSTEM, _ASKED, *_DONE[:2]], [_TOOL]),
-    "call told": ([_SYSTEM, _ASKED, *_DONE, _ASKED], [_TOOL]),
-    "reasoned": ([_ASKED, {"role": "assistant", "content": "Grey.", "reasoning_content": "Frogs know."}, _ASKED], None),
+    "question": ([_QUESTION], None),
+    "system": ([_SYSTEM, _QUESTION], None),
+    "answered": ([_SYSTEM, _QUESTION, {"role": "assistant", "content": "Grey."}, _QUESTION], None),
+    "tools": ([_SYSTEM, _QUESTION], [_TOOL]),
+    "called": ([_QUESTION, *_DONE[:1]], [_TOOL]),
+    "call answered": ([_SYSTEM, _QUESTION, *_DONE[:2]], [_TOOL]),
+    "call told": ([_SYSTEM, _QUESTION, *_DONE, _QUESTION], [_TOOL]),
+    "reasoned": (
+        [_QUESTION, {"role": "assistant", "content": "Grey.", "reasoning_content": "Frogs know."}, _QUESTION],
+        None,
+    ),
 }
 """Written as a template takes them at best: objects as arguments, content a string."""
 
@@ -66,7 +69,7 @@ class Outcome:
     name: str
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
-    healed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     why_not: dict[str, str] = field(default_factory=dict)
     diffs: tuple[dict[str, str], ...] = ()
     seconds: float = 0.0
@@ -86,16 +89,16 @@ def main() -> None:
     paths = sorted({path for folder in folders for path in folder.rglob("*.jinja")})[:: given.every]
     keys = keys_of_all(given.codes)
     with tempfile.TemporaryDirectory() as folder:
-        asked = [(path, Path(folder) / path.stem, keys) for path in paths]
+        jobs = [(path, Path(folder) / path.stem, keys) for path in paths]
         with ProcessPoolExecutor(given.workers) as processes:
-            mended = list(processes.map(mended_copy, asked, chunksize=4))
+            results = list(processes.map(fix_one, jobs, chunksize=4))
         again = {one.path.name: one.report for one in inspected([Path(folder)], given.workers)}
-        outcomes = [replace(one, after=severities(again.get(f"{one.name}.jinja"))) for one in mended]
+        outcomes = [replace(one, after=severities(again.get(f"{one.name}.jinja"))) for one in results]
         print_outcomes(outcomes)
         if given.transformers:
-            healed = {one.name for one in outcomes if one.healed}
-            pairs = [(path, copy / path.name) for path, copy, _ in asked if path.stem in healed]
-            print_prompts(pairs, given.transformers, {one.name for one in outcomes if "TF014" in one.healed})
+            fixed_names = {one.name for one in outcomes if one.fixed}
+            pairs = [(path, copy / path.name) for path, copy, _ in jobs if path.stem in fixed_names]
+            print_prompts(pairs, given.transformers, {one.name for one in outcomes if "TF014" in one.fixed})
     if given.json:
         lines = [json.dumps(asdict(one), ensure_ascii=False) for one in outcomes]
         given.json.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -107,22 +110,22 @@ def keys_of_all(typed: str) -> frozenset[FindingKey]:
     return frozenset[FindingKey]().union(*named) if named else frozenset(ALL_OUTCOMES)
 
 
-def mended_copy(asked: tuple[Path, Path, frozenset[FindingKey]]) -> Outcome:
+def fix_one(job: tuple[Path, Path, frozenset[FindingKey]]) -> Outcome:
     """One template mended into a copy, in this process."""
-    path, copy, keys = asked
+    path, copy, keys = job
     begin = time.process_time()
     inspector = Inspector(trusted=True)
     try:
         first = inspector.report(str(path))
-        told = fixed_copy(str(path), str(copy), inspector, lambda _: keys)
+        result = fixed_copy(str(path), str(copy), inspector, lambda _: keys)
     except ToolfmtError as error:
         return Outcome(path.stem, error=str(error))
     return Outcome(
         path.stem,
         before=severities(first.to_dict()),
-        healed=tuple(dict.fromkeys(one.code for one in told.fixed)),
-        why_not={one.code: one.why for one in told.not_fixed},
-        diffs=tuple(one.to_dict() for one in told.fixed),
+        fixed=tuple(dict.fromkeys(one.code for one in result.fixed)),
+        why_not={one.code: one.why for one in result.not_fixed},
+        diffs=tuple(one.to_dict() for one in result.fixed),
         seconds=time.process_time() - begin,
     )
 
@@ -131,8 +134,8 @@ def severities(report: dict[str, Any] | None) -> dict[str, str]:
     """The worst severity of each finding's code; none where nothing could be looked at."""
     if report is None:
         return {}
-    told = [*report["findings"], *report["notes"]]
-    worst_last = sorted(told, key=lambda one: _ORDER.index(one["severity"]))
+    found = [*report["findings"], *report["notes"]]
+    worst_last = sorted(found, key=lambda one: _ORDER.index(one["severity"]))
     return {one["code"]: one["severity"] for one in worst_last}
 
 
@@ -143,29 +146,27 @@ def print_outcomes(outcomes: Sequence[Outcome]) -> None:
     looked = [one for one in outcomes if not one.error]
     wrong = [one for one in looked if worse(one)]
     worth = [one for one in looked if not {"error", "warning"}.isdisjoint(one.before.values())]
-    healed = [one for one in worth if any(one.before[code] != "note" for code in one.healed if code in one.before)]
+    fixed = [one for one in worth if any(one.before[code] != "note" for code in one.fixed if code in one.before)]
     clean = [one for one in worth if {"error", "warning"}.isdisjoint(one.after.values())]
     seconds = sorted(one.seconds for one in looked)
     print(f"{len(outcomes)} templates, {len(looked)} mended into copies, {len(outcomes) - len(looked)} not looked at")
     print(f"processor's seconds a template: median {seconds[len(seconds) // 2]:.1f}, slowest {seconds[-1]:.1f}")
-    print(
-        f"with errors or warnings: {len(worth)}; of {len(healed)} one at least is healed, {len(clean)} have none left"
-    )
+    print(f"with errors or warnings: {len(worth)}; of {len(fixed)} one at least is healed, {len(clean)} have none left")
     print(f"copies that another process finds worse, or not healed: {len(wrong)} {[one.name for one in wrong][:5]}")
     print(f"\n{'code':6} {'severity':8} {'had':>5} {'healed':>7}")
-    for told in sorted({told for one in looked for told in one.before}):
-        had = [one for one in looked if told in one.before]
-        count = sum(told in one.healed for one in had)
+    for finding_code in sorted({code for one in looked for code in one.before}):
+        had = [one for one in looked if finding_code in one.before]
+        count = sum(finding_code in one.fixed for one in had)
         if count:
-            print(f"{told:6} {had[0].before[told]:8} {len(had):5} {count:7}")
-            reasons = Counter(one.why_not.get(told, "") for one in had if told not in one.healed)
+            print(f"{finding_code:6} {had[0].before[finding_code]:8} {len(had):5} {count:7}")
+            reasons = Counter(one.why_not.get(finding_code, "") for one in had if finding_code not in one.fixed)
             for why, times in reasons.most_common(5):
                 print(f"       {times:5} not: {why}")
 
 
 def worse(one: Outcome) -> bool:
     """Whether the copy has a finding that the original has not, or one still that was told to be healed."""
-    return bool(not one.after.keys() <= one.before.keys() or one.after.keys() & set(one.healed))
+    return bool(not one.after.keys() <= one.before.keys() or one.after.keys() & set(one.fixed))
 
 
 def print_prompts(pairs: Sequence[tuple[Path, Path]], number: int, as_text: Collection[str]) -> None:
@@ -197,7 +198,7 @@ def prompts(path: Path, *, as_text: bool) -> Iterator[str | None]:
     for messages, tools in json.loads(conversations):
         for_answer = messages[-1]["role"] != "assistant"
         try:
-            told = render_jinja_template(
+            result = render_jinja_template(
                 [messages],
                 tools,
                 chat_template=text,
@@ -208,7 +209,7 @@ def prompts(path: Path, *, as_text: bool) -> Iterator[str | None]:
         except Exception:  # noqa: BLE001 - a template throws what it likes
             yield None
         else:
-            yield str(told[0][0])
+            yield str(result[0][0])
 
 
 if __name__ == "__main__":

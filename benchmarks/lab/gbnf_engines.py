@@ -25,7 +25,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
 
-from grammar_calls import Faults, Subject, broken, damaged, named, plain, variants, written
+from grammar_calls import Defects, Subject, broken, damaged, named, plain, variants, written
 from grammar_engines import LlamaGrammars, XGrammars
 
 from toolfmt.errors import CannotConstrain
@@ -73,13 +73,13 @@ class Judged:
     """What one engine made of all formats."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    faults: list[tuple[str, str, str]] = field(default_factory=list)
+    defects: list[tuple[str, str, str]] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     compiling: list[float] = field(default_factory=list)
     narrower: Counter[str] = field(default_factory=Counter)
 
-    def told(self) -> str:
-        wrong = {kind: sum(why.startswith(kind) for _, why, _ in self.faults) for kind in ("written", "broken", "dam")}
+    def summary(self) -> str:
+        wrong = {kind: sum(why.startswith(kind) for _, why, _ in self.defects) for kind in ("written", "broken", "dam")}
         counts = self.counts
         return (
             f"{counts['formats']} formats and variants, {counts['not constrained']} with no grammar; "
@@ -99,10 +99,10 @@ def main() -> int:
     parser.add_argument("--damaged", type=int, default=60)
     parser.add_argument("--format", help="this one only")
     parser.add_argument("--engine", choices=("llama.cpp", "xgrammar"), help="this one only")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     failed = False
     for name, module in (("llama.cpp", "llama_cpp"), ("xgrammar", "xgrammar")):
-        if wanted.engine not in (None, name):
+        if options.engine not in (None, name):
             continue
         if importlib.util.find_spec(module) is None:
             print(f"{name} is not installed: left out")
@@ -110,26 +110,26 @@ def main() -> int:
         for choice in ("required", "auto"):
             for tokens in (False, True) if name == "llama.cpp" else (False,):
                 began = time.perf_counter()
-                judged = _judged(name, choice, tokens, wanted)
+                judged = _judged(name, choice, tokens, options)
                 spent = time.perf_counter() - began
                 marks = "tokens" if tokens else "text"
-                print(f"{name}, {choice}, markers as {marks}: {judged.told()}; {spent:.0f} s", flush=True)
-                for format_name, why, text in judged.faults[:20]:
+                print(f"{name}, {choice}, markers as {marks}: {judged.summary()}; {spent:.0f} s", flush=True)
+                for format_name, why, text in judged.defects[:20]:
                     print(f"  {format_name}: {why}\n    {text[:400]!r}")
-                failed |= bool(judged.faults)
+                failed |= bool(judged.defects)
     return 1 if failed else 0
 
 
-def _judged(engine: str, choice: str, tokens: bool, wanted: argparse.Namespace) -> Judged:
+def _judged(engine: str, choice: str, tokens: bool, options: argparse.Namespace) -> Judged:
     judged = Judged()
     for format in variants():
-        if wanted.format in (None, format.name):
-            _judge(judged, format, engine, choice, tokens, wanted)
+        if options.format in (None, format.name):
+            _judge(judged, format, engine, choice, tokens, options)
     return judged
 
 
 def _judge(
-    judged: Judged, format: ToolCallFormat, engine: str, choice: str, tokens: bool, wanted: argparse.Namespace
+    judged: Judged, format: ToolCallFormat, engine: str, choice: str, tokens: bool, options: argparse.Namespace
 ) -> None:
     subject = EngineSubject(format, tokens, choice, engine_name=engine)
     try:
@@ -143,11 +143,11 @@ def _judge(
     began = time.perf_counter()
     assert subject.compiled is not None
     judged.compiling.append(time.perf_counter() - began)
-    found: Faults = [*written(subject, wanted.written), *broken(subject, wanted.broken)]
-    found += damaged(subject, wanted.damaged)
+    found: Defects = [*written(subject, options.written), *broken(subject, options.broken)]
+    found += damaged(subject, options.damaged)
     if choice == "auto":
         found += plain(subject)
-    judged.faults += [(named(format), why, text) for why, text in found]
+    judged.defects += [(named(format), why, text) for why, text in found]
     judged.counts += subject.counts
     judged.counts["formats"] += 1
 

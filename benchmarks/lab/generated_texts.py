@@ -60,7 +60,7 @@ CONTROL = (
     "\0", "\x01", "\x1b[31m", "\x7f", "\x85", "\u2028", "\u2029", "\ufeff", "\u200b", "\u202e", "\ud83d", "\ude42",
     "\udcff", "\r", "\r\n", "\v", "\f", "\xa0", "\u3000", "e\u0301", "\ufffd", "\U0010ffff",
 )  # fmt: skip
-SIGNS = tuple("{}[]()<>\"'`:;,.=|/\\_-+*#@!?&%$~^ \n\t0aZ")
+CHARACTERS = tuple("{}[]()<>\"'`:;,.=|/\\_-+*#@!?&%$~^ \n\t0aZ")
 JSON_BITS = (
     '{"name": "get_weather", "arguments": {"city": "Oslo"}}', '{"name": "f"', '"arguments": {',
     '{"arguments": {"a": 1}, ', '"parameters": ', '{"a": [1, 2', '{"a": "b\\', '"\\u12', '"\\ud83d', "[[[[", "}}}}",
@@ -136,7 +136,7 @@ def _element(chance: random.Random, format: str) -> str:
     if kind < 17:
         return chance.choice(JSON_BITS)
     if kind < 18:
-        return "".join(chance.choice(SIGNS) for _ in range(chance.randint(1, 12)))
+        return "".join(chance.choice(CHARACTERS) for _ in range(chance.randint(1, 12)))
     if kind < 19:
         return chance.choice(CONTROL)
     return _run(chance, other, chance.choice((20, 60, 200)))
@@ -176,7 +176,7 @@ def _prose(chance: random.Random) -> str:
 
 
 def _run(chance: random.Random, format: str, times: int) -> str:
-    piece = chance.choice((*SIGNS, *_marks(format), *JSON_BITS, *CONTROL, "9", "ab "))
+    piece = chance.choice((*CHARACTERS, *_marks(format), *JSON_BITS, *CONTROL, "9", "ab "))
     return piece * times
 
 
@@ -196,8 +196,8 @@ def _damaged(chance: random.Random, text: str, format: str) -> str:
         rest = text[:at] + text[at + len(piece) :]
         return rest[:other] + piece + rest[other:]
     if kind == 3:  # something else in between
-        return text[:at] + chance.choice((*SIGNS, *CONTROL, *_marks(format), *JSON_BITS)) + text[at:]
-    return text[:at] + chance.choice((*SIGNS, *CONTROL)) + text[at + max(1, length) :]
+        return text[:at] + chance.choice((*CHARACTERS, *CONTROL, *_marks(format), *JSON_BITS)) + text[at:]
+    return text[:at] + chance.choice((*CHARACTERS, *CONTROL)) + text[at + max(1, length) :]
 
 
 def _long(chance: random.Random, format: str) -> str:
@@ -232,7 +232,7 @@ def _value(chance: random.Random, depth: int = 0) -> Any:
     if kind < 5:
         return "Oslo " + _prose(chance)
     if kind < 6:
-        return "Oslo " + "".join(chance.choice((*SIGNS, *WORDS)) for _ in range(chance.randint(1, 20)))
+        return "Oslo " + "".join(chance.choice((*CHARACTERS, *WORDS)) for _ in range(chance.randint(1, 20)))
     if kind < 8:
         return chance.choice((0, 1, -1, 7, 2**53, -(2**70), 0.5, -0.0, 1e22, 1e-7, 3))
     if kind < 9:
@@ -372,11 +372,11 @@ def failure(made: Text, places: list[int], found: Found | None = None) -> str:
         ("law 3", lambda: check_tiling(made.text, whole, frame(get(made.format)))),
         ("law 11", lambda: same_message(made, whole) if made.number % 8 == 0 else None),
     )
-    for law, check in checks:
+    for invariant, check in checks:
         try:
             check()
         except (AssertionError, ValueError) as error:
-            return law if isinstance(error, AssertionError) else f"{law}, {type(error).__name__}"
+            return invariant if isinstance(error, AssertionError) else f"{invariant}, {type(error).__name__}"
     if found is not None:
         found.outcomes[outcome(whole)] += 1
     return ""

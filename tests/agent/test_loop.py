@@ -37,12 +37,12 @@ class Weather:
     """A registry of one tool, which keeps what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.cities: list[str] = []
         self.registry = ToolRegistry([self.get_weather])
 
     def get_weather(self, city: str) -> str:
         """Get the weather of a city."""
-        self.asked.append(city)
+        self.cities.append(city)
         return f"Rain in {city}."
 
 
@@ -78,16 +78,16 @@ def loaded(name: str = "double-encoded") -> toolfmt.Model:
 
 def test_a_call_its_result_and_the_answer(weather: Weather) -> None:
     seen: list[tuple[list[Any], list[Any]]] = []
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     script = scripted(calls("Oslo"), Message("It rains."))
 
     def model(messages: list[Any], tools: list[Any]) -> Message:
         seen.append((messages, tools))
         return script(messages, tools)
 
-    outcome = run(model, [USER], weather.registry, on_message=told.append)
-    asking = {"role": "assistant", "tool_calls": [ToolCall("id_Oslo", "get_weather", CITY).to_dict()]}
-    first = [USER, asking, result("id_Oslo", "Rain in Oslo.")]
+    outcome = run(model, [USER], weather.registry, on_message=reported.append)
+    call_message = {"role": "assistant", "tool_calls": [ToolCall("id_Oslo", "get_weather", CITY).to_dict()]}
+    first = [USER, call_message, result("id_Oslo", "Rain in Oslo.")]
     assert outcome.messages == [*first, {"role": "assistant", "content": "It rains."}]
     assert (outcome.ended, outcome.text, outcome.turns, outcome.answer) == (
         "answered",
@@ -97,13 +97,13 @@ def test_a_call_its_result_and_the_answer(weather: Weather) -> None:
     )
     assert [execution.outcome for execution in outcome.executions] == ["result"]
     assert seen == [([USER], weather.registry.definitions), (first, weather.registry.definitions)]
-    assert told == outcome.messages[1:]
+    assert reported == outcome.messages[1:]
 
 
-def test_parallel_calls_are_all_carried_out_in_order(weather: Weather) -> None:
+def test_parallel_calls_are_all_executed_in_order(weather: Weather) -> None:
     outcome = run(scripted(calls("Oslo", "Rome", "Lima"), Message("So.")), [USER], weather.registry)
-    assert weather.asked == ["Oslo", "Rome", "Lima"]
-    assert outcome.messages[2:5] == [result(f"id_{city}", f"Rain in {city}.") for city in weather.asked]
+    assert weather.cities == ["Oslo", "Rome", "Lima"]
+    assert outcome.messages[2:5] == [result(f"id_{city}", f"Rain in {city}.") for city in weather.cities]
     assert outcome.messages[5:] == [{"role": "assistant", "content": "So."}]
 
 
@@ -112,7 +112,7 @@ def test_what_goes_wrong_with_one_call_leaves_the_others(weather: Weather) -> No
     answer.tool_calls[0].arguments = "{}"
     answer.tool_calls.append(ToolCall("x", "f", "{}"))
     outcome = run(scripted(answer, Message("So.")), [USER], weather.registry)
-    assert weather.asked == ["Rome"]
+    assert weather.cities == ["Rome"]
     assert [execution.outcome for execution in outcome.executions] == ["invalid_arguments", "result", "unknown_tool"]
     assert [message["tool_call_id"] for message in outcome.messages[2:5]] == ["id_Oslo", "id_Rome", "x"]
 
@@ -120,13 +120,13 @@ def test_what_goes_wrong_with_one_call_leaves_the_others(weather: Weather) -> No
 @pytest.mark.parametrize("turns", [1, 3])
 def test_the_limit_of_turns_leaves_a_conversation_that_can_be_gone_on_with(weather: Weather, turns: int) -> None:
     outcome = run(lambda messages, tools: calls("Oslo"), [USER], weather.registry, turns=turns)
-    assert (outcome.ended, outcome.turns, outcome.text, len(weather.asked)) == ("turns", turns, "", turns)
+    assert (outcome.ended, outcome.turns, outcome.text, len(weather.cities)) == ("turns", turns, "", turns)
     assert outcome.messages[-1] == result("id_Oslo", "Rain in Oslo.")
     further = run(scripted(Message("It rains.")), outcome.messages, weather.registry)
     assert (further.ended, len(further.messages)) == ("answered", 2 * turns + 2)
 
 
-def test_what_was_rejected_is_told_and_may_be_written_again(weather: Weather) -> None:
+def test_a_rejection_is_reported_and_the_call_can_be_repeated(weather: Weather) -> None:
     raw = '<tool_call>{"name": "get_weather"'
     wrong = Message("Let me see. ", rejected=[Rejected(0, "incomplete_output", (12, 40), raw, "get_weather", "")])
     outcome = run(scripted(wrong, calls("Oslo"), Message("It rains.")), [USER], weather.registry)
@@ -134,11 +134,11 @@ def test_what_was_rejected_is_told_and_may_be_written_again(weather: Weather) ->
         {"role": "assistant", "content": "Let me see. " + raw},
         user(f"Your call of get_weather was not executed: it ends before it is whole (incomplete_output). {AGAIN}"),
     ]
-    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
 
 
-def test_several_rejections_are_told_in_one_message_behind_the_results(weather: Weather) -> None:
+def test_several_rejections_are_reported_in_one_message_after_the_results(weather: Weather) -> None:
     answer = calls("Oslo")
     answer.rejected = [Rejected(at, "malformed_syntax", (0, 1), "<x>", "get_weather") for at in (1, 2)]
     answer.rejected.append(Rejected(3, "undeclared_tool", (0, 1), "<y>", None))
@@ -157,11 +157,11 @@ def test_the_limit_after_a_rejection(weather: Weather, valid: int, ended: str) -
     answer = calls(*["Oslo"] * valid)
     answer.rejected = [Rejected(valid, "malformed_syntax", (0, 1), "<x>")]
     outcome = run(scripted(answer), [USER], weather.registry, turns=1)
-    assert (ended, valid) == (outcome.ended, len(weather.asked))
+    assert (ended, valid) == (outcome.ended, len(weather.cities))
     assert outcome.messages[-1]["role"] == "user"
 
 
-def test_an_answer_that_was_cut_is_told_as_that(weather: Weather) -> None:
+def test_a_truncated_answer_is_reported_as_cut(weather: Weather) -> None:
     outcome = run(scripted(ModelResponse("It rai", cut=True)), [USER], weather.registry)
     assert (outcome.ended, outcome.text) == ("cut", "It rai")
     calling = calls("Oslo")
@@ -213,7 +213,7 @@ def test_what_is_no_registry_is_misuse(registry: Any) -> None:
 
 
 @pytest.mark.parametrize("model", [None, "name", openai.OpenAI(api_key="-"), toolfmt.load(MODELS / "double-encoded")])
-def test_what_cannot_be_asked_is_misuse(weather: Weather, model: Any) -> None:
+def test_an_object_that_is_not_a_model_is_misuse(weather: Weather, model: Any) -> None:
     with pytest.raises(TypeError, match=r"a model is a function .*from_openai\(client, name\).*from_text\("):
         run(model, [USER], weather.registry)
 
@@ -222,7 +222,7 @@ NONE: Any = "path"
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: from_text(NONE, lambda prompt: ""), "from_text takes what toolfmt.load(path) returns, not a string"),
         (lambda: from_stream(NONE, lambda prompt: []), "from_stream takes what toolfmt.load(path) returns"),
@@ -232,10 +232,10 @@ NONE: Any = "path"
         (lambda: from_completions(NONE), "create is a function, not a string"),
     ],
 )
-def test_what_makes_no_model_is_misuse(make: Callable[[], AskModel], told: str) -> None:
+def test_what_makes_no_model_is_misuse(make: Callable[[], AskModel], message: str) -> None:
     with pytest.raises(TypeError) as raised:
         make()
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(message)
 
 
 async def _text_later(*given: Any) -> Any:
@@ -261,13 +261,15 @@ pieces_later: Any = _pieces_later
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_what_is_async_is_told_of_a_thread(weather: Weather, make: Callable[[], Any], what: str) -> None:
+def test_async_functions_are_rejected_with_a_pointer_to_threads(
+    weather: Weather, make: Callable[[], Any], what: str
+) -> None:
     with pytest.raises(TypeError, match=rf"^{what} is async; give one that is not, .*asyncio\.to_thread"):
         run(make(), [USER], weather.registry)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (b"Hi.", "generate must return a string or an iterable of strings, not a bytes"),
         (None, "generate must return a string or an iterable of strings, not null"),
@@ -277,10 +279,10 @@ def test_what_is_async_is_told_of_a_thread(weather: Weather, make: Callable[[], 
         ([(b"Hi.", None)], "each item of generate must be a string or a pair"),
     ],
 )
-def test_what_is_no_text_is_misuse(weather: Weather, given: Any, told: str) -> None:
+def test_what_is_no_text_is_misuse(weather: Weather, given: Any, message: str) -> None:
     with pytest.raises(TypeError) as raised:
         run(from_text(loaded(), lambda prompt: given), [USER], weather.registry)
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(message)
 
 
 def test_what_a_model_raises_passes(weather: Weather) -> None:
@@ -317,8 +319,8 @@ def test_async_tools_share_one_loop_in_a_run() -> None:
 TURN: contextvars.ContextVar[int] = contextvars.ContextVar("TURN", default=0)
 
 
-@pytest.mark.parametrize("beside_a_loop", [False, True])
-def test_async_tools_see_the_context_that_they_are_called_in(beside_a_loop: bool) -> None:
+@pytest.mark.parametrize("within_a_loop", [False, True])
+def test_async_tools_see_the_context_that_they_are_called_in(within_a_loop: bool) -> None:
     seen: list[int] = []
 
     async def look() -> None:
@@ -331,7 +333,7 @@ def test_async_tools_see_the_context_that_they_are_called_in(beside_a_loop: bool
     async def notebook() -> None:
         run(model, [USER], ToolRegistry([look]), turns=2)
 
-    asyncio.run(notebook()) if beside_a_loop else run(model, [USER], ToolRegistry([look]), turns=2)
+    asyncio.run(notebook()) if within_a_loop else run(model, [USER], ToolRegistry([look]), turns=2)
     assert seen == [1, 3]
 
 
@@ -359,25 +361,25 @@ def test_a_run_over_http(weather: Weather, serve: Serve) -> None:
     two = {"tool_calls": [call("get_weather", CITY), call("get_weather", '{"city": "Rome"}', "call_b")]}
     model, serving = serve(completion(two, "tool_calls"), completion({"content": "It rains."}), temperature=0.5)
     outcome = run(model, [USER], weather.registry)
-    assert (outcome.ended, outcome.text, weather.asked) == ("answered", "It rains.", ["Oslo", "Rome"])
+    assert (outcome.ended, outcome.text, weather.cities) == ("answered", "It rains.", ["Oslo", "Rome"])
     first = {"messages": [USER], "model": "m", "temperature": 0.5, "tools": weather.registry.definitions}
     results = [result("call_a", "Rain in Oslo."), result("call_b", "Rain in Rome.")]
-    assert serving.asked == [first, {**first, "messages": [USER, {"role": "assistant", **two}, *results]}]
-    assert outcome.messages == [*serving.asked[1]["messages"], {"role": "assistant", "content": "It rains."}]
+    assert serving.requests == [first, {**first, "messages": [USER, {"role": "assistant", **two}, *results]}]
+    assert outcome.messages == [*serving.requests[1]["messages"], {"role": "assistant", "content": "It rains."}]
 
 
 def test_without_tools_none_are_sent(serve: Serve) -> None:
     model, serving = serve(completion({"content": "Hi."}))
     assert run(model, [USER], ToolRegistry()).text == "Hi."
-    assert serving.asked == [{"messages": [USER], "model": "m"}]
+    assert serving.requests == [{"messages": [USER], "model": "m"}]
 
 
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
 def test_reasoning_goes_back_under_the_key_it_came_under(weather: Weather, serve: Serve, key: str) -> None:
-    said = {key: "Hm.", "tool_calls": [call("get_weather", CITY)]}
-    model, serving = serve(completion(said, "tool_calls"), completion({"content": "So.", key: "Aha."}))
+    response = {key: "Hm.", "tool_calls": [call("get_weather", CITY)]}
+    model, serving = serve(completion(response, "tool_calls"), completion({"content": "So.", key: "Aha."}))
     outcome = run(model, [USER], weather.registry)
-    assert serving.asked[1]["messages"][1] == {"role": "assistant", **said}
+    assert serving.requests[1]["messages"][1] == {"role": "assistant", **response}
     assert (outcome.answer.reasoning, outcome.messages[-1]) == (
         "Aha.",
         {"role": "assistant", "content": "So.", key: "Aha."},
@@ -399,14 +401,14 @@ def test_reasoning_goes_back_under_the_key_it_came_under(weather: Weather, serve
         ("", "tool_calls", "its arguments cannot be read (invalid_arguments)"),
     ],
 )
-def test_a_call_that_a_server_tells_and_that_is_none_is_not_carried_out(
+def test_an_invalid_call_from_a_server_is_not_executed(
     weather: Weather, serve: Serve, arguments: str, finish_reason: str, why: str
 ) -> None:
-    said = {"content": "Let me see. ", "tool_calls": [call("get_weather", arguments)]}
-    model, serving = serve(completion(said, finish_reason), completion({"content": "So."}))
+    response = {"content": "Let me see. ", "tool_calls": [call("get_weather", arguments)]}
+    model, serving = serve(completion(response, finish_reason), completion({"content": "So."}))
     outcome = run(model, [USER], weather.registry)
-    assert weather.asked == []
-    assert serving.asked[1]["messages"][1:] == [
+    assert weather.cities == []
+    assert serving.requests[1]["messages"][1:] == [
         {"role": "assistant", "content": "Let me see. " + arguments},
         user(f"Your call of get_weather was not executed: {why}. {AGAIN}"),
     ]
@@ -417,7 +419,7 @@ def test_only_the_last_call_of_a_cut_answer_is_in_doubt(weather: Weather, serve:
     two = {"tool_calls": [call("get_weather", CITY), call("get_weather", '{"city": "Rome"}', "call_b")]}
     model, _ = serve(completion(two, "length"), completion({"content": "So."}, "length"))
     outcome = run(model, [USER], weather.registry)
-    assert (weather.asked, outcome.ended) == (["Oslo"], "cut")
+    assert (weather.cities, outcome.ended) == (["Oslo"], "cut")
     assert [execution.outcome for execution in outcome.executions] == ["result", "rejected"]
 
 
@@ -431,7 +433,7 @@ def test_only_an_end_of_the_models_own_leaves_the_last_call_whole(weather: Weath
         outcome = run(from_completions(lambda **given: next(script)), [USER], weather.registry)
         return [execution.outcome for execution in outcome.executions]
 
-    assert answer(reason) == ["rejected"] and weather.asked == []
+    assert answer(reason) == ["rejected"] and weather.cities == []
     for ended in ("stop", "STOP", "tool_calls", "function_call", "end_turn", None):
         assert answer(ended) == ["result"]
 
@@ -440,15 +442,15 @@ def test_only_an_end_of_the_models_own_leaves_the_last_call_whole(weather: Weath
 def test_arguments_that_are_no_object_are_not_none_at_all(arguments: Any) -> None:
     called: list[str] = []
     registry = ToolRegistry([({"name": "now"}, lambda: called.append("now"))])
-    told = completion({"tool_calls": [{"id": "a", "function": {"name": "now", "arguments": arguments}}]})
-    outcome = run(from_completions(lambda **given: told), [USER], registry, turns=1)
+    response = completion({"tool_calls": [{"id": "a", "function": {"name": "now", "arguments": arguments}}]})
+    outcome = run(from_completions(lambda **given: response), [USER], registry, turns=1)
     assert (outcome.ended, called) == ("rejected", [])
 
 
 def test_the_older_call_of_a_function_is_one(weather: Weather) -> None:
-    told = completion({"function_call": {"name": "get_weather", "arguments": CITY}}, "function_call")
-    outcome = run(from_completions(lambda **given: told), [USER], weather.registry, turns=1)
-    assert (weather.asked, outcome.answer.tool_calls) == (["Oslo"], [ToolCall("call_0", "get_weather", CITY)])
+    response = completion({"function_call": {"name": "get_weather", "arguments": CITY}}, "function_call")
+    outcome = run(from_completions(lambda **given: response), [USER], weather.registry, turns=1)
+    assert (weather.cities, outcome.answer.tool_calls) == (["Oslo"], [ToolCall("call_0", "get_weather", CITY)])
 
 
 def test_a_content_may_be_a_list_of_parts(weather: Weather) -> None:
@@ -464,13 +466,17 @@ def test_a_content_may_be_a_list_of_parts(weather: Weather) -> None:
 
 def test_half_of_a_character_is_sent_to_no_server(weather: Weather, serve: Serve) -> None:
     half = "\ud800"
-    asked = [call("get_weather", CITY, half), call("f" + half, "{}"), call("get_weather", f'{{"city": "{half}"}}')]
-    said = {"content": half, "reasoning_content": half, "tool_calls": asked}
-    model, serving = serve(completion(said, "tool_calls"), completion({"content": "So."}))
+    requested_calls = [
+        call("get_weather", CITY, half),
+        call("f" + half, "{}"),
+        call("get_weather", f'{{"city": "{half}"}}'),
+    ]
+    response = {"content": half, "reasoning_content": half, "tool_calls": requested_calls}
+    model, serving = serve(completion(response, "tool_calls"), completion({"content": "So."}))
     outcome = run(model, [USER], weather.registry)
-    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
     assert [execution.outcome for execution in outcome.executions] == ["result", "unknown_tool", "rejected"]
-    assert serving.asked[1]["messages"][1]["content"] == '?{"city": "?"}'
+    assert serving.requests[1]["messages"][1]["content"] == '?{"city": "?"}'
 
 
 def test_no_arguments_at_all_are_those_of_a_tool_that_takes_none(serve: Serve) -> None:
@@ -479,13 +485,13 @@ def test_no_arguments_at_all_are_those_of_a_tool_that_takes_none(serve: Serve) -
     model, serving = serve(completion({"tool_calls": [call("now", "")]}, "tool_calls"), completion({"content": "So."}))
     assert run(model, [USER], registry).ended == "answered"
     assert called == ["now"]
-    assert serving.asked[1]["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert serving.requests[1]["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
 def test_a_tool_that_a_server_makes_up_is_answered_by_its_id(weather: Weather, serve: Serve) -> None:
     model, serving = serve(completion({"tool_calls": [call("f", "{}")]}, "tool_calls"), completion({"content": "So."}))
     run(model, [USER], weather.registry)
-    assert serving.asked[1]["messages"][2] == result(
+    assert serving.requests[1]["messages"][2] == result(
         "call_a", "No tool is called 'f'. The tools are: get_weather.", "f"
     )
 
@@ -494,19 +500,19 @@ def test_ids_that_are_missing_or_taken_are_made(weather: Weather, serve: Serve) 
     again = completion({"tool_calls": [call("get_weather", CITY), call("get_weather", CITY, "")]}, "tool_calls")
     model, serving = serve(again, again, completion({"content": "So."}))
     run(model, [USER], weather.registry)
-    messages = serving.asked[2]["messages"]
-    ids = [told["id"] for message in messages for told in message.get("tool_calls", ())]
+    messages = serving.requests[2]["messages"]
+    ids = [tool_call["id"] for message in messages for tool_call in message.get("tool_calls", ())]
     assert ids == ["call_a", "call_0", "call_2", "call_3"]
     assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
 
 
-def test_what_a_server_tells_beside_functions_is_rejected(weather: Weather, serve: Serve) -> None:
+def test_a_tool_call_that_is_not_a_function_call_is_rejected(weather: Weather, serve: Serve) -> None:
     custom = {"id": "x", "type": "custom", "custom": {"name": "get_weather", "input": "Oslo"}}
     model, _ = serve(
         completion({"tool_calls": [custom]}, "tool_calls"), completion({"content": None, "refusal": "No."})
     )
     outcome = run(model, [USER], weather.registry)
-    assert (weather.asked, outcome.text, outcome.ended) == ([], "No.", "answered")
+    assert (weather.cities, outcome.text, outcome.ended) == ([], "No.", "answered")
     assert [execution.outcome for execution in outcome.executions] == ["rejected"]
 
 
@@ -520,10 +526,10 @@ NO_MESSAGES: tuple[Any, ...] = (None, "hi", [], 5)
 NO_COMPLETIONS: list[Any] = [{}, {"choices": []}, {"choices": None}, {"choices": [{}]}, None, "x" * 1000]
 
 
-@pytest.mark.parametrize("told", NO_COMPLETIONS + [{"choices": [{"message": none}]} for none in NO_MESSAGES])
-def test_what_is_no_completion_is_told_in_a_line(weather: Weather, told: Any) -> None:
+@pytest.mark.parametrize("response", NO_COMPLETIONS + [{"choices": [{"message": none}]} for none in NO_MESSAGES])
+def test_a_response_that_is_not_a_completion_is_reported_in_one_line(weather: Weather, response: Any) -> None:
     with pytest.raises(ToolfmtError, match="no chat completion with a choice") as raised:
-        run(from_completions(lambda **given: told), [USER], weather.registry)
+        run(from_completions(lambda **given: response), [USER], weather.registry)
     assert len(str(raised.value)) < 300
 
 
@@ -531,7 +537,7 @@ def test_what_is_no_completion_is_told_in_a_line(weather: Weather, told: Any) ->
     "message",
     [{"tool_calls": 5}, {"tool_calls": "x" * 1000}, {"tool_calls": {}}, {"content": 5}, {"function_call": "f"}],
 )
-def test_a_message_that_is_none_is_told_in_a_line(weather: Weather, message: dict[str, Any]) -> None:
+def test_a_malformed_message_is_reported_in_one_line(weather: Weather, message: dict[str, Any]) -> None:
     key = next(iter(message))
     with pytest.raises(ToolfmtError, match=f"the message that was returned has the {key} ") as raised:
         run(from_completions(lambda **given: {"choices": [{"message": message}]}), [USER], weather.registry)
@@ -543,10 +549,10 @@ def test_a_function_may_answer_with_mappings(weather: Weather) -> None:
     with_object["function"]["arguments"] = {"city": "Oslo"}
     script = iter([completion({"tool_calls": [with_object]}), completion({"content": "So."})])
     assert run(from_completions(lambda **given: next(script)), [USER], weather.registry).text == "So."
-    assert weather.asked == ["Oslo"]
+    assert weather.cities == ["Oslo"]
 
 
-def test_streams_are_not_asked_for() -> None:
+def test_streams_are_not_requested() -> None:
     with pytest.raises(ValueError, match="leave stream out"):
         from_completions(print, stream=True)
 
@@ -586,12 +592,12 @@ def test_prompts_go_on_from_what_the_model_wrote(weather: Weather, how: str) -> 
     events: list[Event] = []
     model = from_text(loaded(), getattr(engine, how), on_event=events.append)
     outcome = run(model, [USER], weather.registry)
-    assert (outcome.text, weather.asked) == ("It rains.", ["Oslo", "Oslo"])
+    assert (outcome.text, weather.cities) == ("It rains.", ["Oslo", "Oslo"])
     first, second, third = (prompt.text for prompt in engine.prompts)
     assert second.startswith(f"{first}Let me see. {JSON_CALL}<|im_end|>\n")
     assert third.startswith(second + JSON_CALL)
     assert [event.text for event in merge(events) if isinstance(event, Content)] == ["Let me see. ", "It rains."]
-    ids = [told["id"] for message in outcome.messages for told in message.get("tool_calls", ())]
+    ids = [tool_call["id"] for message in outcome.messages for tool_call in message.get("tool_calls", ())]
     assert ids == ["call_0", "call_1"]
 
 
@@ -602,7 +608,7 @@ def test_a_prompt_may_be_rendered_anew(weather: Weather) -> None:
     assert '{"name": "get_weather", "arguments": {"city": "Oslo"}}' in engine.prompts[1].text
 
 
-def test_another_conversation_is_begun_anew(weather: Weather) -> None:
+def test_another_conversation_starts_anew(weather: Weather) -> None:
     engine = Engine(JSON_CALL, "It rains.", "Hi.", "Ho.", "Ha.")
     model = from_text(loaded(), engine.whole)
     outcome = run(model, [USER], weather.registry)
@@ -617,15 +623,15 @@ def test_another_conversation_is_begun_anew(weather: Weather) -> None:
 
 
 def test_a_text_ends_at_a_stop_string(weather: Weather) -> None:
-    asked: list[str] = []
+    generated: list[str] = []
 
     def endless(prompt: Prompt) -> Iterator[str]:
         for piece in ["It ", "rains.<|im", "_end|>", "never"] * 2:
-            asked.append(piece)
+            generated.append(piece)
             yield piece
 
     assert run(from_text(loaded(), endless), [USER], weather.registry).text == "It rains."
-    assert asked == ["It ", "rains.<|im", "_end|>"]
+    assert generated == ["It ", "rains.<|im", "_end|>"]
 
 
 # Whole but for its closer: where the tokens ran out it may go on.
@@ -633,7 +639,7 @@ OPEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 
 
 @pytest.mark.parametrize(
-    ("text", "end", "reason", "ended", "carried_out"),
+    ("text", "end", "reason", "ended", "executed"),
     [
         ("It rai", "", "length", "cut", 0),
         ("It rains.", "", "stop", "answered", 0),
@@ -646,12 +652,12 @@ OPEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}'
         ("It rai", "", "error", "cut", 0),
     ],
 )
-def test_an_engine_says_that_an_answer_was_cut(
-    weather: Weather, text: str, end: str, reason: str, ended: str, carried_out: int
+def test_an_engine_reports_that_an_answer_was_cut(
+    weather: Weather, text: str, end: str, reason: str, ended: str, executed: int
 ) -> None:
     model = from_text(loaded(), Engine(text, end=end, reason=reason).pieces)
     outcome = run(model, [USER], weather.registry, turns=1)
-    assert (ended, carried_out) == (outcome.ended, len(weather.asked))
+    assert (ended, executed) == (outcome.ended, len(weather.cities))
 
 
 def test_an_answer_that_ended_with_its_last_token_was_not_cut(weather: Weather) -> None:
@@ -662,7 +668,7 @@ def test_an_answer_that_ended_with_its_last_token_was_not_cut(weather: Weather) 
 def test_what_was_rejected_stays_where_it_was_written(weather: Weather) -> None:
     engine = Engine("One " + OPEN_CALL[:-3] + "\n\ntwo", "It rains.")
     outcome = run(from_text(loaded(), engine.whole), [USER], weather.registry)
-    assert weather.asked == [] and outcome.ended == "answered"
+    assert weather.cities == [] and outcome.ended == "answered"
     assert outcome.messages[1]["content"].startswith("One " + OPEN_CALL[:-3])
     assert engine.prompts[1].text.startswith(engine.prompts[0].text + "One " + OPEN_CALL[:-3])
 
@@ -676,14 +682,14 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("raw", [True, False, None])
 @pytest.mark.parametrize(("arguments", "why"), UNREADABLE)
-def test_a_call_that_no_conversation_can_hold_is_told_and_the_run_goes_on(
+def test_a_call_that_no_conversation_can_hold_is_reported_and_the_run_continues(
     weather: Weather, arguments: str, why: str, raw: bool | None
 ) -> None:
     written = f'<tool_call>{{"name": "get_weather", "arguments": {arguments}}}</tool_call>'
     engine = Engine("Well. " + written, JSON_CALL, "It rains.")
     model = from_stream(loaded(), engine.events) if raw is None else from_text(loaded(), engine.whole, raw=raw)
     outcome = run(model, [USER], weather.registry)
-    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
     assert [execution.outcome for execution in outcome.executions] == ["rejected", "result"]
     assert outcome.messages[1:3] == [
         {"role": "assistant", "content": "Well. " + (arguments if raw is None else written)},
@@ -694,12 +700,12 @@ def test_a_call_that_no_conversation_can_hold_is_told_and_the_run_goes_on(
     ]
 
 
-def test_a_key_that_glm_writes_twice_is_told_and_the_run_goes_on(weather: Weather) -> None:
+def test_a_key_that_glm_writes_twice_is_reported_and_the_run_continues(weather: Weather) -> None:
     city = "<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n"
     written = "<tool_call>get_weather\n{}</tool_call>"
     engine = Engine(written.format(city * 2), written.format(city), "It rains.", end="<|user|>")
     outcome = run(from_text(loaded("glm4-key-value"), engine.whole), [USER], weather.registry)
-    assert (outcome.ended, weather.asked) == ("answered", ["Oslo"])
+    assert (outcome.ended, weather.cities) == ("answered", ["Oslo"])
     assert "'city' appears twice" in outcome.messages[2]["content"]
 
 
@@ -709,13 +715,17 @@ def test_of_any_model_such_a_call_is_rejected(weather: Weather, arguments: str, 
     answer.content = "Well. "
     answer.tool_calls.append(ToolCall("id_x", "get_weather", arguments))
     whole = ModelResponse.of(answer, False, answer.to_openai())
-    for told in (answer, whole):
-        outcome = run(scripted(told, Message("So.")), [USER], weather.registry)
-        said = {"role": "assistant", "content": "Well. " + arguments, "tool_calls": [answer.tool_calls[0].to_dict()]}
-        assert outcome.messages[1] == said
+    for scripted_answer in (answer, whole):
+        outcome = run(scripted(scripted_answer, Message("So.")), [USER], weather.registry)
+        expected = {
+            "role": "assistant",
+            "content": "Well. " + arguments,
+            "tool_calls": [answer.tool_calls[0].to_dict()],
+        }
+        assert outcome.messages[1] == expected
         assert [message["role"] for message in outcome.messages[2:]] == ["tool", "user", "assistant"]
         assert why in outcome.messages[3]["content"]
-    assert weather.asked == ["Rome", "Rome"]
+    assert weather.cities == ["Rome", "Rome"]
 
 
 def test_a_stream_of_events(weather: Weather) -> None:
@@ -723,7 +733,7 @@ def test_a_stream_of_events(weather: Weather) -> None:
     events: list[Event] = []
     model = from_stream(loaded(), engine.events, on_event=events.append)
     outcome = run(model, [USER], weather.registry)
-    assert (outcome.ended, outcome.text, weather.asked) == ("answered", "It rains.", ["Oslo"])
+    assert (outcome.ended, outcome.text, weather.cities) == ("answered", "It rains.", ["Oslo"])
     assert outcome.messages[1] == {
         "role": "assistant",
         "content": "Let me see. ",
@@ -732,7 +742,7 @@ def test_a_stream_of_events(weather: Weather) -> None:
     assert [event.text for event in merge(events) if isinstance(event, Content)] == ["Let me see. ", "It rains."]
 
 
-def test_a_stream_may_say_that_it_was_cut(weather: Weather) -> None:
+def test_a_stream_may_report_that_it_was_cut(weather: Weather) -> None:
     class Stream(list[Event]):
         finish_reason = "length"
 
@@ -752,7 +762,7 @@ def test_ids_have_the_form_of_the_models_family(weather: Weather) -> None:
     events = [event for index in (0, 1) for event in called(index)]
     model: Any = Kimi()
     outcome = run(from_stream(model, lambda prompt: events), [USER], weather.registry, turns=2)
-    ids = [told["id"] for message in outcome.messages for told in message.get("tool_calls", ())]
+    ids = [tool_call["id"] for message in outcome.messages for tool_call in message.get("tool_calls", ())]
     assert ids == [f"functions.get_weather:{number}" for number in range(4)]
 
 
@@ -782,71 +792,69 @@ def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
     """Name and arguments of the calls that ended, as the events say; no arguments where a name appears twice, or a
     value that no conversation can hold."""
     ended = {event.index for event in events if isinstance(event, ToolCallEnd)}
-    told: dict[int, str] = dict.fromkeys(ended, "")
+    deltas: dict[int, str] = dict.fromkeys(ended, "")
     for event in events:
         if isinstance(event, ToolCallArguments) and event.index in ended:
-            told[event.index] += event.delta
+            deltas[event.index] += event.delta
     names = {event.index: event.name for event in events if isinstance(event, ToolCallStart)}
-    refused: list[bool] = []
+    rejected: list[bool] = []
 
     def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        refused.append(len(dict(pairs)) < len(pairs))
+        rejected.append(len(dict(pairs)) < len(pairs))
         return dict(pairs)
 
     def number(digits: str) -> float:
-        refused.append(float(digits) in (float("inf"), -float("inf")))
+        rejected.append(float(digits) in (float("inf"), -float("inf")))
         return float(digits)
 
     calls = []
     for index in sorted(ended):
-        refused.clear()
-        arguments = json.loads(told[index], object_pairs_hook=read, parse_float=number)
+        rejected.clear()
+        arguments = json.loads(deltas[index], object_pairs_hook=read, parse_float=number)
         again = json.dumps(arguments, ensure_ascii=False)
-        held = not any(refused) and again.encode(errors="replace").decode() == again
+        held = not any(rejected) and again.encode(errors="replace").decode() == again
         calls.append((names[index], arguments if held else None))
     return calls
 
 
 @pytest.mark.parametrize("format", NAMES)
 @given(data=st.data(), declared=st.booleans())
-def test_only_what_an_ended_call_with_valid_arguments_says_is_carried_out(
-    format: str, data: st.DataObject, declared: bool
-) -> None:
+def test_only_an_ended_call_with_valid_arguments_is_executed(format: str, data: st.DataObject, declared: bool) -> None:
     text = data.draw(texts(format))
-    check_carried_out(format, text, declared)
+    check_executed(format, text, declared)
 
 
 @pytest.mark.parametrize("format", NAMES)
-def test_a_written_call_is_carried_out_and_no_beginning_of_it(format: str) -> None:
+def test_a_written_call_is_executed_and_no_partial_call_is(format: str) -> None:
     text = toolfmt.write(format, [("f", {"s": "</tool_call>}", "n": 1}), ("now", {})])
-    assert check_carried_out(format, text, True) == [("f", {"s": "</tool_call>}", "n": 1}), ("now", {})]
+    assert check_executed(format, text, True) == [("f", {"s": "</tool_call>}", "n": 1}), ("now", {})]
     for end in range(0, len(text), 3):
-        check_carried_out(format, text[:end], True)
+        check_executed(format, text[:end], True)
 
 
-def check_carried_out(format: str, text: str, declared: bool) -> list[tuple[str, Any]]:
+def check_executed(format: str, text: str, declared: bool) -> list[tuple[str, Any]]:
     """One answer with this text: what is carried out is what the events and the schemas say, and each call has its
     answer."""
-    carried_out: list[tuple[str, Any]] = []
+    executed: list[tuple[str, Any]] = []
     registry = ToolRegistry(
         [
-            (DEFINITIONS[0], lambda **named: carried_out.append(("f", named))),
-            (DEFINITIONS[1], lambda **named: carried_out.append(("now", named))),
+            (DEFINITIONS[0], lambda **named: executed.append(("f", named))),
+            (DEFINITIONS[1], lambda **named: executed.append(("now", named))),
         ]
     )
     tools = DEFINITIONS if declared else None
     outcome = run(lambda *given: toolfmt.parse(text, format, tools=tools), [USER], registry, turns=1)
     schemas = {tool["name"]: tool["parameters"] for tool in DEFINITIONS}
     ended = ended_calls(events_of(format, [text], tools=tools))
-    wanted = [(name, arguments) for name, arguments in ended if arguments is not None]
-    assert carried_out == [
+    expected = [(name, arguments) for name, arguments in ended if arguments is not None]
+    assert executed == [
         (name, arguments)
-        for name, arguments in wanted
+        for name, arguments in expected
         if name in schemas and Draft202012Validator(schemas[name]).is_valid(arguments)
     ]
-    told = [execution.outcome for execution in outcome.executions]
-    assert told.count("result") == len(carried_out)
-    assert len([name for name in told if name != "rejected"]) == len(wanted)
+    outcomes = [execution.outcome for execution in outcome.executions]
+    assert outcomes.count("result") == len(executed)
+    assert len([name for name in outcomes if name != "rejected"]) == len(expected)
     answers = [message["tool_call_id"] for message in outcome.messages if message["role"] == "tool"]
     assert answers == [call.id for call in outcome.answer.tool_calls]
-    return carried_out
+    return executed

@@ -18,7 +18,7 @@ pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 from answer_scenarios import serving  # noqa: E402  below the reason why the tests of this module may be left out
 from server import Served  # noqa: E402  after the import that may skip
-from tiny_weather import ASKED, CITIES, build, conversation, registry  # noqa: E402  after the import that may skip
+from tiny_weather import CITIES, QUESTION, build, conversation, registry  # noqa: E402  after the import that may skip
 from token_sources import mlx_lm_source  # noqa: E402  after the import that may skip
 
 from toolfmt.integrations import mlx as for_mlx  # noqa: E402  it needs mlx-lm
@@ -47,7 +47,7 @@ def test_a_run_over_the_events_of_mlx_lm(directory: Path, weights: tuple[Any, An
         lambda prompt: for_mlx.stream(*weights, prompt, max_tokens=200),
         on_event=events.append,
     )
-    check(toolfmt.run(model, ASKED, registry()))
+    check(toolfmt.run(model, QUESTION, registry()))
     assert sum(isinstance(event, ToolCallArguments) for event in events) > len(CITIES)
 
 
@@ -59,7 +59,7 @@ def test_a_run_over_the_text_of_mlx_lm(directory: Path, weights: tuple[Any, Any]
         for response in mlx_lm.stream_generate(*weights, prompt.text, max_tokens=200):
             yield response.text, response.finish_reason
 
-    check(toolfmt.run(from_text(toolfmt.load(directory), generate), ASKED, registry()))
+    check(toolfmt.run(from_text(toolfmt.load(directory), generate), QUESTION, registry()))
     assert len(prompts) == 2 and prompts[1].startswith(prompts[0])
 
 
@@ -68,7 +68,7 @@ def test_a_model_that_runs_out_of_tokens_calls_nothing(
     directory: Path, weights: tuple[Any, Any], tokens: int, ended: str
 ) -> None:
     model = from_stream(toolfmt.load(directory), lambda prompt: for_mlx.stream(*weights, prompt, max_tokens=tokens))
-    outcome = toolfmt.run(model, ASKED, registry(), turns=1)
+    outcome = toolfmt.run(model, QUESTION, registry(), turns=1)
     assert [execution.outcome for execution in outcome.executions if execution.outcome != "rejected"] == []
     assert outcome.ended == ended
 
@@ -76,4 +76,4 @@ def test_a_model_that_runs_out_of_tokens_calls_nothing(
 def test_a_run_over_http_with_the_same_model(directory: Path) -> None:
     served = {"tiny": Served(toolfmt.load(directory), mlx_lm_source(str(directory)))}
     with serving(served) as base, openai.OpenAI(base_url=f"{base}/v1", api_key="none", max_retries=0) as client:
-        check(toolfmt.run(from_openai(client, "tiny", max_tokens=200, temperature=0), ASKED, registry()))
+        check(toolfmt.run(from_openai(client, "tiny", max_tokens=200, temperature=0), QUESTION, registry()))

@@ -167,7 +167,7 @@ def test_a_function_may_be_called_by_another() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "told"),
+    ("tools", "message"),
     [
         ([WEATHER], r"tools\[0\] \(get_weather\): a definition alone cannot be called"),
         ([(WEATHER, 5)], r"tools\[0\] \(get_weather\): what is to be called is a int"),
@@ -187,12 +187,12 @@ def test_a_function_may_be_called_by_another() -> None:
         ([5], r"tools\[0\]: a tool definition is an object, not a number"),
     ],
 )
-def test_what_is_no_tool_is_refused(tools: list[Any], told: str) -> None:
-    with pytest.raises(BadTools, match=told):
+def test_an_invalid_tool_is_rejected(tools: list[Any], message: str) -> None:
+    with pytest.raises(BadTools, match=message):
         ToolRegistry(tools)
 
 
-def test_a_function_that_a_call_can_reach_is_none_to_refuse() -> None:
+def test_a_function_that_a_call_can_reach_is_not_rejected() -> None:
     def by_name(city: str, days: int = 1, *rest: int, **more: int) -> str:
         return city
 
@@ -206,7 +206,7 @@ def test_a_function_that_a_call_can_reach_is_none_to_refuse() -> None:
         assert answered(registry, registry.definitions[0]["function"]["name"], {"city": "Oslo"}) == "Oslo"
 
 
-def test_a_tool_that_was_refused_leaves_nothing_behind() -> None:
+def test_a_rejected_tool_leaves_no_trace() -> None:
     registry = ToolRegistry()
     with pytest.raises(BadTools):
         registry.add(WEATHER)
@@ -217,7 +217,7 @@ def test_a_tool_that_was_refused_leaves_nothing_behind() -> None:
 # --- arguments
 
 
-def test_arguments_become_what_the_hints_say() -> None:
+def test_arguments_are_converted_to_their_type_hints() -> None:
     given: dict[str, Any] = {}
 
     def book(
@@ -263,7 +263,7 @@ def test_arguments_of_a_definition_are_json_as_it_was_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({}, "'city' is a required property"),
         ({"city": 5}, "5 is not of type 'string' (at $.city)"),
@@ -283,7 +283,7 @@ def test_arguments_of_a_definition_are_json_as_it_was_read() -> None:
         ("null", "they are not a JSON object"),
     ],
 )
-def test_arguments_that_do_not_fit_are_told_and_nothing_is_called(arguments: Any, told: str) -> None:
+def test_invalid_arguments_are_reported_and_nothing_is_called(arguments: Any, message: str) -> None:
     called: list[str] = []
 
     def get_weather(city: str, days: int = 1) -> None:
@@ -292,24 +292,24 @@ def test_arguments_that_do_not_fit_are_told_and_nothing_is_called(arguments: Any
     registry = ToolRegistry([get_weather])
     assert execute(registry, "get_weather", arguments).outcome == "invalid_arguments"
     assert answered(registry, "get_weather", arguments) == (
-        f"get_weather was not executed, because its arguments are not valid: {told}"
+        f"get_weather was not executed, because its arguments are not valid: {message}"
     )
     assert called == []
 
 
-def test_what_the_hints_say_beyond_the_schema_is_told_too() -> None:
+def test_type_hints_that_are_stricter_than_the_schema_are_checked_too() -> None:
     called: list[Any] = []
 
     def when(day: date, seats: list[Seat] = []) -> None:  # noqa: B006  not changed
         called.append(day)
 
     registry = ToolRegistry([(Booking, called.append), when])
-    told = "was not executed, because its arguments are not valid:"
+    message = "was not executed, because its arguments are not valid:"
     assert answered(registry, "Booking", {"name": "Ada2"}) == (
-        f"Booking {told} Value error, a name has no digits (at $.name)"
+        f"Booking {message} Value error, a name has no digits (at $.name)"
     )
     wrong = answered(registry, "when", {"day": "2026-02-30"})
-    assert wrong.startswith(f"when {told} Input should be a valid date") and wrong.endswith("(at $.day)")
+    assert wrong.startswith(f"when {message} Input should be a valid date") and wrong.endswith("(at $.day)")
     assert execute(registry, "when", {"day": "2026-02-30"}).outcome == "invalid_arguments"
     assert called == []
 
@@ -320,56 +320,56 @@ class Meal:
     seats: list[Seat]
 
 
-REFUSED = "not carried out"
+REJECTED = "not carried out"
 VALUES: list[tuple[Any, str, Any]] = [
     (int, "3.0", 3),
     (int, "1e5", 100000),
     (int, "0.0", 0),
     (int, "1e20", 10**20),
-    (int, "1e308", REFUSED),
-    (int, "-0.0", REFUSED),
+    (int, "1e308", REJECTED),
+    (int, "-0.0", REJECTED),
     (int, "9007199254740993", 9007199254740993),
-    (int, "9007199254740993.0", REFUSED),
+    (int, "9007199254740993.0", REJECTED),
     (int, "1" + "0" * 400, 10**400),
     (float, "3", 3.0),
     (float, "-0.5e1", -5.0),
     (float, "1" + "0" * 308, 1e308),
-    (float, "1" + "0" * 309, REFUSED),
-    (float, "-1" + "0" * 400, REFUSED),
-    (Decimal, "12345678901234567.89", REFUSED),
+    (float, "1" + "0" * 309, REJECTED),
+    (float, "-1" + "0" * 400, REJECTED),
+    (Decimal, "12345678901234567.89", REJECTED),
     (Decimal, '"12345678901234567.89"', Decimal("12345678901234567.89")),
     (Decimal, "0.10", Decimal("0.1")),
     (bool | int, "1.0", 1),
     (bool | int, "true", True),
-    (int | date, '"3"', REFUSED),
-    (int | UUID, '"3"', REFUSED),
-    (datetime, '"3"', REFUSED),
-    (datetime, '"2026-11-23"', REFUSED),
+    (int | date, '"3"', REJECTED),
+    (int | UUID, '"3"', REJECTED),
+    (datetime, '"3"', REJECTED),
+    (datetime, '"2026-11-23"', REJECTED),
     (datetime, '"2026-11-23T10:00"', datetime(2026, 11, 23, 10)),
-    (date, '"0"', REFUSED),
-    (date, '"2026-11-23T00:00:00"', REFUSED),
-    (list[date], '["0"]', REFUSED),
+    (date, '"0"', REJECTED),
+    (date, '"2026-11-23T00:00:00"', REJECTED),
+    (list[date], '["0"]', REJECTED),
     (time, '"10:30"', time(10, 30)),
-    (timedelta, '"3 days"', REFUSED),
+    (timedelta, '"3 days"', REJECTED),
     (timedelta, '"P3D"', timedelta(3)),
-    (dict[bool, str], '{"yes": "a"}', REFUSED),
+    (dict[bool, str], '{"yes": "a"}', REJECTED),
     (dict[bool, str], '{"true": "a"}', {True: "a"}),
-    (dict[int, str], '{"3": "a", "03": "b"}', REFUSED),
+    (dict[int, str], '{"3": "a", "03": "b"}', REJECTED),
     (dict[int, str], '{"3": "a", "-4": "b"}', {3: "a", -4: "b"}),
-    (dict[date, str], '{"0": "a"}', REFUSED),
+    (dict[date, str], '{"0": "a"}', REJECTED),
     (Seat, '{"row": 1}', Seat(row=1)),
-    (Seat, '{"row": 1, "z": 2}', REFUSED),
-    (list[Seat], '[{"row": 1, "z": 2}]', REFUSED),
+    (Seat, '{"row": 1, "z": 2}', REJECTED),
+    (list[Seat], '[{"row": 1, "z": 2}]', REJECTED),
     (Meal, '{"dish": "d", "seats": [{"row": 1}]}', Meal("d", [Seat(row=1)])),
-    (Meal, '{"dish": "d", "seats": [], "z": 1}', REFUSED),
-    (Meal, '{"dish": "d", "seats": [{"row": 1, "z": 2}]}', REFUSED),
+    (Meal, '{"dish": "d", "seats": [], "z": 1}', REJECTED),
+    (Meal, '{"dish": "d", "seats": [{"row": 1, "z": 2}]}', REJECTED),
     (dict[str, Any], '{"z": {"y": 1.5}}', {"z": {"y": 1.5}}),
     (str, '"3.0 \\" 3.0"', '3.0 " 3.0'),
 ]
 
 
 @pytest.mark.parametrize(("hint", "written", "given"), VALUES)
-def test_what_is_carried_out_is_what_was_written(hint: Any, written: str, given: Any) -> None:
+def test_a_tool_is_called_with_exactly_the_written_arguments(hint: Any, written: str, given: Any) -> None:
     seen: list[Any] = []
 
     def f(x: Any) -> None:
@@ -377,7 +377,7 @@ def test_what_is_carried_out_is_what_was_written(hint: Any, written: str, given:
 
     f.__annotations__["x"] = hint
     execution = execute(ToolRegistry([f]), "f", f'{{"x": {written}}}')
-    if given is REFUSED:
+    if given is REJECTED:
         assert (execution.outcome, seen) == ("invalid_arguments", [])
     else:
         assert [(type(given), given)] == [(type(x), x) for x in seen]
@@ -394,7 +394,7 @@ class OpenWithin(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-def test_a_model_within_that_takes_more_says_so() -> None:
+def test_a_nested_model_may_allow_extra_arguments() -> None:
     def f(x: OpenWithin) -> Any:
         return x.model_extra
 
@@ -410,7 +410,7 @@ def test_a_model_that_is_strict_is_given_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         ({}, "Additional properties are not allowed ('x' was unexpected)"),
         ({"properties": {"y": {}}}, "Additional properties are not allowed ('x' was unexpected)"),
@@ -423,10 +423,10 @@ def test_a_model_that_is_strict_is_given_json() -> None:
         ({"anyOf": [{"properties": {"y": {}}}]}, "Unevaluated properties are not allowed ('x' was unexpected)"),
     ],
 )
-def test_arguments_that_the_schema_does_not_name_are_refused(schema: dict[str, Any], told: str | None) -> None:
+def test_arguments_that_the_schema_does_not_name_are_rejected(schema: dict[str, Any], message: str | None) -> None:
     registry = ToolRegistry([({"name": "f", "parameters": schema}, lambda **named: "called")])
-    wrong = f"f was not executed, because its arguments are not valid: {told}"
-    assert answered(registry, "f", {"x": 1}) == (wrong if told else "called")
+    wrong = f"f was not executed, because its arguments are not valid: {message}"
+    assert answered(registry, "f", {"x": 1}) == (wrong if message else "called")
 
 
 DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -451,21 +451,21 @@ NAMING_X: list[tuple[dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize(
     ("schema", "draft"), [(schema, draft) for schema, drafts in NAMING_X for draft in drafts], ids=repr
 )
-def test_whatever_draft_a_schema_names_other_arguments_are_refused(schema: dict[str, Any], draft: str) -> None:
+def test_other_arguments_are_rejected_with_any_json_schema_draft(schema: dict[str, Any], draft: str) -> None:
     registry = ToolRegistry([({"name": "f", "parameters": {"$schema": draft, **schema}}, lambda **named: "called")])
     assert answered(registry, "f", {"x": 1}) == "called"
     assert "('z' was unexpected)" in answered(registry, "f", {"x": 1, "z": 2})
     assert "is not of type 'integer'" in answered(registry, "f", {"x": "1"})
 
 
-def test_a_draft_7_schema_may_take_more() -> None:
+def test_a_draft_7_schema_may_allow_extra_arguments() -> None:
     for schema in ({"allOf": [X], "additionalProperties": True}, {"$ref": "#/definitions/X", "definitions": {"X": {}}}):
         more = {**DRAFT_7, "additionalProperties": True, **schema}
         registry = ToolRegistry([({"name": "f", "parameters": more}, lambda **named: "called")])
         assert answered(registry, "f", {"z": 1}) == "called"
 
 
-def test_a_class_that_takes_more_says_so() -> None:
+def test_a_class_may_allow_extra_arguments() -> None:
     class Open(BaseModel):
         model_config = ConfigDict(extra="allow")
 
@@ -488,11 +488,11 @@ class Reading:
     at: Any
 
 
-class Silent:
+class WithoutStr:
     """Says only where it lies."""
 
 
-class Telling:
+class WithStr:
     def __str__(self) -> str:
         return "it tells itself"
 
@@ -515,8 +515,8 @@ class Telling:
         (Unit.KELVIN, '"kelvin"'),
         (b"bytes", '"bytes"'),
         (Path("a/b"), '"a/b"'),
-        (Telling(), '"it tells itself"'),
-        ({"it": Telling()}, '{"it": "it tells itself"}'),
+        (WithStr(), '"it tells itself"'),
+        ({"it": WithStr()}, '{"it": "it tells itself"}'),
         (float("inf"), "null"),
         ({"a": [float("nan"), 1.5]}, '{"a": [null, 1.5]}'),
         (Reading(float("nan")), '{"at": null}'),
@@ -562,14 +562,16 @@ def test_what_json_cannot_hold_is_no_result(result: object, why: str) -> None:
     assert repr(result) not in execution.message["content"]
 
 
-@pytest.mark.parametrize("result", [Silent(), [Silent()], {"a": Silent()}, object(), Store().keep, [Store()]])
-def test_what_only_says_where_it_lies_is_no_result(result: object) -> None:
-    told = answered(registry_of(result), "f", {})
-    assert told.startswith("f failed: NoResult: the tool returned a value of the type ")
-    assert "0x" not in told
+@pytest.mark.parametrize(
+    "result", [WithoutStr(), [WithoutStr()], {"a": WithoutStr()}, object(), Store().keep, [Store()]]
+)
+def test_a_value_with_only_a_default_repr_is_not_a_result(result: object) -> None:
+    content = answered(registry_of(result), "f", {})
+    assert content.startswith("f failed: NoResult: the tool returned a value of the type ")
+    assert "0x" not in content
 
 
-def test_a_result_is_told_without_pydantic_where_json_holds_it() -> None:
+def test_a_result_that_json_can_hold_is_returned_without_pydantic() -> None:
     code = (
         "import sys; sys.modules['pydantic'] = sys.modules['pydantic_core'] = None\n"
         "import datetime\n"
@@ -578,16 +580,16 @@ def test_a_result_is_told_without_pydantic_where_json_holds_it() -> None:
         "print([registry.dispatch(ToolCall('1', name, '{}'))['content'] for name in 'fg'])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
-    told = (
+    message = (
         "g failed: NoResult: converting a result of type date requires pydantic: pip install pydantic docstring_parser"
     )
-    assert done.stdout == str(['{"a": 1}', told]) + "\n"
+    assert done.stdout == str(['{"a": 1}', message]) + "\n"
 
 
 # --- what is no result
 
 
-def test_an_unknown_tool_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_tool_is_reported_with_the_tools_that_exist() -> None:
     registry = ToolRegistry([Note, (WEATHER, print)])
     assert answered(registry, "weather", {}) == "No tool is called 'weather'. The tools are: Note, get_weather."
     assert answered(ToolRegistry(), "f", {}) == "No tool is called 'f'. There are no tools."
@@ -608,10 +610,10 @@ class Unspeakable(Exception):
         (TimeoutError(), "f failed: TimeoutError"),
         (Unspeakable(), "f failed: Unspeakable"),
         (OSError("\ud800"), "f failed: OSError: ?"),
-        (ValueError(Silent()), f"f failed: ValueError: <{__name__}.Silent object>"),
+        (ValueError(WithoutStr()), f"f failed: ValueError: <{__name__}.Silent object>"),
         (KeyError(0x7F48), "f failed: KeyError: 32584"),
         (
-            TypeError(f"no client: {Silent()!r}, look at 0x7f48 or 0x11"),
+            TypeError(f"no client: {WithoutStr()!r}, look at 0x7f48 or 0x11"),
             f"f failed: TypeError: no client: <{__name__}.Silent object>, look or 0x11",
         ),
         (ValueError("x" * 5000), f"f failed: ValueError: {'x' * 988}…"),
@@ -620,7 +622,9 @@ class Unspeakable(Exception):
     ],
 )
 @pytest.mark.parametrize("kind", ["plain", "async"])
-def test_what_a_tool_raises_is_told_by_type_and_message(error: BaseException, content: str, kind: str) -> None:
+def test_an_exception_of_a_tool_is_reported_with_type_and_message(
+    error: BaseException, content: str, kind: str
+) -> None:
     def fails() -> None:
         raise error
 
@@ -656,7 +660,7 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rejected", "told"),
+    ("rejected", "message"),
     [
         (
             Rejected(0, "incomplete_output", (0, 9), '{"city": ', "get_weather", '{"city": '),
@@ -668,10 +672,10 @@ def test_what_ends_a_program_passes(end: type[BaseException]) -> None:
         ),
     ],
 )
-def test_what_was_rejected_is_never_carried_out(rejected: Rejected, told: str) -> None:
+def test_a_rejected_call_is_never_executed(rejected: Rejected, message: str) -> None:
     called: list[str] = []
     registry = ToolRegistry([(WEATHER, lambda city: called.append(city))])
-    content = f"{told} The tools are: get_weather. Write the call again, whole, or answer without it."
+    content = f"{message} The tools are: get_weather. Write the call again, whole, or answer without it."
     assert registry.dispatch(rejected) == {"role": "user", "content": content}
     assert registry.execute(rejected).outcome == "rejected"
     assert called == []
@@ -721,8 +725,8 @@ def test_a_call_may_be_the_object_of_a_client() -> None:
 
 def dispatched(call: Any) -> None:
     registry = ToolRegistry([(WEATHER, lambda city: city)])
-    said = {"role": "tool", "tool_call_id": "1", "name": "get_weather", "content": "Oslo"}
-    assert said == registry.dispatch(call)
+    expected = {"role": "tool", "tool_call_id": "1", "name": "get_weather", "content": "Oslo"}
+    assert expected == registry.dispatch(call)
 
 
 @pytest.mark.parametrize(
@@ -749,12 +753,12 @@ def dispatched_without_id(call: Any) -> None:
     assert registry.dispatch(call) == {"role": "tool", "name": "get_weather", "content": "Oslo"}
 
 
-def test_a_call_without_arguments_or_with_others_is_told() -> None:
+def test_missing_or_unexpected_arguments_are_reported() -> None:
     registry = ToolRegistry([({"name": "f"}, lambda: "called")])
     prefix = "f was not executed, because its arguments are not valid: "
-    for arguments, told in ((None, "they are missing"), ([1], "they are a list")):
+    for arguments, message in ((None, "they are missing"), ([1], "they are a list")):
         call = {"id": "1", "function": {"name": "f", "arguments": arguments}}
-        assert registry.dispatch(call)["content"] == prefix + told
+        assert registry.dispatch(call)["content"] == prefix + message
     nan = {"function": {"name": "f", "arguments": {"x": float("nan")}}}
     assert registry.dispatch(nan) == {
         "role": "tool",
@@ -803,7 +807,7 @@ def test_what_returns_a_coroutine_is_waited_for_too() -> None:
     assert answered(registry, "f", {}) == "slept"
 
 
-def test_an_async_tool_is_waited_for_beside_a_loop_that_runs() -> None:
+def test_an_async_tool_is_awaited_even_if_a_loop_is_running() -> None:
     clock = Clock()
 
     async def notebook() -> str:
@@ -821,7 +825,7 @@ def test_an_async_generator_is_no_result() -> None:
     assert "which is neither text nor JSON" in answered(ToolRegistry([many]), "many", {})
 
 
-def test_an_execution_tells_the_program_more_than_the_model() -> None:
+def test_an_execution_shows_the_program_more_than_the_model() -> None:
     execution = execute(ToolRegistry([Note]), "Note", {"words": "w"})
     assert dataclasses.asdict(execution) == {
         "outcome": "result",

@@ -23,7 +23,7 @@ UNUSABLE = "the tool's own schema cannot be used: "
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"city": "Oslo"}, ""),
         ({"city": "Oslo", "days": 3}, ""),
@@ -45,8 +45,8 @@ UNUSABLE = "the tool's own schema cannot be used: "
         ({"city": 10**5000}, "they hold what JSON does not: an integer of more than 4300 digits"),
     ],
 )
-def test_the_schemas_own_message_and_the_place(arguments: object, told: str) -> None:
-    assert told == invalid_arguments(arguments, WEATHER)
+def test_the_schemas_own_message_and_the_place(arguments: object, message: str) -> None:
+    assert message == invalid_arguments(arguments, WEATHER)
 
 
 def test_a_tool_without_parameters_takes_an_object_all_the_same() -> None:
@@ -58,13 +58,17 @@ def test_a_place_deep_inside_is_a_path() -> None:
     assert invalid_arguments({"a": [{}, {"b c": 1}]}, schema) == "1 is not of type 'string' (at $.a[1]['b c'])"
 
 
-def test_a_long_value_is_told_by_its_ends() -> None:
-    told = invalid_arguments({"city": ["x" * 100_000]}, WEATHER)
-    assert told.startswith("['xxx") and told.endswith("x'] is not of type 'string' (at $.city)") and len(told) < 340
+def test_a_long_value_is_shortened_to_its_ends() -> None:
+    message = invalid_arguments({"city": ["x" * 100_000]}, WEATHER)
+    assert (
+        message.startswith("['xxx")
+        and message.endswith("x'] is not of type 'string' (at $.city)")
+        and len(message) < 340
+    )
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         ({"type": "objekt"}, "'objekt' is not valid under any of the given schemas (at $.type)"),
         ({"properties": [1]}, "[1] is not of type 'object' (at $.properties)"),
@@ -76,8 +80,8 @@ def test_a_long_value_is_told_by_its_ends() -> None:
         (None, "a schema of parameters is an object"),
     ],
 )
-def test_a_schema_that_is_none_is_told(schema: Any, told: str) -> None:
-    assert (told, UNUSABLE + told) == (invalid_schema(schema), invalid_arguments({}, schema))
+def test_an_invalid_schema_is_reported(schema: Any, message: str) -> None:
+    assert (message, UNUSABLE + message) == (invalid_schema(schema), invalid_arguments({}, schema))
 
 
 def nested(levels: int, key: str = "a") -> dict[str, Any]:
@@ -88,11 +92,11 @@ def nested(levels: int, key: str = "a") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("levels", [400, 3000])
-def test_a_schema_nested_too_deeply_is_told(levels: int) -> None:
+def test_a_schema_nested_too_deeply_is_reported(levels: int) -> None:
     assert "nested too deeply" in invalid_schema(nested(levels, "not"))
 
 
-def test_arguments_nested_too_deeply_are_told() -> None:
+def test_arguments_nested_too_deeply_are_reported() -> None:
     assert (
         invalid_arguments(nested(3000), {}) == "they hold what JSON does not: nested too deeply (more than 256 levels)"
     )
@@ -122,11 +126,11 @@ TOO_LONG = "they are too large, or nested too deeply, to be judged by their sche
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("levels", "leaf", "padding", "told"),
+    ("levels", "leaf", "padding", "message"),
     [(6, 1, "", ""), (30, 1, "", TOO_LONG), (30, "x", "", TOO_LONG), (8, "x", "x" * 300_000, TOO_LONG)],
 )
-def test_what_would_be_judged_for_hours_is_not(levels: int, leaf: object, padding: str, told: str) -> None:
-    assert told == invalid_arguments(*alternatives(levels, leaf, padding))
+def test_what_would_be_judged_for_hours_is_not(levels: int, leaf: object, padding: str, message: str) -> None:
+    assert message == invalid_arguments(*alternatives(levels, leaf, padding))
 
 
 @pytest.mark.sample(0)
@@ -155,11 +159,11 @@ def test_large_arguments_are_judged() -> None:
     ],
 )
 def test_items_are_compared_as_json_and_not_each_with_each(items: list[Any], unique: bool) -> None:
-    told = invalid_arguments({"a": items}, {"properties": {"a": {"uniqueItems": True}}})
-    assert told.endswith("" if unique else "has non-unique elements (at $.a)") and bool(told) is not unique
+    message = invalid_arguments({"a": items}, {"properties": {"a": {"uniqueItems": True}}})
+    assert message.endswith("" if unique else "has non-unique elements (at $.a)") and bool(message) is not unique
 
 
-def test_a_number_that_python_cannot_divide_is_told() -> None:
+def test_a_number_that_python_cannot_divide_is_reported() -> None:
     assert invalid_arguments({"n": 10**400}, {"properties": {"n": {"multipleOf": 0.5}}}) == (
         "they cannot be judged by their schema: OverflowError: int too large to convert to float"
     )
@@ -172,21 +176,21 @@ def test_nothing_is_fetched(keyword: str, draft: str | None) -> None:
         server.settimeout(0)
         there = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
         schema = {"properties": {"n": {keyword: there}}} | ({"$schema": draft} if draft else {})
-        told = f"{UNUSABLE}it refers to {there}, which it does not hold"
+        message = f"{UNUSABLE}it refers to {there}, which it does not hold"
         unknown_to_draft = keyword == "$dynamicRef" and draft is not None and "draft-07" in draft
-        assert invalid_arguments({"n": 1}, schema) == ("" if unknown_to_draft else told)
+        assert invalid_arguments({"n": 1}, schema) == ("" if unknown_to_draft else message)
         with pytest.raises(BlockingIOError):
             server.accept()
 
 
-def test_of_many_faults_three_are_told() -> None:
-    told = invalid_arguments(
+def test_at_most_three_errors_are_reported() -> None:
+    message = invalid_arguments(
         {"list": list(range(100_000)), "n": 1}, {"additionalProperties": {"items": {"type": "null"}}}
     )
-    assert told == "; ".join(f"{n} is not of type 'null' (at $.list[{n}])" for n in range(3))
+    assert message == "; ".join(f"{n} is not of type 'null' (at $.list[{n}])" for n in range(3))
 
 
-def test_of_a_choice_the_nearest_is_told() -> None:
+def test_the_closest_alternative_of_a_choice_is_reported() -> None:
     schema = {"properties": {"when": {"anyOf": [{"type": "object", "required": ["day"]}, {"type": "null"}]}}}
     assert invalid_arguments({"when": {}}, schema) == "'day' is a required property (at $.when)"
 
@@ -196,7 +200,7 @@ def test_a_part_of_the_schema_may_be_referred_to() -> None:
     assert invalid_arguments({"n": 1}, schema) == "1 is not of type 'string' (at $.n)"
 
 
-def test_the_draft_that_a_schema_names_counts() -> None:
+def test_the_draft_that_a_schema_declares_is_used() -> None:
     tuples = {"properties": {"pair": {"items": [{"type": "string"}]}}}
     assert invalid_arguments({"pair": [1]}, {"$schema": "http://json-schema.org/draft-07/schema#", **tuples}) == (
         "1 is not of type 'string' (at $.pair[0])"
@@ -230,8 +234,8 @@ KEYWORDS = st.sampled_from(
 @pytest.mark.sample(0)
 @given(JSON_VALUES, st.dictionaries(KEYWORDS, JSON_VALUES, max_size=4))
 def test_no_value_and_no_schema_raises(arguments: object, schema: dict[str, Any]) -> None:
-    told = invalid_arguments(arguments, schema)
-    assert len(told.splitlines()) <= 1 and len(told) < 1300
+    message = invalid_arguments(arguments, schema)
+    assert len(message.splitlines()) <= 1 and len(message) < 1300
 
 
 def test_without_jsonschema_the_extra_is_named() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from invented_reports import REPORTS, finding, lines, report, run, told
+from invented_reports import REPORTS, finding, lines, report, run, run_json
 
 from toolfmt.cli.baseline import Baseline
 from toolfmt.inspect.report.report import Finding
@@ -38,7 +38,7 @@ def test_a_finding_that_is_bad_enough_fails(place: str, statuses: str) -> None:
     assert run(place).exit_code == int(statuses[2])
 
 
-def test_notes_are_told_in_whole_where_they_fail_or_are_selected() -> None:
+def test_notes_are_shown_in_full_if_they_fail_the_run_or_are_selected() -> None:
     assert "What TF038 says." not in run("noted").stdout
     for given in (("--fail-on", "note"), ("--select", "TF038"), ("--select", "note")):
         assert "What TF038 says." in run("noted", *given).stdout
@@ -55,12 +55,12 @@ def test_where_tools_are_required_a_verdict_without_them_fails() -> None:
 
 def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
     same = saved(tmp_path, REPORTS["bad"].to_dict())
-    status, shown = told("bad", "--baseline", same)
+    status, shown = run_json("bad", "--baseline", same)
     assert (status, [one["new"] for one in (*shown["findings"], *shown["notes"])]) == (0, [False] * 3)
     assert "1 error, 1 warning, 1 note, 0 new" in run("bad", "--baseline", same).stdout
     assert run("bad", "--baseline", same, "--fail-on", "note", "--require", "tools").exit_code == 0
     other = saved(tmp_path, REPORTS["fair"].to_dict() | {"path": "bad"})
-    status, shown = told("bad", "--baseline", other)
+    status, shown = run_json("bad", "--baseline", other)
     assert (status, {one["code"]: one["new"] for one in (*shown["findings"], *shown["notes"])}) == (
         1,
         {"TF004": False, "TF013": True, "TF038": True},
@@ -98,8 +98,8 @@ def test_a_place_is_found_however_its_path_is_spelled(absolute: bool, tmp_path: 
     assert "new" in run("bad", "--baseline", saved(tmp_path, REPORTS["bad"].to_dict() | {"path": "/bad"})).stderr
 
 
-def test_without_a_baseline_nothing_is_told_of_what_is_new() -> None:
-    _, shown = told("bad")
+def test_without_a_baseline_nothing_is_marked_as_new() -> None:
+    _, shown = run_json("bad")
     assert [one for one in (*shown["findings"], *shown["notes"]) if "new" in one] == []
     assert "new" not in run("bad").stdout
 
@@ -119,7 +119,7 @@ def test_several_places_are_found_in_a_list_and_in_lines(tmp_path: Path) -> None
     assert lines("bad", "clean", "--baseline", one_line)[0] == 0
 
 
-def test_the_log_of_code_hosts_says_what_is_new(tmp_path: Path) -> None:
+def test_the_sarif_log_marks_new_results(tmp_path: Path) -> None:
     file = saved(tmp_path, REPORTS["fair"].to_dict() | {"path": "bad"})
     log = json.loads(run("bad", "--baseline", file, "--output-format", "sarif").stdout)
     states = {one["ruleId"]: one["baselineState"] for one in log["runs"][0]["results"]}
@@ -150,7 +150,7 @@ def test_a_finding_is_new_where_fewer_of_its_code_were_as_bad(
     outcome = Baseline({"m": was.to_dict()}).compared(InspectionOutcome("m", report("m", *map(made, now))))
     assert outcome.report is not None
     found = (*outcome.report.findings, *outcome.report.notes)
-    assert [told_as(one) for one in found if one.new] == [told_as(made(one)) for one in new]
+    assert [key_fields(one) for one in found if one.new] == [key_fields(made(one)) for one in new]
     assert all(one.new is not None for one in found)
 
 
@@ -160,12 +160,12 @@ def made(words: str) -> Finding:
     return replace(finding(code, level), message=message)  # type: ignore[arg-type]  # one of the three words
 
 
-def told_as(one: Finding) -> tuple[str, str, str]:
+def key_fields(one: Finding) -> tuple[str, str, str]:
     return one.code, one.message, one.severity
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("", "empty; give what toolfmt inspect --json printed"),
         ("{]", "not JSON (Expecting property name"),
@@ -181,12 +181,12 @@ def told_as(one: Finding) -> tuple[str, str, str]:
         ("[" * 100_000, "JSON that cannot be read"),
     ],
 )
-def test_a_file_that_is_no_baseline_is_one_line_that_names_it(text: str, said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_baseline_is_one_line_that_names_it(text: str, expected: str, tmp_path: Path) -> None:
     file = saved(tmp_path, text)
     result = run("bad", "--baseline", file)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert result.stderr.startswith(f"toolfmt: {file}: ")
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 def unnamed(name: str) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def test_the_report_on_one_place_is_none_on_another(tmp_path: Path) -> None:
     result = run("bad", "--baseline", file)
     assert result.exit_code == 1
     assert result.stderr == f"toolfmt: bad is not in {file}: whatever is found there counts as new\n"
-    status, shown = told("fair", "--baseline", file)
+    status, shown = run_json("fair", "--baseline", file)
     assert (status, {one["new"] for one in shown["findings"]}) == (0, {False})
 
 
@@ -207,7 +207,7 @@ def test_the_report_on_one_place_is_none_on_another(tmp_path: Path) -> None:
     ("earlier", "hinted"),
     [("models/bad", True), ("./elsewhere/bad", True), ("models/fair", False), ("here/bad", False)],
 )
-def test_a_path_from_another_directory_is_told_where_it_counts_from(
+def test_a_path_from_another_directory_gets_a_hint_about_the_base_directory(
     earlier: str, hinted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -218,7 +218,7 @@ def test_a_path_from_another_directory_is_told_where_it_counts_from(
     assert run("bad", "--baseline", file).stderr == line
 
 
-def test_a_report_that_names_no_place_is_told_what_it_is_taken_for(tmp_path: Path) -> None:
+def test_a_report_without_a_path_is_taken_for_the_same_model_with_a_message(tmp_path: Path) -> None:
     file = saved(tmp_path, unnamed("bad"))
     result = run("bad", "--baseline", file)
     assert result.exit_code == 0

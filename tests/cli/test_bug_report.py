@@ -80,8 +80,8 @@ def test_masked_text_is_as_long_and_has_only_known_words(text: str) -> None:
     for mark in sorted(known_markers(), key=len, reverse=True):
         rest = rest.replace(mark, " ")
     rest = re.sub(r"\\u[0-9a-f]{4}|\\[a-zA-Z]", " ", rest)
-    begun = re.compile(r"\W[\w|:▁ ]*\Z")  # the end may be the beginning of a marker
-    words = re.findall(r"\w+", begun.sub("", rest))
+    partial_marker = re.compile(r"\W[\w|:▁ ]*\Z")  # the end may be the beginning of a marker
+    words = re.findall(r"\w+", partial_marker.sub("", rest))
     assert {word for word in words if not re.fullmatch("[xXö1_]+|1*e1+", word) and word not in WORDS} == set()
 
 
@@ -168,16 +168,16 @@ def test_definitions_are_cut_where_they_are_deep() -> None:
 
 
 @pytest.mark.sample(0)
-def test_most_masked_outputs_of_the_corpus_are_parsed_alike() -> None:
+def test_most_masked_outputs_of_the_corpus_parse_the_same() -> None:
     """What masking cannot keep (007 as a number, a typo in a marker, names that become the same) is in the report."""
     tried = cases()[:: 1 if depth.every else 24]
-    alike = 0
+    same = 0
     for case in tried:
         format, masking = get(case.format), Masking(names=names_in(case.tools))
         tools = masked_tools(case.tools, masking)
         masked = outline(events_of(format, masking.masked(case.text), tools, masking.masked(case.prefix)))
-        alike += masked == outline(events_of(format, case.text, case.tools, case.prefix))
-    assert alike / len(tried) > 0.93, f"{alike} of {len(tried)}"
+        same += masked == outline(events_of(format, case.text, case.tools, case.prefix))
+    assert same / len(tried) > 0.93, f"{same} of {len(tried)}"
 
 
 CALL = '<tool_call>\n{"name": "quorvex_lookup", "arguments": {"quorvex_key": "Quor"vex"}}\n</tool_call>'
@@ -234,8 +234,8 @@ def test_names_that_are_the_same_once_masked_are_no_warning(recwarn: pytest.Warn
 def test_the_output_of_a_model_starts_where_its_prompt_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     place = str(MODELS / "glm4-key-value")
     model = toolfmt.load(place)
-    begun = json.loads(blocks(run(place, "--answer", "-", input="Hm.").stdout)["Output"])
-    assert (begun["format"], begun["prefix"]) == ("glm4", model.profile.prefill)
+    prefilled = json.loads(blocks(run(place, "--answer", "-", input="Hm.").stdout)["Output"])
+    assert (prefilled["format"], prefilled["prefix"]) == ("glm4", model.profile.prefill)
 
 
 def test_nothing_in_a_report_closes_its_fences_or_moves_a_cursor() -> None:
@@ -376,7 +376,7 @@ def test_models_of_the_corpus_give_reports_that_an_issue_takes() -> None:
 # --- the machine
 
 
-def test_versions_name_no_machine_and_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_identify_neither_the_machine_nor_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "release", lambda: "6.1.0-quorvex-kernel")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(platform, "system", lambda: "Linux")
@@ -475,7 +475,7 @@ def test_without_anything_it_prints_the_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "says"),
+    ("args", "expected"),
     [
         (["--format", "json"], "--format goes with --answer"),
         (["--answer", "-"], "--answer needs --format, or a MODEL whose format it has"),
@@ -484,13 +484,13 @@ def test_without_anything_it_prints_the_versions() -> None:
         (["--answer", "/nowhere/at/all", "--format", "json"], "/nowhere/at/all: cannot be read"),
     ],
 )
-def test_bad_input_is_one_line(args: list[str], says: str) -> None:
+def test_bad_input_is_one_line(args: list[str], expected: str) -> None:
     done = run(*args, input="")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert says in done.stderr
+    assert expected in done.stderr
 
 
-def test_the_format_of_an_unreadable_model_is_asked_for() -> None:
+def test_an_unreadable_model_requires_a_format() -> None:
     done = run("/nowhere/at/all", "--answer", "-", input=CALL)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "the format of this model is not known; name the format of the output with --format" in done.stderr
@@ -514,12 +514,12 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.setattr("toolfmt.cli.printing.findings.findings_table", fail)
 
 
-def test_a_fault_of_toolfmts_is_one_line_that_says_where_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_one_line_with_where_to_report_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOOLFMT_TRACEBACK", raising=False)
     failing(monkeypatch, KeyError("a\nb"))
     done = CliRunner().invoke(main, ["explain"])
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    begin = r"toolfmt: a fault of toolfmt's \(KeyError: 'a\\nb', toolfmt/cli/commands\.py:\d+\); please report it"
+    begin = r"toolfmt: a bug in toolfmt \(KeyError: 'a\\nb', toolfmt/cli/commands\.py:\d+\); please report it"
     assert re.match(begin, done.stderr)
     assert "`toolfmt report-bug`" in done.stderr
     monkeypatch.setenv("TOOLFMT_TRACEBACK", "1")
@@ -529,20 +529,22 @@ def test_a_fault_of_toolfmts_is_one_line_that_says_where_to_go(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "expected"),
     [
-        (RecursionError("too deep"), "a fault of toolfmt's (RecursionError: too deep"),
-        (MemoryError(), "a fault of toolfmt's (MemoryError, "),
-        (PermissionError(13, "Permission denied", "/a/b"), "a fault of toolfmt's (PermissionError"),
+        (RecursionError("too deep"), "a bug in toolfmt (RecursionError: too deep"),
+        (MemoryError(), "a bug in toolfmt (MemoryError, "),
+        (PermissionError(13, "Permission denied", "/a/b"), "a bug in toolfmt (PermissionError"),
         (OSError(28, "No space left on device"), "standard output cannot be written (No space left on device)"),
         (ToolfmtError("as ever"), "toolfmt: as ever\n"),
     ],
 )
-def test_what_is_no_fault_is_told_as_before(error: Exception, says: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_that_are_not_bugs_are_reported_as_usual(
+    error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     failing(monkeypatch, error)
     done = CliRunner().invoke(main, ["explain"])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert says in done.stderr
+    assert expected in done.stderr
 
 
 def test_a_report_about_a_broken_report_is_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -552,4 +554,4 @@ def test_a_report_about_a_broken_report_is_not_the_end(monkeypatch: pytest.Monke
     monkeypatch.setattr(report, "versions", fail)
     done = run()
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "a fault of toolfmt's (ZeroDivisionError" in done.stderr
+    assert "a bug in toolfmt (ZeroDivisionError" in done.stderr

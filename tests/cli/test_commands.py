@@ -35,7 +35,7 @@ REPLY = {"role": "assistant", "content": "Perhaps."}
 
 
 @pytest.fixture(autouse=True)
-def no_terminal_has_a_say_in_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def fixed_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
@@ -71,40 +71,42 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     ("name", "by_level"),
     [("json-frames", "1100"), ("double-encoded", "1100"), ("in-conflict", "1110"), ("no-tools-no-system", "1100")],
 )
-def test_inspect_says_by_its_status_how_bad_it_is(name: str, by_level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exit_status_of_inspect_depends_on_the_severity(
+    name: str, by_level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(MODELS)  # the advice names the place as it was given
     status = int(by_level[2])
-    told = json.loads(output("inspect", name, "--json", status=status))
-    assert told.pop("path") == name
-    assert expected(MODELS / name)["report.json"] == json_text(told)
-    for level, told in zip(("note", "warning", "error", "never"), by_level, strict=True):
-        assert run("inspect", name, "--fail-on", level).exit_code == int(told)
+    result = json.loads(output("inspect", name, "--json", status=status))
+    assert result.pop("path") == name
+    assert expected(MODELS / name)["report.json"] == json_text(result)
+    for level, result in zip(("note", "warning", "error", "never"), by_level, strict=True):
+        assert run("inspect", name, "--fail-on", level).exit_code == int(result)
 
 
-def test_the_report_in_text_says_everything_at_a_glance() -> None:
-    text = output("inspect", str(MODELS / "null-content-refused"))
+def test_the_text_report_shows_everything_at_a_glance() -> None:
+    text = output("inspect", str(MODELS / "null-content-rejected"))
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
-    assert text.splitlines()[0] == "null-content-refused   qwen3   chat_template.jinja"
+    assert text.splitlines()[0] == "null-content-rejected   qwen3   chat_template.jinja"
     abilities = ["definitions", "calls", "results", "system", "missing"]
     assert list(dict.fromkeys(labels)) == ["verdict", "next", "warning", *abilities, "prefix", "hidden", "more"]
-    told = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
+    listed = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
     assert {
         ("warning", "TF019"),
         ("warning", "TF014"),
         ("warning", "TF017"),
         ("warning", "TF061"),
-    } <= told
+    } <= listed
     rest = " ".join(text.partition("  hidden ")[2].split())
     assert rest.startswith(
         "content parts lost (TF037), generation prompt not a prefix (TF050), marker injection (TF055); "
         "show with --full more "
     )
-    for said in (
+    for sentence in (
         "one per turn; arguments as objects; content empty",
         "Tool calling works if messages are normalized first",
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
-        assert said in text
+        assert sentence in text
     assert "prompt        ends with <think>\\n by default; the output continues from" in text
 
 
@@ -134,9 +136,9 @@ def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
         assert "\x1b" not in text
 
 
-def test_what_a_template_says_cannot_move_the_cursor(tmp_path: Path) -> None:
-    refusing = "{{ raise_exception('\x1b[2J[red]gone\u202e') }}"
-    made(tmp_path, refusing)
+def test_text_from_a_template_cannot_move_the_cursor(tmp_path: Path) -> None:
+    raising = "{{ raise_exception('\x1b[2J[red]gone\u202e') }}"
+    made(tmp_path, raising)
     text = run("inspect", str(tmp_path / "model")).stdout
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -160,13 +162,13 @@ def test_the_package_is_run_as_the_script_is() -> None:
 
 @pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "lists-tools-only"])
 def test_render_prints_the_prompt_exactly(name: str, tmp_path: Path) -> None:
-    asked = request(MODELS / name)
-    given = ["render", str(MODELS / name), "--messages", file(tmp_path, asked["messages"], "m.json")]
-    given += ["--tools", file(tmp_path, asked["tools"], "t.json")]
+    requested = request(MODELS / name)
+    given = ["render", str(MODELS / name), "--messages", file(tmp_path, requested["messages"], "m.json")]
+    given += ["--tools", file(tmp_path, requested["tools"], "t.json")]
     assert expected(MODELS / name)["prompt.txt"] == output(*given)
-    told = json.loads(output(*given, "--json"))
-    assert expected(MODELS / name)["prompt.txt"] == told.pop("text")
-    assert json.loads(expected(MODELS / name)["prompt.json"]) == told
+    printed = json.loads(output(*given, "--json"))
+    assert expected(MODELS / name)["prompt.txt"] == printed.pop("text")
+    assert json.loads(expected(MODELS / name)["prompt.json"]) == printed
 
 
 def test_render_reads_messages_from_standard_input_and_takes_a_strategy(tmp_path: Path) -> None:
@@ -205,19 +207,19 @@ def test_a_template_alone_is_given_the_tokens_of_its_model(tmp_path: Path) -> No
     template = tmp_path / "alone.jinja"
     template.write_text("{% for m in messages %}[INST]{{ m.content + eos_token }}{% endfor %}", "utf-8")
     given = ["render", str(template), "--messages", file(tmp_path, USER)]
-    told = complaint(*given)
+    message = complaint(*given)
     way_out = """; give the template what the model has there: --var eos_token='"…"', or eos_token="…" in Python"""
-    assert told.removeprefix("toolfmt: ").rstrip().endswith("'eos_token' is undefined" + way_out)
+    assert message.removeprefix("toolfmt: ").rstrip().endswith("'eos_token' is undefined" + way_out)
     assert output(*given, "--var", 'eos_token="</s>"') == "[INST]Will it rain?</s>"
     template.write_text(template.read_text("utf-8").replace("m.content + eos_token", "m.content + untold()"), "utf-8")
     assert "--var" not in complaint(*given)  # a function is nothing that JSON can give
-    refusing = """{{ eos_token }}{{ raise_exception("UndefinedError: 'eos_token' is undefined") }}"""
-    template.write_text(refusing, "utf-8")
+    raising = """{{ eos_token }}{{ raise_exception("UndefinedError: 'eos_token' is undefined") }}"""
+    template.write_text(raising, "utf-8")
     assert "--var" not in complaint(*given)
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ("effort=high", """--var effort: 'high' is not JSON (Expecting value); """),
         ("effort=high", """; put a string in quotes: --var effort='"high"'"""),
@@ -234,8 +236,8 @@ def test_a_template_alone_is_given_the_tokens_of_its_model(tmp_path: Path) -> No
         ("efort=1", "the template reads no variable 'efort'; leave it out, or give one that it reads: effort, thinks"),
     ],
 )
-def test_a_variable_that_is_none_is_one_line(typed: str, told: str, thinking: str, tmp_path: Path) -> None:
-    assert told in complaint("render", thinking, "--messages", file(tmp_path, USER), "--var", typed)
+def test_a_variable_that_is_none_is_one_line(typed: str, message: str, thinking: str, tmp_path: Path) -> None:
+    assert message in complaint("render", thinking, "--messages", file(tmp_path, USER), "--var", typed)
 
 
 @pytest.mark.parametrize(
@@ -281,7 +283,7 @@ def test_render_takes_a_request_as_clients_send_it(
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "message"),
     [
         ([], 'a request is an object with "messages", not a list'),
         ("", "empty; give a JSON object"),
@@ -302,24 +304,24 @@ def test_render_takes_a_request_as_clients_send_it(
         ),
     ],
 )
-def test_a_request_that_is_none_is_one_line_that_names_the_file(sent: Any, told: str, tmp_path: Path) -> None:
+def test_a_request_that_is_none_is_one_line_that_names_the_file(sent: Any, message: str, tmp_path: Path) -> None:
     bad = file(tmp_path, sent, "bad.json")
     line = complaint("render", JSON_FRAMES, "--request", bad)
     assert line.startswith(bad)
-    assert told in line
+    assert message in line
 
 
 def test_a_request_in_the_place_of_messages_is_one_line(tmp_path: Path) -> None:
     given = file(tmp_path, {"messages": USER})
-    told = f"{given}: this is a whole request, not a list of messages; give it as --request"
-    assert complaint("render", JSON_FRAMES, "--messages", given) == told
+    message = f"{given}: this is a whole request, not a list of messages; give it as --request"
+    assert complaint("render", JSON_FRAMES, "--messages", given) == message
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["json-frames", "no-tools-no-system", "double-encoded"])
 def test_the_request_for_a_server_gives_the_same_prompt_again(name: str, tmp_path: Path) -> None:
-    asked = request(MODELS / name)
-    whole = file(tmp_path, {"messages": asked["messages"], "tools": asked["tools"]})
+    requested = request(MODELS / name)
+    whole = file(tmp_path, {"messages": requested["messages"], "tools": requested["tools"]})
     sent = output("render", str(MODELS / name), "--request", whole, "--output", "messages")
     assert {"messages", "chat_template_kwargs"} <= set(json.loads(sent))
     again = output("render", str(MODELS / name), "--request", "-", input=sent)
@@ -327,15 +329,15 @@ def test_the_request_for_a_server_gives_the_same_prompt_again(name: str, tmp_pat
 
 
 def test_render_leaves_the_last_answer_open(thinking: str, tmp_path: Path) -> None:
-    begun = file(tmp_path, [*USER, {"role": "assistant", "content": "Per"}])
-    given = ["render", thinking, "--messages", begun, "--continue-final-message"]
+    partial = file(tmp_path, [*USER, {"role": "assistant", "content": "Per"}])
+    given = ["render", thinking, "--messages", partial, "--continue-final-message"]
     assert output(*given) == "<|user|>Will it rain?<|end|><|assistant|>Per"
     assert json.loads(output(*given, "--output", "messages"))["continue_final_message"] is True
-    told = complaint("render", thinking, "--messages", file(tmp_path, USER), "--continue-final-message")
-    assert "messages[0]: continue_final_message needs an assistant message with text last" in told
+    message = complaint("render", thinking, "--messages", file(tmp_path, USER), "--continue-final-message")
+    assert "messages[0]: continue_final_message needs an assistant message with text last" in message
 
 
-def test_render_tells_what_the_template_loses(tmp_path: Path) -> None:
+def test_render_reports_what_the_template_drops(tmp_path: Path) -> None:
     made(tmp_path, "{{ messages[-1].content }}")
     given = ["render", str(tmp_path / "model"), "--messages", file(tmp_path, [*USER, REPLY, *USER])]
     assert "is lost" in complaint(*given)
@@ -349,8 +351,8 @@ def test_render_tells_what_the_template_loses(tmp_path: Path) -> None:
 def test_half_a_surrogate_pair_in_a_prompt_is_printed_as_an_escape(tmp_path: Path) -> None:
     messages = file(tmp_path, '[{"role": "user", "content": "a\\ud800b"}]')
     assert "a\\ud800b<|im_end|>" in output("render", JSON_FRAMES, "--messages", messages)
-    told = json.loads(output("render", JSON_FRAMES, "--messages", messages, "--json"))
-    assert "a\ud800b<|im_end|>" in told["text"]
+    printed = json.loads(output("render", JSON_FRAMES, "--messages", messages, "--json"))
+    assert "a\ud800b<|im_end|>" in printed["text"]
 
 
 # parse
@@ -369,13 +371,13 @@ def test_parse_prints_events_as_lines(tmp_path: Path) -> None:
 
 def test_parse_prints_a_message_with_what_was_rejected() -> None:
     answer = f"<think>Hm.</think>{CALL}<tool_call>"
-    told = json.loads(output("parse", "--format", "json", "--output", "message", input=answer + '{"name": "get_w'))
+    printed = json.loads(output("parse", "--format", "json", "--output", "message", input=answer + '{"name": "get_w'))
     expected = toolfmt.parse(answer + '{"name": "get_w', "json").to_dict()
-    assert expected == told
+    assert expected == printed
     assert (
-        told["reasoning_content"],
-        len(told["tool_calls"]),
-        [rejected["reason"] for rejected in told["rejected"]],
+        printed["reasoning_content"],
+        len(printed["tool_calls"]),
+        [rejected["reason"] for rejected in printed["rejected"]],
     ) == ("Hm.", 1, ["incomplete_output"])
 
 
@@ -393,18 +395,18 @@ def test_chunks_of_any_size_mean_the_same(size: int) -> None:
     whole = output("parse", "--format", "json", "--output", "message", input="Well. " + CALL)
     given = ("parse", "--format", "json", "--chunk", str(size))
     assert whole == output(*given, "--output", "message", input="Well. " + CALL)
-    told = [json.loads(line) for line in output(*given, input="Well. ").splitlines()]
-    assert "".join(event["text"] for event in told) == "Well. "
-    assert all(len(event["text"]) <= size + len("Well. ") for event in told)
+    events = [json.loads(line) for line in output(*given, input="Well. ").splitlines()]
+    assert "".join(event["text"] for event in events) == "Well. "
+    assert all(len(event["text"]) <= size + len("Well. ") for event in events)
 
 
 def test_parse_takes_tools_prefix_strictness_and_a_model(tmp_path: Path) -> None:
     tools = file(tmp_path, TOOLS)
     given = ("parse", "--model", str(MODELS / "glm4-key-value"), "--tools", tools)
     glm = "<tool_call>get_weather\n<arg_key>place</arg_key>\n<arg_value>0150</arg_value>\n</tool_call>"
-    told = json.loads(output(*given, "--output", "message", input=glm))
-    assert told["tool_calls"][0]["function"]["arguments"].replace('":"', '": "') == '{"place": "0150"}'
-    thinking = ("parse", "--model", str(MODELS / "null-content-refused"))
+    printed = json.loads(output(*given, "--output", "message", input=glm))
+    assert printed["tool_calls"][0]["function"]["arguments"].replace('":"', '": "') == '{"place": "0150"}'
+    thinking = ("parse", "--model", str(MODELS / "null-content-rejected"))
     assert json.loads(output(*thinking, input="Hm."))["type"] == "reasoning"
     assert json.loads(output(*thinking, "--prefix", "", input="Hm."))["type"] == "content"
     assert json.loads(output("parse", "--format", "json", "--prefix", "<think>", input="Hm."))["type"] == "reasoning"
@@ -424,20 +426,20 @@ def test_recorded_answers_are_a_message_a_line_in_their_order(processes: tuple[s
     records = [{"answer": text, "tools": tools, "more": 1} for text, tools in answers]
     recorded, tools = file(tmp_path, lines_of([*records[:1], "", *records[1:]])), file(tmp_path, TOOLS, "tools.json")
     given = ("parse", "--format", "json", "--text-key", "answer", *processes)
-    told = [json.loads(line) for line in output(*given, "--jsonl", recorded, "--tools", tools).splitlines()]
-    assert told == [toolfmt.parse(text, "json", tools=TOOLS).to_dict() for text, _ in answers]
+    printed = [json.loads(line) for line in output(*given, "--jsonl", recorded, "--tools", tools).splitlines()]
+    assert printed == [toolfmt.parse(text, "json", tools=TOOLS).to_dict() for text, _ in answers]
     given = (*given, "--tools-key", "tools", "--tools", tools, "--jsonl")
-    told = [json.loads(line) for line in output(*given, "-", input=lines_of(records)).splitlines()]
-    reasons = [[rejected["reason"] for rejected in message["rejected"]] for message in told]
+    printed = [json.loads(line) for line in output(*given, "-", input=lines_of(records)).splitlines()]
+    reasons = [[rejected["reason"] for rejected in message["rejected"]] for message in printed]
     assert reasons == [[], [], ["undeclared_tool"], ["undeclared_tool"], ["undeclared_tool"], *[[]] * 150]
 
 
 def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
     recorded = file(tmp_path, lines_of([{"text": "Hm.</think>" + CALL.replace("}}", ",}}")}]))
     given = ("parse", "--jsonl", recorded)
-    told = json.loads(output(*given, "--format", "json", "--prefix", "<think>", "--strict", "--output", "message"))
-    assert (told["reasoning_content"], told["rejected"][0]["reason"]) == ("Hm.", "malformed_syntax")
-    thinking = (*given, "--model", str(MODELS / "null-content-refused"))
+    printed = json.loads(output(*given, "--format", "json", "--prefix", "<think>", "--strict", "--output", "message"))
+    assert (printed["reasoning_content"], printed["rejected"][0]["reason"]) == ("Hm.", "malformed_syntax")
+    thinking = (*given, "--model", str(MODELS / "null-content-rejected"))
     assert json.loads(output(*thinking))["reasoning_content"] == "Hm."
     assert json.loads(output(*thinking, "--prefix", ""))["reasoning_content"] is None
 
@@ -469,42 +471,42 @@ def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
 def test_a_line_that_is_no_recorded_answer_is_named_and_skipped(line: str, expected: str, tmp_path: Path) -> None:
     recorded = file(tmp_path, lines_of([{"text": "One.", "tools": None}, line, {"text": "Two."}]))
     result = run("parse", "--format", "json", "--tools-key", "tools", "--jsonl", recorded)
-    assert [json.loads(told)["content"] for told in result.stdout.splitlines()] == ["One.", "Two."]
+    assert [json.loads(printed)["content"] for printed in result.stdout.splitlines()] == ["One.", "Two."]
     assert result.stderr.startswith(f"toolfmt: {recorded}:2: {expected}")
     assert (result.stderr.count("\n"), result.exit_code) == (1, 2)
     assert result.stderr.endswith("; the line is skipped\n")
 
 
 @pytest.mark.parametrize("processes", [(), ("--processes", "2")])
-def test_of_a_wrong_key_the_first_lines_are_told_and_the_others_counted(
+def test_for_a_wrong_key_the_first_lines_are_reported_and_the_rest_counted(
     processes: tuple[str, ...], tmp_path: Path
 ) -> None:
     recorded = file(tmp_path, lines_of([*[{"answer": "Hi."}] * 1500, {"text": "One."}, "oops"]))
     result = run("parse", "--format", "json", "--jsonl", recorded, *processes)
     assert (result.stdout.count("\n"), result.exit_code) == (1, 2)
-    told = [line.removeprefix(f"toolfmt: {recorded}:") for line in result.stderr.splitlines()]
+    reported = [line.removeprefix(f"toolfmt: {recorded}:") for line in result.stderr.splitlines()]
     skipped = "no 'text', only 'answer'; --text-key names the key that has the answer; the line is skipped"
-    assert told[:20] == [f"{number}: {skipped}" for number in range(1, 21)]
-    assert told[20:] == [
+    assert reported[:20] == [f"{number}: {skipped}" for number in range(1, 21)]
+    assert reported[20:] == [
         "1502: not JSON (Expecting value, column 1); the line is skipped",
         " 1,480 more without text under 'text'; they are skipped, too",
     ]
 
 
-def test_a_key_of_tools_that_no_line_has_is_told_at_the_end(tmp_path: Path) -> None:
+def test_a_tools_key_that_no_line_has_is_reported_at_the_end(tmp_path: Path) -> None:
     recorded = file(tmp_path, lines_of([{"text": "One.", "tools": []}] * 2))
     result = run("parse", "--format", "json", "--jsonl", recorded, "--tools-key", "tl")
-    said = f"toolfmt: {recorded}: no line has 'tl'; --tools-key names the key of its tools\n"
-    assert (result.stdout.count("\n"), result.stderr, result.exit_code) == (2, said, 0)
+    message = f"toolfmt: {recorded}: no line has 'tl'; --tools-key names the key of its tools\n"
+    assert (result.stdout.count("\n"), result.stderr, result.exit_code) == (2, message, 0)
     for lines in ([], [{"text": "One."}, {"text": "Two.", "tl": None}]):
         output("parse", "--format", "json", "--jsonl", file(tmp_path, lines_of(lines)), "--tools-key", "tl")
 
 
-def test_two_tools_of_one_name_in_a_line_are_told_of_its_key(tmp_path: Path) -> None:
+def test_two_tools_with_one_name_in_a_line_are_reported_with_its_key(tmp_path: Path) -> None:
     recorded = file(tmp_path, lines_of([{"text": CALL, "tl": [*TOOLS, {"type": "web_search", "name": "x"}, *TOOLS]}]))
     result = run("parse", "--format", "json", "--jsonl", recorded, "--tools-key", "tl")
-    said = "tools under 'tl': tools[2]: tools[0] is called 'get_weather' too; the first one counts"
-    assert (result.stderr, result.exit_code) == (f"toolfmt: {recorded}:1: {said}\n", 0)
+    message = "tools under 'tl': tools[2]: tools[0] is called 'get_weather' too; the first one counts"
+    assert (result.stderr, result.exit_code) == (f"toolfmt: {recorded}:1: {message}\n", 0)
 
 
 def test_one_answer_and_many_have_options_of_their_own(tmp_path: Path) -> None:
@@ -518,28 +520,28 @@ def test_one_answer_and_many_have_options_of_their_own(tmp_path: Path) -> None:
         assert f"{options[0]} goes with --jsonl" in complaint("parse", "--format", "json", *options)
     assert "cannot both be standard input" in complaint(*given, "-", "--tools", "-")
     for number in ("0", "x", "1.5"):
-        said = f"Invalid value for '--processes': '{number}' is not a whole number of at least 1"
-        assert complaint(*given, recorded, "--processes", number) == f"{said}; see toolfmt parse --help"
+        message = f"Invalid value for '--processes': '{number}' is not a whole number of at least 1"
+        assert complaint(*given, recorded, "--processes", number) == f"{message}; see toolfmt parse --help"
     for option in ("--text-key", "--tools-key"):
         assert f"'{option}': a key is not empty" in complaint(*given, recorded, option, "")
         assert f"'{option}': a key is not empty" in complaint("parse", "--format", "json", option, "")
     assert "no tool-call format" in complaint("parse", "--format", "jsn", "--jsonl", recorded)
 
 
-def test_of_two_tools_with_one_name_the_first_counts_and_one_line_says_so(tmp_path: Path) -> None:
+def test_of_two_tools_with_one_name_the_first_counts_and_one_line_reports_it(tmp_path: Path) -> None:
     tools = file(tmp_path, [*TOOLS, {"name": "get_weather"}, {"type": "web_search"}])
     for given in (("--jsonl", file(tmp_path, lines_of([{"text": CALL}] * 2), "x")), (file(tmp_path, CALL, "y"),)):
         result = run("parse", "--format", "json", "--tools", tools, *given)
         assert result.exit_code == 0 and '"get_weather"' in result.stdout
-        said = "tools[1]: tools[0] is called 'get_weather' too; the first one counts"
-        assert result.stderr == f"toolfmt: {tools}: {said}\n"
+        message = "tools[1]: tools[0] is called 'get_weather' too; the first one counts"
+        assert result.stderr == f"toolfmt: {tools}: {message}\n"
 
 
 def test_bytes_that_are_no_text_are_parsed_all_the_same() -> None:
     result = run("parse", "--format", "json", input=b"a\xff" + "é".encode() + b"\xc3")
     assert "".join(json.loads(line)["text"] for line in result.stdout.splitlines()) == "a\ufffdé\ufffd"
-    said = "standard input: not UTF-8 text (offset 1); bytes that are none are read as U+FFFD"
-    assert (result.stderr, result.exit_code) == (f"toolfmt: {said}\n", 0)
+    message = "standard input: not UTF-8 text (offset 1); bytes that are none are read as U+FFFD"
+    assert (result.stderr, result.exit_code) == (f"toolfmt: {message}\n", 0)
 
 
 @pytest.mark.parametrize("before", [0, 3, 65534, 65535, 65536, 200_000])
@@ -547,16 +549,16 @@ def test_bytes_that_are_no_text_are_parsed_all_the_same() -> None:
     ("wrong", "read"),
     [(b"\xff.", "\ufffd."), (b"\xe2\x82.", "\ufffd."), (b"\xe2\x82", "\ufffd"), (b"\xe2\x82\xac", "€")],
 )
-def test_bytes_that_are_no_text_are_told_by_the_first_of_them(
+def test_bytes_that_are_not_text_are_reported_at_the_first_of_them(
     wrong: bytes, read: str, before: int, tmp_path: Path
 ) -> None:
     """The pieces that are read end at 65,536 bytes."""
     path = tmp_path / "answer"
     path.write_bytes(b"x" * before + wrong)
-    told: list[str] = []
-    assert "".join(pieces(str(path), told.append)) == "x" * before + read
-    said = f"{path}: not UTF-8 text (offset {before}); bytes that are none are read as U+FFFD"
-    assert told == ([said] if "\ufffd" in read else [])
+    reported: list[str] = []
+    assert "".join(pieces(str(path), reported.append)) == "x" * before + read
+    message = f"{path}: not UTF-8 text (offset {before}); bytes that are none are read as U+FFFD"
+    assert reported == ([message] if "\ufffd" in read else [])
 
 
 def test_an_empty_answer_is_no_events() -> None:
@@ -567,8 +569,8 @@ def test_an_empty_answer_is_no_events() -> None:
 
 
 def test_formats_lists_all_and_shows_one() -> None:
-    text, told = output("formats"), json.loads(output("formats", "--json"))
-    assert [format.name for format in FORMATS] == [format["name"] for format in told]
+    text, printed = output("formats"), json.loads(output("formats", "--json"))
+    assert [format.name for format in FORMATS] == [format["name"] for format in printed]
     for format in FORMATS:
         assert format.name in text
         page = output("formats", (*format.aliases, format.name)[0])
@@ -576,7 +578,7 @@ def test_formats_lists_all_and_shows_one() -> None:
         one = json.loads(output("formats", format.name, "--json"))
         assert (list(format.aliases), list(format.runtime_parsers)) == (one["aliases"], list(one["runtime_parsers"]))
         assert "".join(one["example"].split()) in "".join(page.split())  # the page is indented
-        assert one in told
+        assert one in printed
 
 
 def test_explain_prints_a_page_by_code_and_by_name() -> None:
@@ -627,10 +629,10 @@ def test_bad_use_is_one_line() -> None:
     assert "give either --format or --model" in complaint("parse", "--format", "json", "--model", JSON_FRAMES)
     assert complaint("render", "d") == "give --messages FILE, or --request FILE; see toolfmt render --help"
     for other in ("--messages", "--tools"):
-        told = complaint("render", "d", "--request", "-", other, "-")
-        assert told == f"--request holds messages and tools; leave {other} out; see toolfmt render --help"
-    told = complaint("render", "d", "--messages", "-", "--json", "--output", "messages")
-    assert told == "give either --json or --output messages; see toolfmt render --help"
+        message = complaint("render", "d", "--request", "-", other, "-")
+        assert message == f"--request holds messages and tools; leave {other} out; see toolfmt render --help"
+    message = complaint("render", "d", "--messages", "-", "--json", "--output", "messages")
+    assert message == "give either --json or --output messages; see toolfmt render --help"
     assert "only one of --messages and --tools" in complaint("render", "d", "--messages", "-", "--tools", "-")
     assert "cannot both be standard input" in complaint("parse", "--format", "json", "--tools", "-")
     assert "--chunk" in complaint("parse", "--format", "json", "--chunk", "0")
@@ -666,9 +668,9 @@ def test_a_bad_directory_is_one_line_for_every_command(
             (directory / name).write_text(text, "utf-8")
     messages = file(tmp_path, USER)
     for given in (("inspect", "DIR"), ("inspect", "DIR", "--json"), ("render", "DIR", "--messages", messages)):
-        told = complaint(*(str(directory) if part == "DIR" else part for part in given))
-        assert told.startswith(str(directory))
-        assert expected in told
+        message = complaint(*(str(directory) if part == "DIR" else part for part in given))
+        assert message.startswith(str(directory))
+        assert expected in message
 
 
 @pytest.mark.parametrize(
@@ -690,12 +692,12 @@ def test_a_template_that_does_not_compile_is_a_report_and_renders_nothing(
         (directory / name).write_text(text, "utf-8")
     report = json.loads(output("inspect", str(directory), "--json", status=1))
     assert (report["verdict"]["tools"], [one["code"] for one in report["findings"]]) == ("broken", ["TF002"])
-    for told in (
+    for message in (
         complaint("render", str(directory), "--messages", file(tmp_path, USER)),
         complaint("diff", str(directory), str(MODELS / "json-frames")),
     ):
-        assert told.startswith(str(directory))
-        assert expected in told
+        assert message.startswith(str(directory))
+        assert expected in message
 
 
 def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
@@ -727,13 +729,13 @@ def test_a_directory_without_a_template_is_inspected_but_not_rendered(tmp_path: 
 )
 def test_bad_messages_and_tools_are_one_line_that_names_the_file(text: str, expected: str, tmp_path: Path) -> None:
     bad, good = file(tmp_path, text, "bad.json"), file(tmp_path, USER, "good.json")
-    told = complaint("render", JSON_FRAMES, "--messages", bad)
-    assert told.startswith(f"{bad}: ")
-    assert expected in told
+    message = complaint("render", JSON_FRAMES, "--messages", bad)
+    assert message.startswith(f"{bad}: ")
+    assert expected in message
     for given in (("render", JSON_FRAMES, "--messages", good), ("parse", good, "--format", "json")):
-        told = complaint(*given, "--tools", bad)
-        assert told.startswith(f"{bad}: ")
-        assert expected in told
+        message = complaint(*given, "--tools", bad)
+        assert message.startswith(f"{bad}: ")
+        assert expected in message
     assert complaint("render", JSON_FRAMES, "--messages", "-", input=text).startswith("standard input: ")
 
 
@@ -747,8 +749,8 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
 
 def test_forcing_a_template_that_drops_tools_is_one_line(tmp_path: Path) -> None:
     given = ["render", str(MODELS / "asks-the-clock"), "--messages", file(tmp_path, USER, "m.json")]
-    told = complaint(*given, "--tools", file(tmp_path, TOOLS), "--strategy", "template")
-    assert "the template drops the tools (get_weather not in the prompt)" in told
+    message = complaint(*given, "--tools", file(tmp_path, TOOLS), "--strategy", "template")
+    assert "the template drops the tools (get_weather not in the prompt)" in message
 
 
 # Pipes
@@ -758,8 +760,8 @@ def read_line(process: subprocess.Popen[bytes], seconds: float = 20) -> dict[str
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], seconds)
     assert ready, "nothing was printed"
-    told: dict[str, Any] = json.loads(process.stdout.readline())
-    return told
+    event: dict[str, Any] = json.loads(process.stdout.readline())
+    return event
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="select waits for sockets only")
@@ -848,14 +850,14 @@ def opened(*given, **options):
 commands.click.Group.main = opened
 commands.main()
 """
-    told = tmp_path / "told"
+    result_file = tmp_path / "told"
     line = f'exec "$0" -c "$1" "$2" {closed}'
-    given = ["sh", "-c", line, sys.executable, program, str(told)]
+    given = ["sh", "-c", line, sys.executable, program, str(result_file)]
     assert (
         subprocess.run(given, cwd=Path(__file__).parents[2], check=False, capture_output=True, timeout=300).returncode
         == 5
     )
-    assert int(told.read_text()) > 2
+    assert int(result_file.read_text()) > 2
 
 
 @pytest.fixture
@@ -869,15 +871,15 @@ def pipe(tmp_path: Path) -> Path:
 
 @pytest.mark.sample(0)
 @pytest.mark.parametrize("option", ["--tools", "--baseline"])
-def test_a_pipe_that_nobody_writes_to_is_refused_after_a_while(
+def test_a_pipe_without_a_writer_is_rejected_after_a_while(
     option: str, pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolfmt.cli.special_files._SECONDS", 0.2)
     threads = threading.active_count()
-    told = f"{pipe}: no process writes to this pipe; start the writer first, or pass a file"
-    assert complaint("inspect", JSON_FRAMES, option, str(pipe)) == told
-    assert told in complaint("render", JSON_FRAMES, "--request", str(pipe))
-    assert told in complaint("render", JSON_FRAMES, "--messages", str(pipe))
+    message = f"{pipe}: no process writes to this pipe; start the writer first, or pass a file"
+    assert complaint("inspect", JSON_FRAMES, option, str(pipe)) == message
+    assert message in complaint("render", JSON_FRAMES, "--request", str(pipe))
+    assert message in complaint("render", JSON_FRAMES, "--messages", str(pipe))
     deadline = time.monotonic() + 60
     while threading.active_count() > threads and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -911,9 +913,9 @@ def test_what_a_shell_gives_for_a_command_is_read() -> None:
 
 @pytest.mark.sample(0)
 @pytest.mark.parametrize("format", ["html", "json", "markdown"])
-def test_a_pipe_that_nobody_reads_is_not_written_to(format: str, pipe: Path) -> None:
-    told = complaint("inspect", JSON_FRAMES, "--output-format", f"{format}={pipe}")
-    assert told == f"{pipe}: no process reads this pipe; start the reader first, or pass a file"
+def test_a_pipe_without_a_reader_is_not_written_to(format: str, pipe: Path) -> None:
+    message = complaint("inspect", JSON_FRAMES, "--output-format", f"{format}={pipe}")
+    assert message == f"{pipe}: no process reads this pipe; start the reader first, or pass a file"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))
@@ -953,9 +955,9 @@ def test_a_disk_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )
 
 
-def test_output_is_utf_8_whatever_the_locale_says() -> None:
+def test_output_is_utf_8_whatever_the_locale() -> None:
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     process = command("parse", "--format", "json", env=environment)
-    told, errors = process.communicate("é東".encode(), timeout=300)
+    printed, errors = process.communicate("é東".encode(), timeout=300)
     assert errors == b""
-    assert json.loads(told.decode("utf-8")) == {"type": "content", "text": "é東"}
+    assert json.loads(printed.decode("utf-8")) == {"type": "content", "text": "é東"}

@@ -90,9 +90,9 @@ def test_directories() -> None:
 def test_whatever_takes_a_file_a_model_a_format_or_a_code_is_completed() -> None:
     """A metavar that is new stands in `toolfmt/cli/completion.py`."""
     named = [(command.name, param) for command in commands() for param in command.params if param.metavar]
-    wanted = [(name, param) for name, param in named if _COMPLETED.search(param.metavar or "")]
-    assert len(wanted) > 20
-    assert [(name, param.metavar) for name, param in wanted if not isinstance(param.type, Completed)] == []
+    completable = [(name, param) for name, param in named if _COMPLETED.search(param.metavar or "")]
+    assert len(completable) > 20
+    assert [(name, param.metavar) for name, param in completable if not isinstance(param.type, Completed)] == []
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -111,8 +111,8 @@ def test_bash_completes_with_its_script() -> None:
     bash = shutil.which("bash")
     if program is None or bash is None:
         pytest.skip("bash, or the program toolfmt beside this Python, is missing")
-    asked = 'COMP_WORDS=(toolfmt explain calls-dr); COMP_CWORD=2; _toolfmt_completion toolfmt; echo "${COMPREPLY[@]}"'
-    script = f'PATH="{os.path.dirname(program)}:$PATH"; eval "$(_TOOLFMT_COMPLETE=bash_source toolfmt)"; {asked}'
+    typed = 'COMP_WORDS=(toolfmt explain calls-dr); COMP_CWORD=2; _toolfmt_completion toolfmt; echo "${COMPREPLY[@]}"'
+    script = f'PATH="{os.path.dirname(program)}:$PATH"; eval "$(_TOOLFMT_COMPLETE=bash_source toolfmt)"; {typed}'
     done = subprocess.run([bash, "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert (done.stdout, done.stderr) == ("calls-dropped\n", "")
 
@@ -127,10 +127,10 @@ def helped(width: int, *words: str) -> str:
 
 
 @pytest.mark.parametrize("words", [[], ["dev"], ["dev", "corpus"]])
-def test_no_command_is_told_by_half_a_sentence(words: list[str]) -> None:
-    told = helped(80, *words)
-    assert "..." not in told.replace("COMMAND [ARGS]...", "")
-    assert max(map(len, told.splitlines())) <= 80
+def test_no_command_is_described_by_half_a_sentence(words: list[str]) -> None:
+    help_text = helped(80, *words)
+    assert "..." not in help_text.replace("COMMAND [ARGS]...", "")
+    assert max(map(len, help_text.splitlines())) <= 80
 
 
 def test_every_command_is_listed_once_and_what_one_begins_with_first() -> None:
@@ -152,8 +152,8 @@ def test_a_command_without_a_section_is_listed_last_and_a_hidden_one_not() -> No
     names = ("a", "b", "hidden")
     given = {name: click.Command(name, hidden=name == "hidden") for name in names}
     other = Commands("other", commands=given, sections={"First": ["b", "not-there"]})
-    told = CliRunner().invoke(other, ["--help"]).output
-    assert re.findall(r"^(\w+):$|^  (\w+) *$", told, re.M)[-4:] == [
+    help_text = CliRunner().invoke(other, ["--help"]).output
+    assert re.findall(r"^(\w+):$|^  (\w+) *$", help_text, re.M)[-4:] == [
         ("First", ""),
         ("", "b"),
         ("Commands", ""),

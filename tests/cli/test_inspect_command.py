@@ -17,7 +17,7 @@ from typing import Any
 import depth
 import pytest
 from click.testing import CliRunner
-from invented_reports import CLEAN, REPORTS, finding, lines, run, told
+from invented_reports import CLEAN, REPORTS, finding, lines, run, run_json
 from model_cases import MODELS, made
 
 from toolfmt.cli.commands import main
@@ -32,7 +32,7 @@ from toolfmt.model.batch import expanded
 
 
 @pytest.fixture(autouse=True)
-def no_terminal_has_a_say_in_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def fixed_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
 
 
@@ -82,7 +82,7 @@ def test_a_place_that_cannot_be_read_is_a_row_and_the_others_are_inspected() -> 
 
 @pytest.mark.usefixtures("invented")
 def test_json_of_several_is_a_line_each_and_of_one_the_object() -> None:
-    assert told("bad") == (1, REPORTS["bad"].to_dict())
+    assert run_json("bad") == (1, REPORTS["bad"].to_dict())
     assert lines("clean", "bad") == (
         1,
         [{"path": name, **REPORTS[name].to_dict()} for name in ("clean", "bad")],
@@ -90,7 +90,7 @@ def test_json_of_several_is_a_line_each_and_of_one_the_object() -> None:
     assert lines("clean", "noted")[0] == 0
 
 
-def test_a_folder_of_models_is_told_as_its_models(tmp_path: Path) -> None:
+def test_a_folder_of_models_is_inspected_as_its_models(tmp_path: Path) -> None:
     for name in ("one", "group/two"):
         made(tmp_path, CLEAN)
         (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -223,9 +223,9 @@ def test_a_folder_of_the_hub_cache_lists_repositories(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     run("--trusted", str(tmp_path / "hub" / "models--a--one"), "--output-format", f"html={page}")
     assert "<h1>a/one@main</h1>" in page.read_text("utf-8")
-    told_of = [f"{tmp_path}/hub/models--{name}/snapshots/" for name in ("a--one", "b--two")]
+    snapshots = [f"{tmp_path}/hub/models--{name}/snapshots/" for name in ("a--one", "b--two")]
     paths = [one["path"] for one in lines("--trusted", str(tmp_path / "hub"))[1]]
-    assert paths == [told_of[0] + "0" * 40, told_of[1] + "2" * 40]
+    assert paths == [snapshots[0] + "0" * 40, snapshots[1] + "2" * 40]
 
 
 def test_a_folder_without_models_is_one_line(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
 def test_findings_are_selected_and_the_status_is_1_exactly_when_an_error_is_left(
     options: tuple[str, ...], findings: list[str], notes: list[str]
 ) -> None:
-    status, shown = told("bad", *options)
+    status, shown = run_json("bad", *options)
     assert (codes(shown["findings"]), codes(shown["notes"])) == (findings, notes)
     assert shown["verdict"] == REPORTS["bad"].verdict.to_dict()
     assert status == int("TF013" in findings)
@@ -297,7 +297,7 @@ def test_codes_names_outcomes_and_starts_of_codes_select_findings() -> None:
     names = ("double-encoded", "object-rejected", "string-rejected", "missing-arguments-lost")
     forms = {("TF014", outcome) for outcome in names}
     assert keys_of("TF014") == keys_of("Arguments-Form") == forms
-    assert keys_of("tf") == everything == {key for key, _ in Selection.of().told}
+    assert keys_of("tf") == everything == {key for key, _ in Selection.of().shown}
     assert keys_of("TF00") == frozenset(key for key in everything if key[0].startswith("TF00"))
     assert ("TF004", "random-output") in keys_of("TF08")  # it was TF088
     for unknown in ("", "TF9", "-", "TF0123"):
@@ -363,9 +363,9 @@ def test_bad_tools_are_one_line_that_names_the_file(text: str, expected: str, tm
 
 def test_a_model_checks_the_tools_it_is_given(tmp_path: Path) -> None:
     model = made(tmp_path, CLEAN)
-    asked: Callable[[], Report] = lambda: model.inspect(tools=[1])  # noqa: E731 - to be called below
+    inspect_bad_tools: Callable[[], Report] = lambda: model.inspect(tools=[1])  # noqa: E731 - to be called below
     with pytest.raises(BadTools):
-        asked()
+        inspect_bad_tools()
     assert model.inspect(context=100).to_dict()["capabilities"] == model.inspect().to_dict()["capabilities"]
 
 
@@ -375,24 +375,24 @@ def test_two_ways_to_print_at_once_are_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--full", "--json"), "--full is for text"),
         (("--full", str(MODELS / "double-encoded")), "--full shows one model"),
         (("--select", "TF014", "--ignore", "TF01"), "--ignore leaves nothing of what --select names"),
     ],
 )
-def test_options_that_contradict_are_one_line(options: tuple[str, ...], said: str) -> None:
+def test_options_that_contradict_are_one_line(options: tuple[str, ...], message: str) -> None:
     result = run(str(MODELS / "json-frames"), *options)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert result.stderr.startswith(f"toolfmt: {said}")
+    assert result.stderr.startswith(f"toolfmt: {message}")
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "more", [("--context", "1000"), ("--context", "1000", "--json"), ("--context", "1000", str(MODELS / "json-frames"))]
 )
-def test_those_who_ask_for_tokens_are_told_that_none_are_counted(more: tuple[str, ...]) -> None:
+def test_a_request_for_tokens_that_cannot_be_counted_is_reported(more: tuple[str, ...]) -> None:
     place = str(MODELS / "double-encoded")
     message = f"toolfmt: {place}: tokens are not counted, because there is no readable tokenizer.json\n"
     assert run("--trusted", place, *more).stderr.startswith(message)
@@ -402,13 +402,13 @@ def test_those_who_ask_for_tokens_are_told_that_none_are_counted(more: tuple[str
 @pytest.mark.usefixtures("invented")
 def test_what_was_left_out_is_counted_on_top() -> None:
     clean = "no problems found"
-    for given, said in (
+    for given, line in (
         (("clean",), clean),
         (("clean", "--ignore", "TF0"), clean),
         (("bad",), "1 error, 1 warning, 1 note"),
         (("bad", "--select", "TF013"), "1 error, 2 excluded by --select or --ignore"),
     ):
-        assert f"\n{' ' * 15}{said}\n" in run(*given).stdout
+        assert f"\n{' ' * 15}{line}\n" in run(*given).stdout
 
 
 def test_one_model_is_no_models(tmp_path: Path) -> None:

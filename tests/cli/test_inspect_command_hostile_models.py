@@ -39,12 +39,14 @@ def outcome_of(*arguments: str) -> Outcome:
 
 
 @pytest.mark.parametrize("name", [name for name in PLACES if depth.every or name not in SLOW])
-def test_a_hostile_place_is_told_in_a_line_or_looked_at_and_nothing_of_it_is_printed(name: str, tmp_path: Path) -> None:
+def test_a_hostile_path_is_rejected_in_a_line_or_inspected_without_printing_its_content(
+    name: str, tmp_path: Path
+) -> None:
     if name.startswith("model.gguf"):
         pytest.importorskip("gguf")
     place = PLACES[name](with_secret(tmp_path))
     outcome = outcome_of("inspect", str(place), "--json")
-    assert outcome.faults(ALLOWED["place"]) == []
+    assert outcome.problems(ALLOWED["place"]) == []
     if " is a link to " in name or " is a pipe" in name or " is a socket" in name:
         if name.startswith("tokenizer.json") and "leads out" not in outcome.printed:
             assert "TF068" in outcome.printed  # what is no tokenizer is a finding
@@ -58,20 +60,20 @@ def test_no_template_gets_out_of_the_sandbox(name: str, tmp_path: Path) -> None:
     template = tmp_path / "template.jinja"
     template.write_text(ESCAPES[name], "utf-8")
     outcome = outcome_of("inspect", str(template), "--json")
-    assert outcome.faults(ALLOWED["escape"]) == []
+    assert outcome.problems(ALLOWED["escape"]) == []
 
 
 @pytest.mark.sample(0)
 @pytest.mark.parametrize(("kind", "name"), hostile_places.ALL if depth.every else [("waiting", "repeated text")])
 def test_a_command_of_its_own_ends_within_the_limits(kind: str, name: str, tmp_path: Path) -> None:
     outcome = looked_at(kind, name, tmp_path)
-    assert outcome.faults(ALLOWED[kind]) == []
+    assert outcome.problems(ALLOWED[kind]) == []
 
 
-def test_a_fault_is_seen() -> None:
+def test_a_problem_is_detected() -> None:
     """The checks above can fail."""
     sound = Outcome(0, 1.0, json.dumps({}))
-    assert sound.faults((0,)) == []
+    assert sound.problems((0,)) == []
     for outcome in (
         Outcome(0, 1.0, f"x{SECRET}x"),
         Outcome(0, 1.0, "root:x:0:0"),
@@ -80,5 +82,5 @@ def test_a_fault_is_seen() -> None:
         Outcome(0, 1.0, "x" * (hostile_places.MOST_BYTES + 1)),
         Outcome(0, 1.0, "Traceback (most recent call last)"),
     ):
-        assert len(outcome.faults((0,))) == 1
+        assert len(outcome.problems((0,))) == 1
     assert len(PLACES) + len(ESCAPES) + len(WAITING) > 100

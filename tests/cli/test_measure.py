@@ -83,14 +83,14 @@ def test_a_rate_counts_what_could_have_happened() -> None:
 # scenarios
 
 
-def test_the_tools_have_schemas_that_refuse_what_they_do_not_name() -> None:
+def test_the_tools_have_schemas_that_reject_unknown_parameters() -> None:
     for tool in tools():
         parameters = tool["function"]["parameters"]
         assert invalid_schema(parameters) == ""
         assert parameters["additionalProperties"] is False
 
 
-def test_every_tool_is_wanted_by_a_scenario_and_no_name_is_there_twice() -> None:
+def test_every_tool_is_used_by_a_scenario_and_names_are_unique() -> None:
     assert set().union(*(scenario.tools for scenario in scenarios())) == NAMES
     assert max(Counter(scenario.name for scenario in scenarios()).values()) == 1
     kinds = {value["type"] for tool in tools() for value in tool["function"]["parameters"]["properties"].values()}
@@ -98,19 +98,19 @@ def test_every_tool_is_wanted_by_a_scenario_and_no_name_is_there_twice() -> None
 
 
 @pytest.mark.parametrize("scenario", WITH_TOOLS, ids=lambda scenario: scenario.name)
-def test_a_scenario_asks_in_both_wordings_for_calls_that_fit_and_are_not_invented(scenario: Scenario) -> None:
+def test_a_scenario_has_both_wordings_and_valid_calls_that_are_not_invented(scenario: Scenario) -> None:
     assert {"direct", "neutral"} == scenario.questions.keys()
     assert scenario.tools == {name for name in NAMES if name in scenario.questions["direct"]}
     assert not [name for name in NAMES if name in scenario.questions["neutral"]]
     calls = [call(one["name"], **one["arguments"]) for one in scenario.calls]
     for wording in scenario.questions:
-        asked = question(scenario.name, wording)
+        test_question = question(scenario.name, wording)
         expected = Judgement(True, True, True, False, False)
-        assert expected == judge(asked, SubjectResponse(Message(None, None, calls)))
+        assert expected == judge(test_question, SubjectResponse(Message(None, None, calls)))
 
 
 @pytest.mark.parametrize("scenario", WITH_TOOLS, ids=lambda scenario: scenario.name)
-def test_facts_stand_in_the_results_and_nowhere_else(scenario: Scenario) -> None:
+def test_facts_appear_in_the_results_and_nowhere_else(scenario: Scenario) -> None:
     results = json.dumps(scenario.results, ensure_ascii=False)
     assert scenario.facts
     for fact in scenario.facts:
@@ -126,8 +126,8 @@ def test_a_question_without_a_tool_names_none() -> None:
 
 
 def test_the_conversation_with_results_is_what_chat_endpoints_take() -> None:
-    asked, answer, *results = question("two-forecasts", returned=True).messages
-    assert asked["role"] == "user"
+    user_message, answer, *results = question("two-forecasts", returned=True).messages
+    assert user_message["role"] == "user"
     assert [one["function"]["name"] for one in answer["tool_calls"]] == ["get_forecast"] * 2
     assert [json.loads(one["function"]["arguments"])["place"] for one in answer["tool_calls"]] == ["Alta", "Narvik"]
     assert [one["id"] for one in answer["tool_calls"]] == [result["tool_call_id"] for result in results]
@@ -135,20 +135,20 @@ def test_the_conversation_with_results_is_what_chat_endpoints_take() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
-def test_every_format_can_tell_every_scenario_in_words(format: Any) -> None:
+def test_every_format_can_describe_every_scenario_in_the_prompt(format: Any) -> None:
     for scenario in WITH_TOOLS:
-        told = messages_in_words(format, question(scenario.name, returned=True))
-        assert [message["role"] for message in told] == ["system", "user", "assistant", "user"]
-        assert all(occurs(fact, told[-1]["content"]) for fact in scenario.facts)
+        messages = messages_in_words(format, question(scenario.name, returned=True))
+        assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
+        assert all(occurs(fact, messages[-1]["content"]) for fact in scenario.facts)
 
 
 def test_in_words_before_a_call_there_are_instructions_and_the_question() -> None:
-    system, asked = messages_in_words(get("glm4"), question())
+    system, user_message = messages_in_words(get("glm4"), question())
     assert "<tool_call>" in system["content"]
-    assert asked == question().messages[0]
+    assert user_message == question().messages[0]
 
 
-def test_an_unknown_scenario_is_told_with_those_that_there_are() -> None:
+def test_an_unknown_scenario_is_reported_with_the_known_ones() -> None:
     with pytest.raises(ToolfmtError, match=r"no scenario is called 'weather'; scenarios: forecast, order, .*sum$"):
         named(("weather",))
 
@@ -190,20 +190,20 @@ def test_an_answer_to_a_question_is_judged(calls: list[ToolCall], expected: Judg
 
 def test_both_tools_of_a_scenario_have_to_be_called() -> None:
     two = Scenario("two", {"neutral": "?"}, ({"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}))
-    asked = Question(Cell("template", "auto", "neutral"), two, 0)
-    told = [
-        judge(asked, SubjectResponse(Message(None, None, [call(name) for name in names])))
+    test_question = Question(Cell("template", "auto", "neutral"), two, 0)
+    judgements = [
+        judge(test_question, SubjectResponse(Message(None, None, [call(name) for name in names])))
         for names in ("a", "ab", "abc")
     ]
-    assert [one.right_tool for one in told] == [False, True, False]
+    assert [one.right_tool for one in judgements] == [False, True, False]
 
 
 def test_where_no_tool_helps_only_the_call_counts() -> None:
-    asked = question("poem", "no-tool")
-    assert Judgement(True, rejected=False) == judge(asked, SubjectResponse(Message(None, None, [RIGHT])))
+    test_question = question("poem", "no-tool")
+    assert Judgement(True, rejected=False) == judge(test_question, SubjectResponse(Message(None, None, [RIGHT])))
 
 
-def test_a_rejection_counts_beside_a_call_and_only_where_it_would_be_seen() -> None:
+def test_a_rejection_counts_next_to_a_call_and_only_if_it_would_be_visible() -> None:
     broken = Message("", None, [RIGHT], [Rejected(1, "malformed_syntax", (0, 1), "x")])
     assert Judgement(True, True, True, False, True) == judge(question(), SubjectResponse(broken))
     assert Judgement(True, True, True, False, None) == judge(
@@ -211,9 +211,11 @@ def test_a_rejection_counts_beside_a_call_and_only_where_it_would_be_seen() -> N
     )
 
 
-@pytest.mark.parametrize(("left", "told"), [(None, None), (0, False), (2, True)])
-def test_a_call_left_in_the_text_counts_where_somebody_looked(left: int | None, told: bool | None) -> None:
-    assert Judgement(False, rejected=False, left_in_text=told) == judge(question(), SubjectResponse(Message("x"), left))
+@pytest.mark.parametrize(("left", "expected"), [(None, None), (0, False), (2, True)])
+def test_a_call_left_in_the_text_counts_where_somebody_looked(left: int | None, expected: bool | None) -> None:
+    assert Judgement(False, rejected=False, left_in_text=expected) == judge(
+        question(), SubjectResponse(Message("x"), left)
+    )
 
 
 @pytest.mark.parametrize(
@@ -229,14 +231,14 @@ def test_a_call_left_in_the_text_counts_where_somebody_looked(left: int | None, 
     ],
 )
 def test_a_result_is_misread_where_its_fact_is_not_in_the_answer(content: str | None, misread: bool) -> None:
-    asked = question(returned=True)
-    assert Judgement(misread_result=misread) == judge(asked, SubjectResponse(Message(content, "17.3", [RIGHT])))
+    test_question = question(returned=True)
+    assert Judgement(misread_result=misread) == judge(test_question, SubjectResponse(Message(content, "17.3", [RIGHT])))
 
 
-def test_every_fact_has_to_be_told() -> None:
-    asked = question("two-forecasts", returned=True)
+def test_every_fact_has_to_be_mentioned() -> None:
+    test_question = question("two-forecasts", returned=True)
     answers = {"13 and 19 degrees": False, "13 degrees in both": True, "19 degrees": True}
-    assert answers == {said: judge(asked, SubjectResponse(Message(said))).misread_result for said in answers}
+    assert answers == {text: judge(test_question, SubjectResponse(Message(text))).misread_result for text in answers}
 
 
 @pytest.mark.parametrize(
@@ -270,11 +272,11 @@ def test_every_fact_has_to_be_told() -> None:
         ("€ 20", "20 €", True),
     ],
 )
-def test_a_value_stands_in_a_text_word_by_word_or_as_a_number(value: Any, text: str, there: bool) -> None:
+def test_a_value_occurs_in_a_text_as_whole_words_or_as_a_number(value: Any, text: str, there: bool) -> None:
     assert occurs(value, text) is there
 
 
-def test_what_is_invented_is_found_at_any_depth_and_told_in_order() -> None:
+def test_invented_values_are_found_at_any_depth_and_listed_in_order() -> None:
     made = call(
         "save_contact",
         name="Ingrid",
@@ -287,7 +289,7 @@ def test_what_is_invented_is_found_at_any_depth_and_told_in_order() -> None:
     assert invented(made, "Ingrid of Hamar, choir") == ["Elm 1", "work", "7"]
 
 
-def test_what_the_schema_lists_is_given_and_what_a_description_says_is_not() -> None:
+def test_values_from_the_schema_are_given_and_those_from_a_description_are_not() -> None:
     converted = call("convert_currency", amount=75, **{"from": "USD", "to": "SEK"})
     assert invented(converted, "75") == []
     assert invented(call("find_train", date="YYYY-MM-DD"), "tomorrow") == ["YYYY-MM-DD"]
@@ -302,7 +304,7 @@ def test_an_unknown_tool_takes_no_arguments() -> None:
 # the plan
 
 
-def test_the_cells_are_those_that_can_be_asked() -> None:
+def test_the_cells_are_those_that_can_be_measured() -> None:
     cells = MeasurementPlan(scenarios(), 1).cells()
     direct, neutral, none = "direct", "neutral", "no-tool"
     template = [("left out", direct), ("left out", neutral), ("left out", none)]
@@ -322,7 +324,7 @@ def test_a_cell_that_no_scenario_fills_is_none() -> None:
 
 def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> None:
     plan = MeasurementPlan(named(("order", "poem")), 2, tool_choices=["left out", "required"], strategies=["template"])
-    told = [
+    actual = [
         (one.run, one.scenario.name, one.cell.tool_choice, one.cell.wording, one.returned) for one in plan.questions()
     ]
     of_a_run = [
@@ -334,7 +336,7 @@ def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> N
         ("order", "required", "neutral", False),
         ("poem", "left out", "no-tool", False),
     ]
-    assert [(run, *one) for run in (0, 1) for one in of_a_run] == told
+    assert [(run, *one) for run in (0, 1) for one in of_a_run] == actual
 
 
 # asking
@@ -346,13 +348,13 @@ class Scripted:
     name = "scripted"
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES
 
-    def __init__(self, say: Callable[[Question], SubjectResponse]) -> None:
-        self._say = say
-        self.asked: list[tuple[Question, int]] = []
+    def __init__(self, respond: Callable[[Question], SubjectResponse]) -> None:
+        self._respond = respond
+        self.received: list[tuple[Question, int]] = []
 
     def ask(self, question: Question, seed: int) -> SubjectResponse:
-        self.asked.append((question, seed))
-        return self._say(question)
+        self.received.append((question, seed))
+        return self._respond(question)
 
 
 def right(question: Question) -> SubjectResponse:
@@ -374,65 +376,65 @@ def counted(subject: Scripted, plan: MeasurementPlan, **options: Any) -> Measure
 
 
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_what_is_asked_is_counted_whatever_is_asked_at_once(parallel: int) -> None:
+def test_questions_are_counted_the_same_however_many_run_in_parallel(parallel: int) -> None:
     subject = Scripted(right)
     plan = MeasurementPlan(named(("order", "sum")), 4, strategies=["prompt"])
     measurement = counted(subject, plan, seed=7, parallel=parallel)
-    told = measurement.to_dict()
-    assert told["questions"] == {"all": 20, "asked": 20}
+    result = measurement.to_dict()
+    assert result["questions"] == {"all": 20, "asked": 20}
     assert measurement.whole
-    assert Counter({7: 5, 8: 5, 9: 5, 10: 5}) == Counter(seed for _, seed in subject.asked)
-    assert all(seed == 7 + question.run for question, seed in subject.asked)
+    assert Counter({7: 5, 8: 5, 9: 5, 10: 5}) == Counter(seed for _, seed in subject.received)
+    assert all(seed == 7 + question.run for question, seed in subject.received)
     counts = {
         cell["wording"]: {name: (rate["count"], rate["of"]) for name, rate in cell["rates"].items()}
-        for cell in told["cells"]
+        for cell in result["cells"]
     }
-    wanted = dict.fromkeys(("called", "right_tool", "valid_arguments"), (4, 4))
-    faults = dict.fromkeys(("invented_arguments", "rejected", "misread_result"), (0, 4))
-    whole = {**wanted, **faults, "left_in_text": (0, 0)}
+    expected = dict.fromkeys(("called", "right_tool", "valid_arguments"), (4, 4))
+    errors = dict.fromkeys(("invented_arguments", "rejected", "misread_result"), (0, 4))
+    whole = {**expected, **errors, "left_in_text": (0, 0)}
     none = dict.fromkeys(whole, (0, 0)) | {"called": (0, 4), "rejected": (0, 4)}
     assert {"direct": whole, "neutral": whole, "no-tool": none} == counts
-    assert [(cell["answers"], cell["cut"]) for cell in told["cells"]] == [(8, 1), (8, 1), (4, 1)]
+    assert [(cell["answers"], cell["cut"]) for cell in result["cells"]] == [(8, 1), (8, 1), (4, 1)]
 
 
 def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
     subject = Scripted(lambda one: fails(one) if one.cell.wording == "direct" else right(one))
     measurement = counted(subject, MeasurementPlan(named(("order",)), 5, ["direct", "neutral"], ["prompt"]))
     direct, neutral = measurement.tallies.values()
-    assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.not_asked, direct.answers)
-    assert (Counter(), 0, 10) == (neutral.failures, neutral.not_asked, neutral.answers)
+    assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.skipped, direct.answers)
+    assert (Counter(), 0, 10) == (neutral.failures, neutral.skipped, neutral.answers)
     assert measurement.whole
     assert measurement.failed
     assert Counter({"no direct": 3}) == measurement.failures
-    assert len(subject.asked) == 13
+    assert len(subject.received) == 13
 
 
 def test_a_cell_that_has_answered_is_never_given_up() -> None:
     subject = Scripted(lambda one: right(one) if one.run == 0 and not one.returned else fails(one))
     measurement = counted(subject, MeasurementPlan(named(("order",)), 5, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
-    assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.not_asked, tally.answers)
+    assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.skipped, tally.answers)
 
 
-def nobody(question: Question) -> SubjectResponse:
+def unreachable(question: Question) -> SubjectResponse:
     raise NotReached("gone")
 
 
 @pytest.mark.parametrize("parallel", [1, 2])
-def test_where_nobody_is_there_nothing_more_is_asked(parallel: int) -> None:
-    subject = Scripted(nobody)
+def test_if_the_endpoint_is_unreachable_nothing_more_is_sent(parallel: int) -> None:
+    subject = Scripted(unreachable)
     with pytest.raises(NotReached, match="gone"):
         counted(subject, MeasurementPlan(named(()), 5), parallel=parallel)
-    assert len(subject.asked) <= parallel
+    assert len(subject.received) <= parallel
 
 
 def test_whoever_goes_away_later_is_a_failure_like_any_other() -> None:
-    subject = Scripted(lambda one: right(one) if one.run == 0 else nobody(one))
+    subject = Scripted(lambda one: right(one) if one.run == 0 else unreachable(one))
     measurement = counted(subject, MeasurementPlan(named(("poem",)), 3, strategies=["prompt"]))
     assert Counter({"gone": 2}) == measurement.failures
 
 
-def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() -> None:
+def test_after_an_interrupt_the_measured_results_are_kept_and_nothing_more_is_sent() -> None:
     released = threading.Event()
 
     def slow(question: Question) -> SubjectResponse:
@@ -443,15 +445,15 @@ def test_whoever_breaks_off_has_what_was_measured_and_nothing_more_is_asked() ->
     before = set(threading.enumerate())
     subject = Scripted(slow)
     measurement = Measurement("it", MeasurementPlan(named(("poem",)), 50, strategies=["prompt"]))
-    asking: Iterator[QuestionOutcome] = outcomes(subject, measurement.questions, parallel=2)
-    measurement.add(next(asking))
-    asking.close()  # type: ignore[attr-defined]  # it is a generator
+    iterator: Iterator[QuestionOutcome] = outcomes(subject, measurement.questions, parallel=2)
+    measurement.add(next(iterator))
+    iterator.close()  # type: ignore[attr-defined]  # it is a generator
     released.set()
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
     assert not measurement.whole
     assert measurement.answers == 1
-    assert len(subject.asked) <= 3
+    assert len(subject.received) <= 3
 
 
 def test_a_mistake_of_this_program_is_raised_from_any_thread() -> None:

@@ -96,8 +96,8 @@ def has_results(body: Body) -> bool:
 
 
 def wording(body: Body) -> str:
-    (asked,) = [message["content"] for message in body["messages"][:2] if message["role"] == "user"]
-    return next(name for one in scenarios() for name, text in one.questions.items() if text == asked)
+    (user_text,) = [message["content"] for message in body["messages"][:2] if message["role"] == "user"]
+    return next(name for one in scenarios() for name, text in one.questions.items() if text == user_text)
 
 
 def measure(url: str, *arguments: str, **options: Any) -> Result:
@@ -108,8 +108,8 @@ def measure(url: str, *arguments: str, **options: Any) -> Result:
 def cells(result: Result, status: int = 0) -> dict[tuple[str, str, str], dict[str, Any]]:
     """The cells of what --json printed, by strategy, tool_choice and wording."""
     assert (status, "") == (result.exit_code, result.stderr)
-    told = json.loads(result.stdout)["cells"]
-    return {(cell["strategy"], cell["tool_choice"], cell["wording"]): cell for cell in told}
+    printed = json.loads(result.stdout)["cells"]
+    return {(cell["strategy"], cell["tool_choice"], cell["wording"]): cell for cell in printed}
 
 
 def counts(cell: dict[str, Any]) -> dict[str, tuple[int, int]]:
@@ -121,14 +121,14 @@ def counts(cell: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 def scripted(body: Body) -> tuple[int, Any]:
     """Ten runs, by their seed. Direct: all call. Neutral: 7 call. No tool: 3 call. Results are misread in 3 of 10."""
-    run, asked = body["seed"], wording(body)
+    run, kind = body["seed"], wording(body)
     if has_results(body):
         return chat("It is on its way." if run in (1, 4, 8) else FACT)
     if not body.get("tools"):
         return chat(CALL if run < 7 else CALL[:-20])
-    if asked == "no-tool":
+    if kind == "no-tool":
         return chat(None, ("list_alarms", {})) if run < 3 else chat("42")
-    if asked == "neutral":
+    if kind == "neutral":
         return RIGHT if run < 7 else chat(f"Let me see. {CALL}")
     if run < 3:
         return chat(f"Well. {CALL[:-20]}", ("look_up_order", {"order_number": 20417}))
@@ -144,7 +144,7 @@ OF_THE_SCRIPT = ("--runs", "10", "--scenario", "order", "--scenario", "sum", "--
 @pytest.mark.parametrize("parallel", ["1", "4"])
 def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
     with endpoint(scripted) as url:
-        told = cells(measure(url, *OF_THE_SCRIPT, "--parallel", parallel, "--json"))
+        measured = cells(measure(url, *OF_THE_SCRIPT, "--parallel", parallel, "--json"))
     direct = {"called": (10, 10), "right_tool": (7, 10), "valid_arguments": (7, 10), "invented_arguments": (3, 10)}
     direct |= {"rejected": (3, 10), "left_in_text": (0, 10), "misread_result": (3, 10)}
     neutral = {"called": (7, 10), "right_tool": (7, 7), "valid_arguments": (7, 7), "invented_arguments": (0, 7)}
@@ -162,7 +162,7 @@ def test_the_rates_are_exactly_those_of_the_script(parallel: str) -> None:
         ("prompt", "left out", "direct"): words,
         ("prompt", "left out", "neutral"): words,
         ("prompt", "left out", "no-tool"): {"called": (7, 10), "rejected": (3, 10)},
-    } == {key: counts(cell) for key, cell in told.items()}
+    } == {key: counts(cell) for key, cell in measured.items()}
 
 
 TABLE = """\
@@ -192,32 +192,34 @@ def test_the_table_shows_the_rates_above_their_intervals() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "told"), [(0, "0 %"), (1, "1 %"), (5, "1 %"), (450, "50 %"), (899, "99 %"), (900, "100 %")]
+    ("count", "expected"), [(0, "0 %"), (1, "1 %"), (5, "1 %"), (450, "50 %"), (899, "99 %"), (900, "100 %")]
 )
-def test_some_are_never_told_as_none_nor_nearly_all_as_all(count: int, told: str) -> None:
+def test_some_is_never_shown_as_none_and_nearly_all_never_as_all(count: int, expected: str) -> None:
     measurement = Measurement("it", MeasurementPlan((ORDER,), 1, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
     tally.rates["called"] = Rate(count, 900)
-    assert told in [line.removeprefix("direct").strip() for line in measured_text(measurement, 80, False).splitlines()]
+    assert expected in [
+        line.removeprefix("direct").strip() for line in measured_text(measurement, 80, False).splitlines()
+    ]
 
 
-def test_what_nobody_has_looked_for_is_not_told() -> None:
+def test_what_was_not_checked_is_not_shown() -> None:
     only = ("--tool-choice", "auto", "--prompt", "direct", "--runs", "10", "--scenario", "order")
     with endpoint(scripted) as url:
         result = measure(url, *only)
-        told = cells(measure(url, *only, "--json"))
+        measured = cells(measure(url, *only, "--json"))
     assert "misread" in result.stdout
     assert "rejected" not in result.stdout.split("Below")[0]
     assert "left in" not in result.stdout
     assert {"called", "right_tool", "valid_arguments", "invented_arguments", "misread_result"} == counts(
-        told["template", "auto", "direct"]
+        measured["template", "auto", "direct"]
     ).keys()
 
 
 # what is sent
 
 
-def asked(*arguments: str, answer: tuple[int, Any] = RIGHT, path: str = "/v1/chat/completions") -> list[Body]:
+def sent_requests(*arguments: str, answer: tuple[int, Any] = RIGHT, path: str = "/v1/chat/completions") -> list[Body]:
     """The bodies of the requests that a measurement sends."""
     bodies: list[Body] = []
 
@@ -232,8 +234,10 @@ def asked(*arguments: str, answer: tuple[int, Any] = RIGHT, path: str = "/v1/cha
     return bodies
 
 
-def test_a_chat_endpoint_is_asked_as_clients_ask_it() -> None:
-    first, returned, auto, _, required, words, _ = asked("--temperature", "0", "--seed", "5", "--max-tokens", "9")
+def test_a_chat_endpoint_gets_requests_as_clients_send_them() -> None:
+    first, returned, auto, _, required, words, _ = sent_requests(
+        "--temperature", "0", "--seed", "5", "--max-tokens", "9"
+    )
     question = {"role": "user", "content": ORDER.questions["neutral"]}
     sampling = {"model": "m", "temperature": 0, "seed": 5, "max_tokens": 9}
     about = {"path": "/v1/chat/completions", "key": "Bearer none"}
@@ -246,17 +250,17 @@ def test_a_chat_endpoint_is_asked_as_clients_ask_it() -> None:
 
 
 def test_what_is_left_to_the_endpoint_is_not_sent() -> None:
-    (first, *_) = asked("--temperature", "unset", "--var", "enable_thinking=false", "--api-key", "sk-1")
+    (first, *_) = sent_requests("--temperature", "unset", "--var", "enable_thinking=false", "--api-key", "sk-1")
     assert "temperature" not in first
     assert first["chat_template_kwargs"] == {"enable_thinking": False}
     assert first["key"] == "Bearer sk-1"
 
 
-def test_a_model_directory_prepares_the_prose_and_tells_the_format() -> None:
+def test_a_model_directory_prepares_the_system_prompt_and_determines_the_format() -> None:
     directory = str(MODELS / "no-tools-no-system")
-    words, returned = asked(directory, "--strategy", "prompt")
+    words, returned = sent_requests(directory, "--strategy", "prompt")
     model = toolfmt.load(directory)
-    for body, messages in ((words, ORDER.asked("neutral")), (returned, ORDER.answered("neutral"))):
+    for body, messages in ((words, ORDER.question_messages("neutral")), (returned, ORDER.answered("neutral"))):
         expected = model.render(messages, tools(), "prompt").request(arguments_as_text=True)
         assert expected["messages"] == body["messages"]
         assert "tools" not in body
@@ -310,12 +314,12 @@ def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_i
         return 200, {"choices": [{"index": 0, "text": text if body["seed"] else text[:-20], "finish_reason": "length"}]}
 
     with endpoint(answers) as url:
-        told = cells(measure(url, directory, "--completions", *only))
-    cell = told["template", "left out", "direct"]
+        measured = cells(measure(url, directory, "--completions", *only))
+    cell = measured["template", "left out", "direct"]
     expected = {"called": (1, 2), "right_tool": (1, 1), "valid_arguments": (1, 1), "invented_arguments": (0, 1)}
     assert {**expected, "rejected": (1, 2), "misread_result": (2, 2)} == counts(cell)
     assert (cell["answers"], cell["cut"]) == (4, 4)
-    prompt = model.render(ORDER.asked("direct"), tools(), "template")
+    prompt = model.render(ORDER.question_messages("direct"), tools(), "template")
     assert prompt.text == bodies[0]["prompt"]
     assert tuple(bodies[0][key] for key in ("path", "skip_special_tokens", "add_special_tokens")) == (
         "/v1/completions",
@@ -338,25 +342,25 @@ def test_every_prompt_is_the_one_that_its_cell_and_its_variables_make(tmp_path: 
     with endpoint(answers) as url:
         assert measure(url, str(tmp_path), *only).exit_code == 0
     model = toolfmt.load(tmp_path)
-    told = [
+    prompts = [
         model.render(messages, tools(), strategy, deep=True)
         for strategy in ("template", "prompt")
         for wording in ("direct", "neutral")
-        for messages in (ORDER.asked(wording), ORDER.answered(wording))
+        for messages in (ORDER.question_messages(wording), ORDER.answered(wording))
     ]
-    assert [prompt.text for prompt in told] == [body["prompt"] for body in bodies]
+    assert [prompt.text for prompt in prompts] == [body["prompt"] for body in bodies]
     assert len({body["prompt"] for body in bodies}) == 8
-    assert [prompt.ending_answers()[:4] for prompt in told] == [body.get("stop", []) for body in bodies]
-    assert max(len(prompt.ending_answers()) for prompt in told) > 4
+    assert [prompt.ending_answers()[:4] for prompt in prompts] == [body.get("stop", []) for body in bodies]
+    assert max(len(prompt.ending_answers()) for prompt in prompts) > 4
 
 
-def test_tools_that_the_template_drops_are_told_of_its_cells() -> None:
+def test_tools_that_the_template_drops_are_reported_for_its_cells() -> None:
     only = ("--runs", "1", "--scenario", "order", "--prompt", "direct", "--completions", "--json")
     with endpoint(lambda body: (200, {"choices": [{"text": CALL}]})) as url:
-        told = cells(measure(url, str(MODELS / "no-tools-no-system"), *only), status=1)
-    (why,) = told["template", "left out", "direct"]["failures"]
+        measured = cells(measure(url, str(MODELS / "no-tools-no-system"), *only), status=1)
+    (why,) = measured["template", "left out", "direct"]["failures"]
     assert "tools" in why
-    assert counts(told["prompt", "left out", "direct"])["called"] == (1, 1)
+    assert counts(measured["prompt", "left out", "direct"])["called"] == (1, 1)
 
 
 @pytest.mark.parametrize(("strategy", "format"), [("template", "glm4"), ("prompt", "json")])
@@ -374,7 +378,7 @@ def test_completions_are_read_in_the_format_that_is_named_but_in_words_in_the_on
 # what goes wrong
 
 
-def test_an_endpoint_that_refuses_is_told_per_cell_and_the_others_are_measured() -> None:
+def test_an_endpoint_error_is_reported_per_cell_and_the_others_are_measured() -> None:
     def answers(body: Body) -> tuple[int, Any]:
         if body.get("tool_choice") == "required":
             return 400, {"error": {"message": "no tool_choice\nhere", "type": "x"}}
@@ -383,14 +387,18 @@ def test_an_endpoint_that_refuses_is_told_per_cell_and_the_others_are_measured()
     only = ("--runs", "10", "--scenario", "order", "--strategy", "template", "--prompt", "direct")
     with endpoint(answers) as url:
         result = measure(url, *only)
-        told = cells(measure(url, *only, "--json"), status=1)
+        measured = cells(measure(url, *only, "--json"), status=1)
     assert (result.exit_code, result.stderr) == (1, "")
     lines = result.stdout.splitlines()
     assert "direct: 3 without an answer: 400 no tool_choice here" in lines
     assert "direct: 7 more not asked, since none before was answered" in lines
-    refused = told["template", "required", "direct"]
-    assert tuple(refused[key] for key in ("answers", "failures", "not_asked")) == (0, {"400 no tool_choice here": 3}, 7)
-    assert counts(told["template", "auto", "direct"])["called"] == (10, 10)
+    rejected = measured["template", "required", "direct"]
+    assert tuple(rejected[key] for key in ("answers", "failures", "not_asked")) == (
+        0,
+        {"400 no tool_choice here": 3},
+        7,
+    )
+    assert counts(measured["template", "auto", "direct"])["called"] == (10, 10)
 
 
 def complaint(result: Result) -> str:
@@ -400,7 +408,7 @@ def complaint(result: Result) -> str:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "reason"),
     [
         ((404, {"detail": "No such page"}), "404 No such page;"),
         ((404, {"error": "No model m"}), "404 No model m;"),
@@ -417,10 +425,10 @@ def complaint(result: Result) -> str:
         ((200, {"choices": [None]}), "no answer that can be read: it has no choices"),
     ],
 )
-def test_where_nothing_is_answered_one_line_says_why(answer: tuple[int, Any], told: str) -> None:
+def test_if_nothing_is_answered_one_line_gives_the_reason(answer: tuple[int, Any], reason: str) -> None:
     with endpoint(lambda body: answer) as url:
         line = complaint(measure(url, "--runs", "1", "--scenario", "poem", "--tool-choice", "auto"))
-    assert line.startswith(f"{url}: no request was answered: {told}")
+    assert line.startswith(f"{url}: no request was answered: {reason}")
     assert line.endswith("; look at --endpoint (most end in /v1) and --model")
 
 
@@ -428,11 +436,11 @@ def test_where_nothing_is_answered_one_line_says_why(answer: tuple[int, Any], to
     "message",
     [None, {}, {"content": 7}, {"content": "x", "tool_calls": "y"}, {"tool_calls": [None, {}, {"function": None}]}],
 )
-def test_whatever_stands_in_a_message_is_an_answer(message: Any) -> None:
+def test_a_message_with_any_content_is_a_response(message: Any) -> None:
     only = ("--runs", "1", "--scenario", "poem", "--json")
     with endpoint(lambda body: (200, {"choices": [{"message": message}]})) as url:
-        told = cells(measure(url, *only, "--tool-choice", "auto"))
-    assert counts(told["template", "auto", "no-tool"])["called"] == (0, 1)
+        measured = cells(measure(url, *only, "--tool-choice", "auto"))
+    assert counts(measured["template", "auto", "no-tool"])["called"] == (0, 1)
 
 
 def test_arguments_that_a_server_sends_as_an_object_are_read() -> None:
@@ -443,7 +451,7 @@ def test_arguments_that_a_server_sends_as_an_object_are_read() -> None:
     assert counts(cell)["valid_arguments"] == (1, 1)
 
 
-def test_nobody_at_the_address_is_one_line() -> None:
+def test_an_unreachable_address_is_one_line() -> None:
     with endpoint(scripted) as url:
         pass
     line = complaint(measure(url))
@@ -451,7 +459,7 @@ def test_nobody_at_the_address_is_one_line() -> None:
     assert line.endswith("; look at --endpoint, and whether the server runs")
 
 
-def test_an_answer_that_does_not_come_in_time_is_told() -> None:
+def test_a_response_that_does_not_arrive_in_time_is_reported() -> None:
     def answers(body: Body) -> tuple[int, Any]:
         if body["seed"] == 0:
             time.sleep(1)
@@ -495,7 +503,7 @@ JSON = "Content-Type: application/json"
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "reason"),
     [
         ((head(JSON, "Content-Encoding: gzip"), b"no gzip"), "no answer that can be read (DecodingError: "),
         ((head(JSON, "Content-Length: 1000"), b'{"cho'), "no answer that can be read (RemoteProtocolError: "),
@@ -504,11 +512,11 @@ JSON = "Content-Type: application/json"
     ],
     ids=["no gzip", "broken off", "closed at once", "an error in base64"],
 )
-def test_a_server_that_answers_anything_has_been_reached(sent: tuple[bytes, ...], told: str) -> None:
+def test_a_server_that_answers_anything_has_been_reached(sent: tuple[bytes, ...], reason: str) -> None:
     """A single answer like that once ended the whole run, and told that nobody was there."""
     with sending(*sent) as url:
         line = complaint(measure(url, *ONE))
-    assert line.startswith(f"{url}: no request was answered: {told}")
+    assert line.startswith(f"{url}: no request was answered: {reason}")
 
 
 @pytest.mark.parametrize("charset", ["base64", "idna", "none-such", "utf-16"])
@@ -521,11 +529,11 @@ def test_the_charset_that_a_server_names_is_passed_over(charset: str) -> None:
 
 @pytest.mark.parametrize("wait", [0.1, 2], ids=["drips", "stands still"])
 def test_an_answer_that_drips_is_not_waited_for(wait: float) -> None:
-    begun = time.monotonic()
+    started = time.monotonic()
     with sending(head(JSON, "Content-Length: 1000"), *[b" "] * 100, wait=wait) as url:
         line = complaint(measure(url, *ONE, "--timeout", "0.5"))
     assert line.startswith(f"{url}: no request was answered: no answer within 0.5 seconds")
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - started < 8
 
 
 def test_an_answer_without_an_end_is_not_read_to_its_end() -> None:
@@ -542,16 +550,16 @@ def test_what_no_client_can_execute_is_no_call(calls: Any) -> None:
     assert counts(cell)["called"] == (0, 1)
 
 
-def test_answers_that_were_cut_are_told() -> None:
+def test_responses_that_were_cut_are_reported() -> None:
     with endpoint(lambda body: chat("So", finish="length")) as url:
         result = measure(url, "--runs", "2", "--scenario", "poem", "--temperature", "0", "--tool-choice", "auto")
-    told = " ".join(result.stdout.split())
-    assert "2 of 2 answers ran out of tokens: --max-tokens N gives them more." in told
-    assert "At temperature 0 every run of a scenario is likely to be the same" in told
+    printed = " ".join(result.stdout.split())
+    assert "2 of 2 answers ran out of tokens: --max-tokens N gives them more." in printed
+    assert "At temperature 0 every run of a scenario is likely to be the same" in printed
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ([], "give a MODEL directory, or --endpoint URL --model NAME"),
         (["--endpoint", "http://x"], "--endpoint needs --model NAME"),
@@ -592,14 +600,14 @@ def test_answers_that_were_cut_are_told() -> None:
         (["no-such-directory"], "no-such-directory"),
     ],
 )
-def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) -> None:
+def test_what_cannot_be_measured_is_one_line(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(main, ["measure", *arguments], prog_name="toolfmt", env={"OPENAI_API_KEY": "sk"})
-    assert told in complaint(result)
+    assert message in complaint(result)
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("library", "told"),
+    ("library", "message"),
     [
         ("openai", "querying an endpoint requires openai: pip install openai jsonschema"),
         (
@@ -608,11 +616,11 @@ def test_what_cannot_be_measured_is_one_line(arguments: list[str], told: str) ->
         ),
     ],
 )
-def test_without_a_library_the_extra_is_named(library: str, told: str) -> None:
+def test_without_a_library_the_extra_is_named(library: str, message: str) -> None:
     code = f"import sys; sys.modules[{library!r}] = None\nfrom toolfmt.cli.commands import main; main()"
     typed = [sys.executable, "-c", code, "measure", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
     done = subprocess.run(typed, capture_output=True, text=True, check=False, timeout=300)
-    assert (2, "", f"toolfmt: {told}\n") == (done.returncode, done.stdout, done.stderr)
+    assert (2, "", f"toolfmt: {message}\n") == (done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.sample(1)
@@ -643,9 +651,9 @@ def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
         out, err = command.communicate(timeout=150)
         waits.set()
     assert (command.returncode, err) == (130, "")
-    told = json.loads(out)
-    assert told["questions"] == {"all": 50, "asked": 2}
-    assert counts(told["cells"][0]) == {"called": (2, 2)}
+    printed = json.loads(out)
+    assert printed["questions"] == {"all": 50, "asked": 2}
+    assert counts(printed["cells"][0]) == {"called": (2, 2)}
 
 
 def test_a_key_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -674,10 +682,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     import tiny_models
 
     directory = tmp_path_factory.mktemp("tiny")
-    asked = ORDER.asked("direct")
+    messages = ORDER.question_messages("direct")
     special = ["<|im_start|>"]
     tiny_models.build(
-        directory, template=tiny_models.TEMPLATE, messages=asked, tools=tools(), answer=CALL, special=special
+        directory, template=tiny_models.TEMPLATE, messages=messages, tools=tools(), answer=CALL, special=special
     )
     return str(directory)
 
@@ -699,11 +707,11 @@ def test_a_directory_is_measured_in_this_process(tiny: str, runtime: str) -> Non
 def ask(directory: str, wording: Any, heat: float, most: int, seed: int = 0) -> SubjectResponse:
     from toolfmt.cli.measure.in_process import InProcessSubject
 
-    (asked, *_) = MeasurementPlan((ORDER,), 1, [wording], ["template"]).questions()
-    return InProcessSubject(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(asked, seed)
+    (question, *_) = MeasurementPlan((ORDER,), 1, [wording], ["template"]).questions()
+    return InProcessSubject(toolfmt.load(directory), Sampling(heat, most), "mlx-lm").ask(question, seed)
 
 
-def test_an_answer_that_runs_out_of_tokens_is_told_as_cut(tiny: str) -> None:
+def test_a_response_that_runs_out_of_tokens_is_reported_as_cut(tiny: str) -> None:
     whole, cut, text = ask(tiny, "direct", 0, 50), ask(tiny, "direct", 0, 8), ask(tiny, "neutral", 0, 1)
     assert (whole.cut, len(whole.message.tool_calls), len(whole.message.rejected)) == (False, 1, 0)
     assert (cut.cut, [one.reason for one in cut.message.rejected]) == (True, ["incomplete_output"])
@@ -718,7 +726,7 @@ def test_the_seed_and_the_temperature_decide_what_is_drawn(tiny: str) -> None:
     assert len(set(cold)) == 1
 
 
-def test_a_runtime_that_fails_while_it_generates_is_told(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runtime_that_fails_while_it_generates_is_reported(tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no memory\nleft")
 
@@ -740,21 +748,23 @@ def test_a_template_alone_is_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "told"),
+    ("runtime", "message"),
     [
         ([], "needs mlx-lm or transformers: pip install 'mlx-lm[cpu]' or pip install transformers torch;"),
         (["--runtime", "mlx-lm"], "needs mlx-lm: pip install 'mlx-lm[cpu]'; or give --endpoint"),
         (["--runtime", "transformers"], "needs transformers: pip install transformers torch; or give"),
     ],
 )
-def test_without_a_runtime_the_extras_are_named(runtime: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_runtime_the_extras_are_named(
+    runtime: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for package in ("mlx_lm", "torch"):
         monkeypatch.setitem(sys.modules, package, None)
-    assert f"toolfmt: to run a model here {told}" in "toolfmt: " + complaint(
+    assert f"toolfmt: to run a model here {message}" in "toolfmt: " + complaint(
         here(str(MODELS / "json-frames"), *runtime)
     )
 
 
-def test_only_a_chat_endpoint_is_told_about_calling(tiny: str) -> None:
+def test_only_a_chat_endpoint_supports_tool_choice(tiny: str) -> None:
     line = complaint(here(tiny, "--tool-choice", "required"))
     assert line == "tool_choice required: only a chat endpoint supports this; leave out --tool-choice"

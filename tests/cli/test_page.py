@@ -43,7 +43,7 @@ def test_the_same_report_gives_the_same_bytes() -> None:
     assert report_page(FULL) == report_page(again)
 
 
-def test_chapters_stand_in_order_and_empty_ones_are_left_out() -> None:
+def test_sections_are_in_order_and_empty_ones_are_left_out() -> None:
     full = [text for tag, text in Page(report_page(FULL)).headings if tag == "h2"]
     assert full == [
         "Findings",
@@ -68,7 +68,7 @@ def test_chapters_stand_in_order_and_empty_ones_are_left_out() -> None:
     assert [text for tag, text in Page(page).headings if tag == "h2"] == ["What it can do", "Format of the calls"]
 
 
-def test_of_a_template_that_does_not_compile_only_that_is_told() -> None:
+def test_for_a_template_that_does_not_compile_only_that_is_shown() -> None:
     page = report_page(inspect_template("{% for message in messages %}"))
     assert [text for tag, text in Page(page).headings if tag == "h2"] == [
         "Findings",
@@ -78,7 +78,7 @@ def test_of_a_template_that_does_not_compile_only_that_is_told() -> None:
     ]
 
 
-def test_markers_are_told_from_words() -> None:
+def test_markers_are_distinguished_from_words() -> None:
     page = report_page(GOOD)
     assert '<span class="marker">&lt;|assistant|&gt;</span><span class="eol">' in page
     pieces = (SampleSpan("call", '<invoke name="f">[INST]a < b[1]'), SampleSpan("user", "<b>"))
@@ -86,7 +86,7 @@ def test_markers_are_told_from_words() -> None:
     assert re.findall(r'class="marker">(.*?)</span>', page) == ["&lt;invoke name=&#34;f&#34;&gt;", "[INST]"]
 
 
-def test_what_else_to_know_of_each_runtime_stands_below_its_line() -> None:
+def test_remarks_on_a_runtime_are_below_its_line() -> None:
     report = inspect_template(TEMPLATE)
     advice = (
         Advice("vLLM", "--x", remark="which <a> of them"),
@@ -100,20 +100,20 @@ def test_what_else_to_know_of_each_runtime_stands_below_its_line() -> None:
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
-    told = "or Result of (if the system prompt describes the tools)"
+    sentence = "or Result of (if the system prompt describes the tools)"
     assert FULL.profile.stop
-    assert told in report_page(replace(FULL, strategy="prompt"))
-    assert told not in report_page(replace(FULL, strategy="template"))
+    assert sentence in report_page(replace(FULL, strategy="prompt"))
+    assert sentence not in report_page(replace(FULL, strategy="template"))
 
 
 def test_findings_come_worst_first_with_fix_and_page() -> None:
     page = report_page(FULL)
-    told = page.partition('id="findings"')[2]
-    assert told.index("TF013") < told.index("TF014") < told.index("TF004")
+    findings = page.partition('id="findings"')[2]
+    assert findings.index("TF013") < findings.index("TF014") < findings.index("TF004")
     assert "The template describes tools, but a call in the history does not reach the prompt." in page
 
 
-def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> None:
+def test_notes_are_counted_as_notes_if_they_are_shown_among_the_findings() -> None:
     notes = (Finding("TF038", "a-note", "A note.", None, "Nothing to do.", "note"),)
     for report in (replace(GOOD, findings=(), notes=notes), replace(GOOD, findings=notes, notes=())):
         assert '<p class="counts">1 note</p>' in report_page(report)
@@ -133,7 +133,7 @@ def test_notes_are_counted_as_notes_where_they_are_told_among_the_findings() -> 
         (inspect_template("{% for %}"), "bad", "broken", "No prompt can be rendered"),
     ],
 )
-def test_the_verdict_stands_on_top(report: Report, level: str, word: str, part: str) -> None:
+def test_the_verdict_is_on_top(report: Report, level: str, word: str, part: str) -> None:
     page = report_page(report)
     assert f'<div class="verdict {level}">\n  <p><strong>{word}:</strong> ' in page
     assert part in page.partition("<strong>")[2].partition("</p>")[0]
@@ -151,7 +151,7 @@ def test_the_page_of_every_directory_of_the_corpus_is_whole(tmp_path: Path) -> N
 # --- that nothing on it can act
 
 
-def test_what_a_template_says_is_text_and_nothing_else() -> None:
+def test_text_from_a_template_is_text_and_nothing_else() -> None:
     text = report_page(FULL)
     page = Page(text)
     assert set(page.tags) & {"script", "img", "iframe", "link", "object", "form", "base"} == set()
@@ -162,9 +162,9 @@ def test_what_a_template_says_is_text_and_nothing_else() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
 
 
-def test_code_in_a_finding_is_marked_up_and_what_stands_in_it_is_escaped() -> None:
-    told = Finding("TF038", "content-null-printed", "It prints `<b>`\x1b.", 3, "Write `message.content or ''`.")
-    shown = report_page(replace(GOOD, findings=(told,)))
+def test_code_in_a_finding_is_marked_up_and_its_content_is_escaped() -> None:
+    finding = Finding("TF038", "content-null-printed", "It prints `<b>`\x1b.", 3, "Write `message.content or ''`.")
+    shown = report_page(replace(GOOD, findings=(finding,)))
     assert "<p>It prints <code>&lt;b&gt;</code>\\x1b.</p>" in shown
     assert "Write <code>message.content or &#39;&#39;</code>." in shown
 
@@ -188,7 +188,7 @@ def test_the_policy_allows_the_style_of_the_page_alone() -> None:
 # --- that everybody can read it
 
 
-def test_the_structure_is_told_to_those_who_do_not_see_it() -> None:
+def test_the_structure_is_available_to_screen_readers() -> None:
     text = report_page(FULL)
     page = Page(text)
     levels = [int(tag[1]) for tag, _ in page.headings]
@@ -226,7 +226,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_colour_stands_out_from_every_ground_it_is_on(scheme: Literal["light", "dark"]) -> None:
+def test_every_text_color_has_enough_contrast_with_its_backgrounds(scheme: Literal["light", "dark"]) -> None:
     named = colours(scheme)
     tints = [name for name in named if name.endswith("-tint")]
     grounds = ["page", "panel", *tints]
@@ -318,14 +318,14 @@ def test_in_a_browser(report: Report, chromium: Browser, tmp_path: Path) -> None
         for scheme in SCHEMES:
             chromium.open(file, width, height, scheme)
             chromium.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-            said = {
+            measured = {
                 "complaints": chromium.complaints(),
                 "overflow": max(0, chromium.evaluate(OVERFLOW)),
                 "cut off": chromium.evaluate(CUT_OFF),
                 "alert": chromium.evaluate("document.scripts.length"),
                 "readable": chromium.evaluate(LOWEST_CONTRAST) >= 4.5,
             }
-            assert said == {"complaints": [], "overflow": 0, "cut off": 0, "alert": 0, "readable": True}
+            assert measured == {"complaints": [], "overflow": 0, "cut off": 0, "alert": 0, "readable": True}
             painted[width, scheme] = chromium.evaluate(PAINTED)
     assert painted[400, "light"] != painted[400, "dark"]
     assert painted[1280, "light"] != painted[1280, "dark"]
@@ -341,7 +341,7 @@ def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path
     assert chromium.evaluate(PROMPT) == "".join(piece.text for piece in report.sections.sample)
 
 
-def test_a_browser_that_finds_something_says_so(chromium: Browser, tmp_path: Path) -> None:
+def test_a_browser_that_finds_something_reports_it(chromium: Browser, tmp_path: Path) -> None:
     """What the tests above ask can be answered with no."""
     file = tmp_path / "bad.html"
     bad = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\"><script>alert(1)</script>"

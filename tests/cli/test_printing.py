@@ -40,9 +40,9 @@ from toolfmt.inspect.sections.turns import DETAILS
 from toolfmt.model.batch import InspectionOutcome
 
 YES, NO = Answer("yes", "it is seen"), Answer("no", "it is not seen", 12)
-REFUSED = Answer("error", "it throws", 3, "threw")
+RAISED = Answer("error", "it throws", 3, "threw")
 SECTIONS = Sections(
-    details={"ids_ordinary": NO, "ids_nine": YES, "text_beside_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
+    details={"ids_ordinary": NO, "ids_nine": YES, "text_with_call": NO, "reasoning_earlier": NO, "unheard_of": NO},
     definitions={"name": YES, "enum": NO, "default": Answer("error", "it throws"), "no_parameters": NO},
     variables=(
         Variable("enable_thinking", "true", (Effect("adds", "the answer begins with {}", ("an empty block",)),), 3),
@@ -80,7 +80,7 @@ def shown(made: Report, width: int = 80, *, full: bool = False) -> list[str]:
     return report_text(made, width, False, full=full, notes=False, whole=True).splitlines()
 
 
-def said(made: Report, chapter: str) -> str:
+def section_text(made: Report, chapter: str) -> str:
     """What stands beside the name of a chapter, on one line."""
     lines = shown(made, 140)
     begin = next(position for position, line in enumerate(lines) if line.startswith(f"  {chapter}"))
@@ -89,20 +89,20 @@ def said(made: Report, chapter: str) -> str:
     return " ".join(" ".join([lines[begin].removeprefix(f"  {chapter}"), *rest[:end]]).split())
 
 
-def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
-    assert {chapter: said(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
+def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
+    assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
         "prefix": "a prefix cache keeps 61 % in the example conversation; "
         "the prompt first changes when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",
     }
-    assert said(FULL, "definitions").endswith(
+    assert section_text(FULL, "definitions").endswith(
         "schema keywords not in the prompt: enum; some forms rejected: default; not supported: tools without parameters"
     )
-    assert said(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
-    assert said(FULL, "reasoning").endswith("dropped from earlier turns")
-    assert said(FULL, "details") == "not unheard of; see --full"
+    assert section_text(FULL, "calls").endswith("ids such as q7Zk2Wx9B only; no text next to a call")
+    assert section_text(FULL, "reasoning").endswith("dropped from earlier turns")
+    assert section_text(FULL, "details") == "not unheard of; see --full"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_chapters_say_at_a_glance_what_a_person_needs() -> None:
         ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
          ["only with the name of the tool"]),
         ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
-        ("system", {"users_in_a_row": REFUSED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
+        ("system", {"users_in_a_row": RAISED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
         ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
     ],
 )  # fmt: skip
@@ -131,26 +131,26 @@ def test_every_detail_has_words_at_a_glance_or_needs_none() -> None:
     assert phrased() - set(DETAILS) == set()
 
 
-def test_what_is_fine_is_not_told_twice() -> None:
+def test_what_is_fine_is_not_shown_twice() -> None:
     fine = Sections(details={"ids_ordinary": YES}, definitions={"enum": YES}, safety={"escaping": YES})
     assert shown(replace(FULL, sections=fine)) == shown(replace(FULL, sections=Sections()))
     keeps = replace(FULL, sections=Sections(stability=Stability((), 1.0)))
-    assert said(keeps, "prefix") == "each prompt of the example conversation starts with the previous one"
+    assert section_text(keeps, "prefix") == "each prompt of the example conversation starts with the previous one"
 
 
 TIME = "the prompt contains the time and changes every second"
 
 
 @pytest.mark.parametrize(
-    ("share", "told"),
+    ("share", "expected"),
     [
         (1.0, f"{TIME}; otherwise each prompt of the example starts with the previous one"),
         (0.5, f"a prefix cache keeps 50 % in the example conversation; {TIME}"),
     ],
 )
-def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, told: str) -> None:
+def test_no_cache_keeps_a_prompt_that_holds_the_time(share: float, expected: str) -> None:
     ticking = Sections(stability=Stability((), share, "second"))
-    assert said(replace(FULL, sections=ticking), "prefix") == told
+    assert section_text(replace(FULL, sections=ticking), "prefix") == expected
 
 
 def test_the_conditions_of_a_prefix_cache_are_named() -> None:
@@ -159,13 +159,13 @@ def test_the_conditions_of_a_prefix_cache_are_named() -> None:
         PrefixCondition((("enable_thinking", False),), False, 0.25),
     )
     stable = Sections(stability=Stability((), 1.0, conditions=conditions))
-    assert said(replace(FULL, sections=stable), "prefix") == (
+    assert section_text(replace(FULL, sections=stable), "prefix") == (
         "each prompt of the example starts with the previous one, except if no tools are sent, with reasoning that is "
         "not sent back (50 % reused) or with enable_thinking=false and reasoning that is not sent back (25 % reused)"
     )
 
 
-def test_findings_stand_by_severity_which_is_a_word() -> None:
+def test_findings_are_sorted_by_severity_which_is_a_word() -> None:
     lines = [line.split() for line in shown(FULL)]
     assert [line[:2] for line in lines if len(line) > 1 and line[1].startswith("TF0")] == [
         ["error", "TF013"],
@@ -174,14 +174,14 @@ def test_findings_stand_by_severity_which_is_a_word() -> None:
     assert ["→", "Do", "this."] in lines
 
 
-def test_notes_are_counted_by_code_and_told_where_they_are_asked_for() -> None:
+def test_notes_are_counted_by_code_and_shown_on_request() -> None:
     found = [*(finding(f"TF03{digit}", "note") for digit in range(5)), finding("TF033", "note")]
     many = replace(FULL, notes=tuple(found))
     line = next(" ".join(line.split()) for line in shown(many, 140) if line.startswith("  notes"))
     assert line == "notes 6 TF030 TF031 TF032 TF033 ×2 TF034; show with --full"
     for text in (shown(many, full=True), report_text(many, 80, False, full=False, notes=True, whole=True).splitlines()):
-        told = [line.split()[:2] for line in text if line.startswith("  note")]
-        assert told == [["note", one.code] for one in found]
+        listed = [line.split()[:2] for line in text if line.startswith("  note")]
+        assert listed == [["note", one.code] for one in found]
     assert not any(line.startswith("  note") for line in shown(replace(FULL, notes=())))
 
 
@@ -198,7 +198,7 @@ def test_a_finding_ends_with_its_line_and_is_cut_only_at_a_glance_on_a_terminal(
     assert "word end. (line 6)" in full
 
 
-def test_what_is_new_since_an_earlier_report_is_told_so() -> None:
+def test_what_is_new_since_an_earlier_report_is_marked() -> None:
     new, known = replace(finding("TF014", line=6), new=True), replace(finding("TF019"), new=False)
     notes = (replace(finding("TF038", "note"), new=True), replace(finding("TF033", "note"), new=False))
     made = replace(FULL, findings=(new, known), notes=notes)
@@ -246,7 +246,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
         "        decode        with skip_special_tokens=False: <call> is a special token",
         "",
     ]
-    assert said(FULL, "more") == "toolfmt explain TF013; --full shows every result with its evidence"
+    assert section_text(FULL, "more") == "toolfmt explain TF013; --full shows every result with its evidence"
 
 
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
@@ -256,7 +256,7 @@ def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_w
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
-def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
+def test_if_the_verdict_is_broken_the_next_line_shows_what_to_do() -> None:
     errors = (finding("TF014"), finding("TF026", "error", 7), finding("TF003", "error"))
     made = replace(FULL, findings=errors, verdict=Verdict("broken", "Not to be relied on."))
     lines = shown(made)
@@ -267,37 +267,37 @@ def test_of_a_broken_verdict_the_next_line_says_what_to_do() -> None:
         replace(made, findings=errors[:1]),
         replace(made, verdict=Verdict("adapted", "They work.")),
         replace(made, template=None),
-        replace(made, capabilities=dict.fromkeys(FULL.capabilities, REFUSED)),
+        replace(made, capabilities=dict.fromkeys(FULL.capabilities, RAISED)),
     ):
         assert not any(line.startswith("  next  first") for line in shown(other))
         assert "First " not in report_page(other)
 
 
-def test_where_no_prompt_can_be_made_no_stop_is_told() -> None:
-    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED))
+def test_if_no_prompt_can_be_made_no_stop_is_shown() -> None:
+    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, RAISED))
     for text in ("stop strings", "prompt", "decode"):
         assert any(line[8:].startswith(text) for line in shown(FULL))
         assert not any(line[8:].startswith(text) for line in shown(failing))
 
 
 @pytest.mark.parametrize(
-    ("stop", "of_calls", "told"),
+    ("stop", "of_calls", "expected"),
     [
         (("<end>", "</s>"), (), "<end> </s>"),
         (("<call/>", "<end>", "</s>"), ("<call/>",), "<end> </s> after a response; <call/> after a call"),
         (("<a>", "<b>"), ("<a>", "<b>"), "<a> <b> after a call; what ends a response is unknown"),
     ],
 )
-def test_where_an_answer_stops_and_where_a_call_does_stand_in_one_line(
-    stop: tuple[str, ...], of_calls: tuple[str, ...], told: str
+def test_where_a_response_stops_and_where_a_call_does_are_on_one_line(
+    stop: tuple[str, ...], of_calls: tuple[str, ...], expected: str
 ) -> None:
     made = replace(FULL, profile=replace(FULL.profile, stop=stop, stop_of_calls=of_calls))
     (line,) = [line for line in shown(made, 140) if "stop strings" in line]
-    assert line.strip() == f"stop strings  {told}"
+    assert line.strip() == f"stop strings  {expected}"
     page = report_page(made)
     listed = re.sub(r"<[^>]+>", " ", page.partition("<dt>Stop at</dt>")[2].partition("</dd>")[0])
     plain = " ".join(unescape(listed).split())
-    assert plain == told.replace("a response; <call/>", "a response, <call/>")
+    assert plain == expected.replace("a response; <call/>", "a response, <call/>")
 
 
 def test_in_full_every_answer_of_every_chapter_is_there() -> None:
@@ -399,29 +399,29 @@ def test_text_of_a_model_cannot_move_the_cursor_or_be_read_as_markup() -> None:
         assert "[red]" in text
 
 
-def test_of_what_changes_the_prompt_the_first_and_every_line_are_told() -> None:
+def test_of_prefix_changes_the_first_and_every_line_are_shown() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
-    told = said(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert told.endswith("the prompt first changes when a result follows (line 30 and 7)")
+    prefix = section_text(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
+    assert prefix.endswith("the prompt first changes when a result follows (line 30 and 7)")
 
 
-def test_variables_are_told_whole_and_the_many_counted() -> None:
+def test_the_first_variables_are_shown_in_full_and_the_rest_counted() -> None:
     effect = Effect("adds", "adds {}", ("word " * 60 + "end",))
-    told = [Variable(f"v{number}", None, (effect,)) for number in range(5)]
+    effective = [Variable(f"v{number}", None, (effect,)) for number in range(5)]
     idle = [Variable(f"i{number}", None) for number in range(10)]
-    text = said(replace(FULL, sections=Sections(variables=(*told, *idle))), "variables")
+    text = section_text(replace(FULL, sections=Sections(variables=(*effective, *idle))), "variables")
     assert text.count("word end") == 3
     assert text.endswith("also v3, v4 no effect found: i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
 
 
-def test_of_a_template_that_fails_on_everything_only_that_is_told() -> None:
-    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, REFUSED), notes=())
+def test_for_a_template_that_always_fails_only_that_is_shown() -> None:
+    failing = replace(FULL, capabilities=dict.fromkeys(FULL.capabilities, RAISED), notes=())
     labels = [line.split()[0] for line in shown(failing) if line.startswith("  ") and line[2] != " "]
     assert labels == ["verdict", "next", "error", "warning", "more"]
 
 
-def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
+def test_what_is_to_be_typed_is_on_one_line_however_long() -> None:
     typed = f'toolfmt.load("{"snapshots/" * 12}").parser(tools=tools)'
     remark = "a sentence of many words " * 8
     advised = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", typed, remark=remark),)))
@@ -433,7 +433,7 @@ def test_what_is_to_be_typed_stands_in_one_line_however_long() -> None:
 
 @pytest.mark.parametrize("place", ["models/" * 12, "'a place'", "x y.jinja"])
 @pytest.mark.parametrize("width", [60, 100])
-def test_a_command_within_a_sentence_stands_in_one_line(place: str, width: int) -> None:
+def test_a_command_within_a_sentence_is_on_one_line(place: str, width: int) -> None:
     command = f"toolfmt render {place} --request FILE"
     remark = f"reads the answer to the prompt of {command}, decode with skip_special_tokens=False"
     made = replace(FULL, sections=replace(FULL.sections, advice=(Advice("transformers", "x", remark=remark),)))
@@ -442,9 +442,9 @@ def test_a_command_within_a_sentence_stands_in_one_line(place: str, width: int) 
     assert remark in " ".join(" ".join(line.split()) for line in lines)
 
 
-def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None:
-    begun = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
-    lines = report_text(begun, 100, False, full=False, notes=False, whole=True).splitlines()
+def test_the_end_of_the_prompt_is_cut_if_it_is_very_long() -> None:
+    prefilled = replace(FULL, profile=replace(FULL.profile, prefill="<think>" * 3000))
+    lines = report_text(prefilled, 100, False, full=False, notes=False, whole=True).splitlines()
     assert sum("<think><think>" in line for line in lines) <= 5
 
 
@@ -453,9 +453,9 @@ def test_what_the_prompt_ends_with_is_cut_where_nobody_reads_all_of_it() -> None
 def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> None:
     for format in FORMATS:
         page = format_text(format, width, False)
-        told = page[page.index("\nruntimes ") :].partition("\nsources")[0] if format.runtime_parsers else ""
+        section = page[page.index("\nruntimes ") :].partition("\nsources")[0] if format.runtime_parsers else ""
         words = {word for parser in format.runtime_parsers.values() for word in str(parser).split() if len(word) < 45}
-        assert not [word for word in words if word not in told.split()], format.name
+        assert not [word for word in words if word not in section.split()], format.name
 
 
 # --- hidden notes
@@ -464,7 +464,7 @@ def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> No
 def test_hidden_notes_are_in_a_row_and_not_counted() -> None:
     usual = replace(finding("TF055", "note"), on_request=True)
     made = replace(FULL, notes=(*FULL.notes, usual))
-    assert said(made, "hidden") == "marker injection (TF055); show with --full"
+    assert section_text(made, "hidden") == "marker injection (TF055); show with --full"
     lines = shown(made)
     assert any("1 error, 1 warning, 1 note, 1 hidden" in line for line in lines)
     assert any(line.startswith("  notes    1      TF038; ") for line in lines)

@@ -71,24 +71,24 @@ def test_several_places_get_a_page_each_and_one_that_lists_them(tmp_path: Path) 
         assert ("href", "../all of them.html") in page.attributes
 
 
-def test_the_index_tells_verdicts_worst_first_and_each_model_once() -> None:
+def test_the_index_lists_verdicts_worst_first_and_each_model_once() -> None:
     page = index_page(LOOKED, ["d/good.html", "d/bad.html", "", "d/fair #1.html", "d/words.html"])
-    told = Page(page)
-    assert [text for tag, text in told.headings if tag == "h2"] == [
+    parsed = Page(page)
+    assert [text for tag, text in parsed.headings if tag == "h2"] == [
         *("Not inspected: 1", "Broken: 1", "Prompt only: 1", "Adapted: 1", "Native: 1")
     ]
-    assert told.headings[0] == ("h1", "5 models: tool calling")
-    hrefs = [value for name, value in told.attributes if name == "href" and not value.startswith("#")]
+    assert parsed.headings[0] == ("h1", "5 models: tool calling")
+    hrefs = [value for name, value in parsed.attributes if name == "href" and not value.startswith("#")]
     assert hrefs == ["d/bad.html", "d/words.html", "d/fair%20%231.html", "d/good.html"]
     assert re.findall(r'<span class="(\w+)"><span class="badge">(\w+)<', page) == [
         *(("error", "TF013"), ("warning", "TF004"), ("warning", "TF004"), ("warning", "TF014"))
     ]
     assert "no such directory; give one that is there</td>" in page
-    ids = [value for name, value in told.attributes if name == "id"]
-    assert [value[1:] for name, value in told.attributes if name == "href" and value.startswith("#")] == ids
+    ids = [value for name, value in parsed.attributes if name == "id"]
+    assert [value[1:] for name, value in parsed.attributes if name == "href" and value.startswith("#")] == ids
 
 
-def test_nothing_that_a_model_says_acts_on_the_index() -> None:
+def test_text_from_a_model_is_inert_on_the_index() -> None:
     text = index_page(HOSTILE, ["a.html", ""])
     page = Page(text)
     assert set(page.tags) & {"script", "img", "iframe", "link", "object", "form", "base"} == set()
@@ -170,7 +170,7 @@ def test_the_summary_has_a_row_a_model_and_what_was_found() -> None:
     )
 
 
-def test_with_a_baseline_the_summary_tells_what_is_new() -> None:
+def test_with_a_baseline_the_summary_shows_what_is_new() -> None:
     notes = (replace(finding("TF038", "note"), new=True),)
     findings = (replace(finding("TF013", "error"), new=False), replace(finding("TF004"), new=True))
     report = judged(replace(REPORTS["clean"], findings=findings, notes=notes), "broken")
@@ -179,16 +179,18 @@ def test_with_a_baseline_the_summary_tells_what_is_new() -> None:
     assert text.endswith("\n**m**: new\n\n- warning TF004: What TF004 says.\n- note TF038: What TF038 says.\n")
 
 
-def test_nothing_that_a_model_says_is_markdown() -> None:
-    said = "a | <b>`x`</b> [l](https://e.example) www.e.example @someone #12 **b** _i_ $m$ ~~s~~ \x1b\u202e\n# h &lt;"
-    found = replace(finding("TF013", "error"), message=said)
-    text = summary(InspectionOutcome("m", judged(replace(REPORTS["clean"], findings=(found,)), "broken", said)))
+def test_text_from_a_model_is_not_markdown() -> None:
+    hostile = (
+        "a | <b>`x`</b> [l](https://e.example) www.e.example @someone #12 **b** _i_ $m$ ~~s~~ \x1b\u202e\n# h &lt;"
+    )
+    found = replace(finding("TF013", "error"), message=hostile)
+    text = summary(InspectionOutcome("m", judged(replace(REPORTS["clean"], findings=(found,)), "broken", hostile)))
     for line in (line for line in text.splitlines() if "someone" in line):
         rest = line.removeprefix("| m | **broken**: ").removesuffix(" | 1 | 0 | 0 |")
         assert set(re.sub(r"&#\d+;|<!-- -->", "", rest)) & set("|<>`[]@#*_$~&\x1b\u202e") == set()
         assert "https:" not in rest.replace("https&", "") and "www." not in rest
         shown = html.unescape(rest.replace("<!-- -->", "")).removeprefix("- error TF013: ")
-        assert shown == said.replace("\x1b\u202e\n", "\\x1b\\u202e\\n")
+        assert shown == hostile.replace("\x1b\u202e\n", "\\x1b\\u202e\\n")
 
 
 def test_the_summary_of_thousands_fits_into_a_comment() -> None:

@@ -125,7 +125,7 @@ def test_findings_and_notes_are_results_with_their_level_rule_and_place(tmp_path
     assert [physical(one) for one in made] == [(uri, 7), (uri, None), (uri, None)]
 
 
-def test_paths_are_told_as_seen_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models" / "one").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     found = report("x", finding("TF013", "error", 7))
@@ -193,7 +193,7 @@ def test_the_command_line_prints_the_same_log_every_time() -> None:
     assert (status, printed) == run("--trusted", *places)
     assert status == 1  # one of them is broken
     assert "TF014" in {one["ruleId"] for one in log["runs"][0]["results"]}
-    only = json.loads(run("--trusted", str(MODELS / "null-content-refused"), "--select", "TF019")[1])
+    only = json.loads(run("--trusted", str(MODELS / "null-content-rejected"), "--select", "TF019")[1])
     assert [(one["ruleId"], physical(one)[1]) for one in only["runs"][0]["results"]] == [
         ("TF019", 21)
     ]  # where it says `one call a turn`

@@ -27,7 +27,7 @@ from model_cases import MODELS
 import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.cli.scaffolding import new_format
-from toolfmt.cli.scaffolding.case_files import ASKED
+from toolfmt.cli.scaffolding.case_files import CASE_REQUESTS
 from toolfmt.cli.scaffolding.clone import CHECKS, Clone, FilePlan
 from toolfmt.cli.scaffolding.clone import FORMATS as KNOWN
 from toolfmt.cli.scaffolding.format_module import Knowledge, signature
@@ -39,7 +39,7 @@ from toolfmt.model.jobs import shared_worker
 from toolfmt.testing.corpus import TO_FILL, TOPICS, Case, read
 
 ROOT = Path(__file__).parents[2]
-OWN = MODELS / "dialect-of-its-own"
+OWN = MODELS / "format-of-its-own"
 TEMPLATE = (OWN / "chat_template.jinja").read_text("utf-8")
 UNDELIMITED = TEMPLATE.replace("【with ' + key + '】'", "' + key + ': '").replace("'【/with】\\n'", "'\\n'")
 PLAIN = "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}<|end|>\n{% endfor %}"
@@ -92,7 +92,7 @@ def made(clone: Path, name: str, place: str | Path, *more: str) -> Result:
     return result
 
 
-def refused(*arguments: str | Path, at: Path | None = None) -> str:
+def error_line(*arguments: str | Path, at: Path | None = None) -> str:
     """The line by which a command refuses, without what it says of whose toolfmt runs."""
     result = run(*arguments, at=at)
     assert (result.exit_code, result.stdout) == (2, "")
@@ -124,11 +124,11 @@ def module(file: Path) -> Any:
 def check_linted(root: Path, *paths: Path) -> None:
     """What ruff says of files in this clone."""
     for command in (("check", "-q"), ("format", "--diff", "-q")):
-        told = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--no-cache", *paths],
             cwd=root, capture_output=True, text=True, check=False, timeout=1200,
         )  # fmt: skip
-        assert (told.returncode, told.stdout) == (0, ""), told.stdout + told.stderr
+        assert (result.returncode, result.stdout) == (0, ""), result.stdout + result.stderr
 
 
 def to_fill(file: Path) -> list[str]:
@@ -136,8 +136,8 @@ def to_fill(file: Path) -> list[str]:
 
 
 def lines_expected(case: Case) -> tuple[str, list[tuple[str | None, Any]]]:
-    said = "".join(part.text for part in case.expected if not hasattr(part, "index"))
-    return said, [(call.name, json.loads(call.arguments or "")) for call in case.calls]
+    text = "".join(part.text for part in case.expected if not hasattr(part, "index"))
+    return text, [(call.name, json.loads(call.arguments or "")) for call in case.calls]
 
 
 def check_read(format: ToolCallFormat, folder: Path) -> list[Case]:
@@ -145,9 +145,9 @@ def check_read(format: ToolCallFormat, folder: Path) -> list[Case]:
     cases = [case for topic in TOPICS for case in read(folder / f"{topic}.txt")]
     for case in cases:
         message = toolfmt.parse(case.text, format, tools=case.tools, strict=True)
-        said = (message.reasoning or "") + (message.content or "")
+        text = (message.reasoning or "") + (message.content or "")
         calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
-        assert lines_expected(case) == (said, calls), case.title
+        assert lines_expected(case) == (text, calls), case.title
         assert case.origin == "rendered by its template"
     return cases
 
@@ -201,7 +201,7 @@ def test_the_list_gets_one_line_and_keeps_its_order(clone: Path) -> None:
     assert (clone / REGISTRY).read_text("utf-8") == after.replace('    "zyphra",\n', '    "zyphra",\n    "zz_last",\n')
 
 
-def test_reasoning_and_content_are_told_verbatim(clone: Path, tmp_path: Path) -> None:
+def test_reasoning_and_content_are_emitted_verbatim(clone: Path, tmp_path: Path) -> None:
     begin = "{{- '<|' + message.role + '|>\\n' + (message.content or '') }}"
     muse = (
         "{%- if message.reasoning_content %}{{ '<muse>\\n' + message.reasoning_content + '\\n</muse>\\n' }}{% endif %}"
@@ -218,10 +218,10 @@ def test_reasoning_and_content_are_told_verbatim(clone: Path, tmp_path: Path) ->
 
 
 def test_what_the_template_spoils_is_left_out_and_named(clone: Path, tmp_path: Path) -> None:
-    spoiled = TEMPLATE.replace("(value if value is string else", "(value | trim if value is string else")
-    assert spoiled != TEMPLATE
-    told = made(clone, "trimming", template(tmp_path, spoiled)).stderr
-    assert "left out: whitespace, whitespace at both ends of a string; it does not come back as it went in" in told
+    corrupted = TEMPLATE.replace("(value if value is string else", "(value | trim if value is string else")
+    assert corrupted != TEMPLATE
+    printed = made(clone, "trimming", template(tmp_path, corrupted)).stderr
+    assert "left out: whitespace, whitespace at both ends of a string; it does not come back as it went in" in printed
     cases = check_read(module(clone / KNOWN / "trimming.py").FORMAT, clone / "corpus" / "trimming")
     assert "whitespace at both ends of a string" not in [case.title for case in cases]
 
@@ -236,8 +236,8 @@ def test_words_that_the_template_changes_are_no_case(clone: Path, tmp_path: Path
 
 def test_what_is_read_generously_is_not_as_it_went_in() -> None:
     call = "<tool_call>\n{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}\n</tool_call>"
-    assert new_format._reads(get("json"), ASKED[0], call.replace("'", '"'), None)
-    assert not new_format._reads(get("json"), ASKED[0], call, None)
+    assert new_format._reads(get("json"), CASE_REQUESTS[0], call.replace("'", '"'), None)
+    assert not new_format._reads(get("json"), CASE_REQUESTS[0], call, None)
 
 
 def test_a_marker_of_other_formats_is_no_signature() -> None:
@@ -252,7 +252,7 @@ MARKERS = ['use "', "use '", "use \\", "use \"'''\\", 'use """', "use\t"]
 
 
 @pytest.mark.parametrize("marker", MARKERS)
-def test_any_marker_stands_in_python_and_in_its_page(clone: Path, tmp_path: Path, marker: str) -> None:
+def test_any_marker_can_be_written_in_python_and_in_its_page(clone: Path, tmp_path: Path, marker: str) -> None:
     """The markers of strangers, in quotes and in a docstring."""
     other = TEMPLATE.replace("'【use '", repr("【" + marker + " "))
     assert other != TEMPLATE
@@ -287,29 +287,29 @@ def test_calls_that_a_known_format_reads_need_no_new_one(clone: Path) -> None:
     assert "`variants`" not in result.stderr
 
 
-def test_what_may_be_missing_of_a_known_format_is_said(clone: Path, tmp_path: Path) -> None:
+def test_what_may_be_missing_from_a_known_format_is_reported(clone: Path, tmp_path: Path) -> None:
     template(tmp_path, changed_template(('{"name": "', '{ "name" :  "')))
     (tmp_path / "config.json").write_text('{"model_type": "brand_new"}')
-    told = run("dev", "new-format", "new_json", "--from", tmp_path, at=clone).stderr
-    assert "json reads these calls already, and nothing is written" in told
-    assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in told
-    assert "it does not list the model type brand_new: that goes into its `model_types`" in told
+    printed = run("dev", "new-format", "new_json", "--from", tmp_path, at=clone).stderr
+    assert "json reads these calls already, and nothing is written" in printed
+    assert "it writes them otherwise than the template does: this way of writing goes into its `variants`" in printed
+    assert "it does not list the model type brand_new: that goes into its `model_types`" in printed
 
 
 def test_the_module_of_a_format_is_named_where_it_has_another_name(clone: Path) -> None:
-    told = run("dev", "new-format", "another", "--from", MODELS / "json-frames", at=clone).stderr
-    assert f"its record is {KNOWN}/json_tool_call.py" in told
+    printed = run("dev", "new-format", "another", "--from", MODELS / "json-frames", at=clone).stderr
+    assert f"its record is {KNOWN}/json_tool_call.py" in printed
 
 
 # --- one that cannot be derived
 
 
-def test_where_nothing_derives_the_nearest_format_stands_there_and_why(clone: Path, tmp_path: Path) -> None:
+def test_if_nothing_derives_the_nearest_format_and_the_reason_are_written(clone: Path, tmp_path: Path) -> None:
     result = made(clone, "undelimited", template(tmp_path, UNDELIMITED))
-    told = next(line for line in result.stderr.splitlines() if "no format can be derived" in line)
+    message = next(line for line in result.stderr.splitlines() if "no format can be derived" in line)
     text = (clone / KNOWN / "undelimited.py").read_text("utf-8")
     comments = " ".join(re.findall(r"^ +# (.*)", text, re.M))
-    assert told.partition("filled in: ")[2] in comments
+    assert message.partition("filled in: ")[2] in comments
     sibling = re.search(r"nearest known format: (\w+)", result.stderr)
     assert sibling is not None
     assert f"These are those of {sibling[1]}, whose calls are most similar" in comments
@@ -349,7 +349,7 @@ def test_what_is_written_is_linted_and_laid_out(clone: Path, tmp_path: Path) -> 
     check_linted(clone, clone / KNOWN)
 
 
-def test_every_known_format_can_be_said_as_python(tmp_path: Path) -> None:
+def test_every_known_format_can_be_written_as_python(tmp_path: Path) -> None:
     """Whatever may be derived, or stand in a skeleton, consists of the same parts."""
     for format in FORMATS:
         imports = {"toolfmt.formats.format": {"ToolCallFormat"}}
@@ -369,7 +369,7 @@ def test_a_string_is_the_same_in_python(text: str) -> None:
     assert eval(keyword("x", text, {}, 1).removeprefix("x=")) == text
 
 
-def test_what_no_format_holds_is_not_said() -> None:
+def test_what_is_not_part_of_a_format_is_not_written() -> None:
     with pytest.raises(TypeError, match="object is not part of a stored format"):
         keyword("x", object(), {}, 1)
 
@@ -378,7 +378,7 @@ def test_what_no_format_holds_is_not_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("json", "'json' is a module of Python's standard library, which json.py would shadow"),
         ("string", "'string' is a module of Python's standard library"),
@@ -403,10 +403,10 @@ def test_what_no_format_holds_is_not_said() -> None:
         ("x" * 9000, f"'{'x' * 80}'… is not a valid format name"),
     ],
 )  # fmt: skip
-def test_a_name_that_no_format_can_have_is_refused(clone: Path, name: str, told: str) -> None:
+def test_an_invalid_format_name_is_rejected(clone: Path, name: str, message: str) -> None:
     before = files(clone)
-    line = refused("dev", "new-format", name, "--from", OWN, at=clone)
-    assert line.startswith(told)
+    line = error_line("dev", "new-format", name, "--from", OWN, at=clone)
+    assert line.startswith(message)
     assert "choose" in line or "perhaps" in line or "start with a letter" in line
     assert len(line) < 300
     assert files(clone) == before
@@ -425,7 +425,7 @@ def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
     (clone / there).write_text("mine")
     before = files(clone)
     for more in ((), ("--dry-run",)):
-        line = refused("dev", "new-format", "lenticular", "--from", OWN, *more, at=clone)
+        line = error_line("dev", "new-format", "lenticular", "--from", OWN, *more, at=clone)
         assert line.startswith(there.removesuffix("/inside"))
         assert "there already, and nothing is overwritten; choose another name" in line
     assert files(clone) == before
@@ -433,7 +433,7 @@ def test_nothing_that_is_there_is_written_over(clone: Path, there: str) -> None:
 
 def test_a_link_to_nothing_is_there_too(clone: Path) -> None:
     (clone / KNOWN / "lenticular.py").symlink_to(clone / "nowhere.py")
-    assert "there already" in refused("dev", "new-format", "lenticular", "--from", OWN, at=clone)
+    assert "there already" in error_line("dev", "new-format", "lenticular", "--from", OWN, at=clone)
     assert not (clone / "nowhere.py").exists()
 
 
@@ -443,7 +443,7 @@ def test_nothing_is_written_through_a_link_nor_half_where_a_file_is(clone: Path,
     place = clone / "corpus" / "lenticular"
     place.symlink_to(outside) if link else place.write_text("mine")
     before = files(clone)
-    line = refused("dev", "new-format", "lenticular", "--from", OWN, at=clone)
+    line = error_line("dev", "new-format", "lenticular", "--from", OWN, at=clone)
     assert line == "corpus/lenticular: there already and no folder; choose another name, or move it away"
     assert (files(clone), list(outside.iterdir())) == (before, [])
 
@@ -452,7 +452,7 @@ def test_outside_of_a_clone_there_is_nothing_to_write_into(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     way_out = "clone the repository and run the command there"
     for command in (("dev", "new-format", "lenticular", "--from", OWN), ("dev", "new-finding", "tools-printed-twice")):
-        assert refused(*command) == f"{tmp_path}: not in a clone of toolfmt; {way_out}"
+        assert error_line(*command) == f"{tmp_path}: not in a clone of toolfmt; {way_out}"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -462,37 +462,37 @@ def test_a_clone_is_found_from_any_folder_of_it(clone: Path, monkeypatch: pytest
     assert (clone / CHECKS / "tf095_tools_printed_twice.py").is_file()
 
 
-def test_it_is_said_when_another_toolfmt_runs_than_the_one_of_the_clone(clone: Path) -> None:
-    told = "the toolfmt that runs is not the one of this clone; pip install -e '.[test]' there makes it so"
-    assert told in run("dev", "new-finding", "tools-printed-twice", "--dry-run", at=clone).stderr
-    assert told not in run("dev", "new-finding", "tools-printed-twice", "--dry-run", at=ROOT).stderr
+def test_it_is_reported_if_the_running_toolfmt_is_not_the_one_of_the_clone(clone: Path) -> None:
+    message = "the toolfmt that runs is not the one of this clone; pip install -e '.[test]' there makes it so"
+    assert message in run("dev", "new-finding", "tools-printed-twice", "--dry-run", at=clone).stderr
+    assert message not in run("dev", "new-finding", "tools-printed-twice", "--dry-run", at=ROOT).stderr
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
         (MODELS / "broken", "the template cannot be rendered"),
         (MODELS / "no-such-model", "no such file or directory"),
         (MODELS / "broken" / "config.json", ""),
     ],
 )
-def test_without_a_template_that_renders_there_is_no_format(clone: Path, place: Path, told: str) -> None:
+def test_without_a_template_that_renders_there_is_no_format(clone: Path, place: Path, message: str) -> None:
     before = files(clone)
-    assert told in refused("dev", "new-format", "lenticular", "--from", place, at=clone)
+    assert message in error_line("dev", "new-format", "lenticular", "--from", place, at=clone)
     assert files(clone) == before
 
 
-def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_a_template_hits_is_reported(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hit(*given: object) -> None:
         raise LimitHit("it takes too long", "CPU time")
 
     monkeypatch.setattr(new_format, "show_turns", hit)
-    line = refused("dev", "new-format", "lenticular", "--from", OWN, "--trusted", at=clone)
+    line = error_line("dev", "new-format", "lenticular", "--from", OWN, "--trusted", at=clone)
     assert line == f"{OWN}: the template hit a limit (CPU time): it takes too long"
 
 
 @pytest.mark.parametrize(
-    ("endless", "told"),
+    ("endless", "message"),
     [
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "infinite recursion (RecursionError: "),
         ("{% for i in range(10**12) %}{% endfor %}", "OverflowError: Range too big."),
@@ -500,23 +500,25 @@ def test_a_limit_that_a_template_hits_is_told(clone: Path, monkeypatch: pytest.M
          "{% if m.tool_calls %}{{ f() }}{% endif %}{% endfor %}", "infinite recursion (RecursionError: "),
     ],
 )  # fmt: skip
-def test_a_template_that_never_ends_is_told_by_its_limit(clone: Path, tmp_path: Path, endless: str, told: str) -> None:
+def test_a_template_that_never_ends_is_reported_with_its_limit(
+    clone: Path, tmp_path: Path, endless: str, message: str
+) -> None:
     before = files(clone)
-    line = refused("dev", "new-format", "lenticular", "--from", template(tmp_path, endless), at=clone)
+    line = error_line("dev", "new-format", "lenticular", "--from", template(tmp_path, endless), at=clone)
     assert "the template hit a limit: " in line
-    assert told in line
+    assert message in line
     assert files(clone) == before
 
 
-def test_without_a_place_it_says_what_is_missing() -> None:
-    assert "Missing option '--from'" in refused("dev", "new-format", "lenticular")
+def test_without_a_path_the_missing_option_is_named() -> None:
+    assert "Missing option '--from'" in error_line("dev", "new-format", "lenticular")
 
 
 @pytest.mark.skipif(os.name == "nt" or os.getuid() == 0, reason="nothing keeps this user from writing")
-def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
+def test_a_folder_that_is_not_writable_is_reported(clone: Path) -> None:
     (clone / KNOWN).chmod(0o500)
     try:
-        assert "cannot be written (Permission denied)" in refused(
+        assert "cannot be written (Permission denied)" in error_line(
             "dev", "new-format", "lenticular", "--from", OWN, at=clone
         )
     finally:
@@ -524,10 +526,10 @@ def test_a_folder_that_cannot_be_written_is_told(clone: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["x = (", "MODULES = ()", '_MODULES = ("a", "b")', "_MODULES = ()"])
-def test_a_list_that_cannot_be_read_is_told(clone: Path, text: str) -> None:
+def test_a_list_that_cannot_be_read_is_reported(clone: Path, text: str) -> None:
     (clone / REGISTRY).write_text(text)
-    told = refused("dev", "new-format", "lenticular", "--from", OWN, at=clone)
-    assert told.startswith(f"{REGISTRY}: ")
+    message = error_line("dev", "new-format", "lenticular", "--from", OWN, at=clone)
+    assert message.startswith(f"{REGISTRY}: ")
     assert (clone / REGISTRY).read_text() == text
 
 
@@ -592,18 +594,18 @@ def test_a_finding_gets_the_next_code_its_module_and_its_templates(clone: Path) 
     assert facts
 
 
-def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) -> None:
+def test_codes_continue_after_the_last_one_that_is_listed_or_exists(clone: Path) -> None:
     assert run("dev", "new-finding", "one", at=clone).exit_code == 0
     (clone / CHECKS / "tf100_half_made.py").write_text("")
     assert run("dev", "new-finding", "two", at=clone).exit_code == 0
     assert (clone / CHECKS / "tf101_two.py").is_file()
     assert '    "tf095_one",\n    "tf101_two",\n' in (clone / FINDINGS).read_text("utf-8")
     (clone / CHECKS / "tf999_the_last.py").write_text("")
-    assert refused("dev", "new-finding", "three", at=clone).startswith("there is no code after TF999")
+    assert error_line("dev", "new-finding", "three", at=clone).startswith("there is no code after TF999")
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("calls-dropped", "'calls-dropped' is a finding already; `toolfmt explain calls-dropped` is its page"),
         ("Tools_Dropped", "'Tools_Dropped' is not a valid finding name: use lower-case letters, digits and single "
@@ -616,17 +618,17 @@ def test_codes_go_on_behind_the_last_one_that_is_listed_or_there(clone: Path) ->
         ("", "'' is not a valid finding name"),
     ],
 )  # fmt: skip
-def test_a_name_that_no_finding_can_have_is_refused(clone: Path, name: str, told: str) -> None:
+def test_an_invalid_finding_name_is_rejected(clone: Path, name: str, message: str) -> None:
     before = files(clone)
-    assert refused("dev", "new-finding", "--", name, at=clone).startswith(told)
+    assert error_line("dev", "new-finding", "--", name, at=clone).startswith(message)
     assert files(clone) == before
 
 
 def test_the_template_of_a_finding_is_not_written_over(clone: Path) -> None:
     (clone / "tests/findings/TF095").mkdir(parents=True)
     (clone / "tests/findings/TF095/with.jinja").write_text("mine")
-    told = refused("dev", "new-finding", "twice", at=clone)
-    assert told.startswith("tests/findings/TF095/with.jinja: there already, and nothing is overwritten")
+    message = error_line("dev", "new-finding", "twice", at=clone)
+    assert message.startswith("tests/findings/TF095/with.jinja: there already, and nothing is overwritten")
     assert not (clone / CHECKS / "tf095_twice.py").exists()
 
 
@@ -747,7 +749,7 @@ args 0 {}
 
 def test_a_format_is_finished_by_following_the_tests(whole: Path) -> None:
     place = str(OWN)
-    asked = (
+    pytest_command = (
         "pytest",
         "-q",
         "-p",
@@ -757,22 +759,24 @@ def test_a_format_is_finished_by_following_the_tests(whole: Path) -> None:
         "-k",
         "lenticular",
     )
-    status, told = command(whole, "toolfmt", "dev", "new-format", "lenticular", "--from", place)
-    assert (status, "the toolfmt that runs" in told) == (0, False)
-    status, told = command(whole, *asked)
+    status, printed = command(whole, "toolfmt", "dev", "new-format", "lenticular", "--from", place)
+    assert (status, "the toolfmt that runs" in printed) == (0, False)
+    status, printed = command(whole, *pytest_command)
     assert status == 1
-    failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)\[lenticular\]", told, re.M)
+    failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)\[lenticular\]", printed, re.M)
     assert failed == ["test_nothing_of_a_format_is_left_to_fill_in", "test_every_format_has_cases_on_every_topic"]
-    assert "\nlenticular is not finished; each of these lines says what belongs in its place:\n" in told
-    assert f"\n{KNOWN}/lenticular.py:1: " in told
-    assert "\ncorpus/lenticular/truncated.txt:1: TO FILL: an output cut off inside the name" in told
-    assert "\ncorpus/lenticular has 21 cases, 25 are the least.\nNo case in corpus/lenticular/undeclared.txt, " in told
+    assert "\nlenticular is not finished; each of these lines says what belongs in its place:\n" in printed
+    assert f"\n{KNOWN}/lenticular.py:1: " in printed
+    assert "\ncorpus/lenticular/truncated.txt:1: TO FILL: an output cut off inside the name" in printed
+    assert (
+        "\ncorpus/lenticular has 21 cases, 25 are the least.\nNo case in corpus/lenticular/undeclared.txt, " in printed
+    )
     fill(whole / KNOWN / "lenticular.py")
     for topic, cases in COMPOSED.items():
         text = cases.replace("{=}", "=" * 64).replace("{-}", "-" * 64)
         (whole / "corpus" / "lenticular" / f"{topic}.txt").write_text(text, "utf-8")
-    status, told = command(whole, *asked)
-    assert status == 0, told
+    status, printed = command(whole, *pytest_command)
+    assert status == 0, printed
     check_linted(whole, whole / KNOWN)
 
 
@@ -784,20 +788,20 @@ def fill(file: Path) -> None:
 
 
 def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
-    status, told = command(whole, "toolfmt", "dev", "new-finding", "tools-printed-twice")
-    assert (status, "the toolfmt that runs" in told) == (0, False)
+    status, printed = command(whole, "toolfmt", "dev", "new-finding", "tools-printed-twice")
+    assert (status, "the toolfmt that runs" in printed) == (0, False)
     check, folder = whole / CHECKS / "tf095_tools_printed_twice.py", whole / "tests/findings/TF095"
-    asked = ("pytest", "-q", "-p", "no:cacheprovider", "tests/findings", "-k", "TF095")
+    pytest_command = ("pytest", "-q", "-p", "no:cacheprovider", "tests/findings", "-k", "TF095")
     check_linted(whole, whole / CHECKS)
-    status, told = command(whole, *asked)
+    status, printed = command(whole, *pytest_command)
     assert status == 1
-    failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)", told, re.M)
+    failed = re.findall(r"^FAILED tests/[\w/]+\.py::(\w+)", printed, re.M)
     assert failed == [
         "test_a_template_with_it_has_the_finding_and_one_without_it_does_not",
         "test_a_finding_is_complete",
     ]
     for file in (f"{CHECKS}/tf095_tools_printed_twice.py", "tests/findings/TF095/with.jinja"):
-        assert f"\n{file}:1: " in told
+        assert f"\n{file}:1: " in printed
     text = check.read_text("utf-8")
     text = re.sub(r"#? ?TO FILL: what shows it in the prompt", "</tools></tools>", text)
     text = re.sub(r" *# TO FILL: [^\n]*\n *# [^\n]*\n", "", text)
@@ -806,6 +810,6 @@ def test_a_finding_is_finished_by_following_the_tests(whole: Path) -> None:
     (folder / "with.jinja").write_text(clean.replace("</tools>", "</tools></tools>"), "utf-8")
     (folder / "without.jinja").unlink()
     (folder / "expected.json").write_text('[{"severity": "note", "line": 1}]', "utf-8")
-    status, told = command(whole, *asked)
-    assert status == 0, told
+    status, printed = command(whole, *pytest_command)
+    assert status == 0, printed
     check_linted(whole, check)

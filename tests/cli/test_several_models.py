@@ -37,16 +37,16 @@ NAMES = [*REPORTS, "gone"]
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The reports of `test_inspect_command` instead of inspections, and the places that were looked at."""
-    asked: list[str] = []
+    places: list[str] = []
 
     def inspected(inspector: Inspector, place: str, worker: object) -> Report:
-        asked.append(place)
+        places.append(place)
         if place.partition("/")[0] not in REPORTS:
             raise ToolfmtError(f"{place}: no such\ndirectory; give one that is there")
         return REPORTS[place.partition("/")[0]]
 
     monkeypatch.setattr(Inspector, "_report", inspected)
-    return asked
+    return places
 
 
 def run(*arguments: str) -> Result:
@@ -67,11 +67,11 @@ def outcome(name: str) -> InspectionOutcome:
 
 
 def test_places_are_handed_out_in_their_order_and_few_are_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
+    started: list[str] = []
     first_may_go = threading.Event()
 
     def inspected(inspector: Inspector, place: str, worker: object) -> Report:
-        begun.append(place)
+        started.append(place)
         if place == "0":
             first_may_go.wait(60)
         return report(place)
@@ -79,17 +79,17 @@ def test_places_are_handed_out_in_their_order_and_few_are_ahead(monkeypatch: pyt
     monkeypatch.setattr(Inspector, "_report", inspected)
     places = [str(number) for number in range(100)]
     outcomes = Inspector().looked_at(places, jobs=2)
-    told: list[InspectionOutcome] = []
-    reading = threading.Thread(target=lambda: told.extend(outcomes))
+    received: list[InspectionOutcome] = []
+    reading = threading.Thread(target=lambda: received.extend(outcomes))
     reading.start()
     deadline = time.monotonic() + 60
-    while len(begun) < 8 and time.monotonic() < deadline:
+    while len(started) < 8 and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.2)
-    assert (told, sorted(begun, key=int)) == ([], places[:8])
+    assert (received, sorted(started, key=int)) == ([], places[:8])
     first_may_go.set()
     reading.join(60)
-    assert [one.place for one in told] == places
+    assert [one.place for one in received] == places
 
 
 @pytest.mark.parametrize(("jobs", "places", "workers"), [(3, 10, 3), (20, 2, 2), (1, 5, 1), (40, 50, 40)])
@@ -129,14 +129,14 @@ def test_a_line_is_printed_as_soon_as_its_place_is_done(monkeypatch: pytest.Monk
     assert (printed, time.monotonic() - begin < 50) == (["clean", "noted", "bad"], True)
 
 
-def test_a_line_is_one_line_and_harmless_whatever_a_template_says() -> None:
+def test_a_line_is_one_line_and_harmless_whatever_a_template_contains() -> None:
     hostile = "a\n\u2028\u202e\x1b[2J\x85\ud800b"
     line = json_line({"path": hostile})
     assert (line.splitlines(keepends=True), json.loads(line)) == ([line], {"path": hostile})
     assert {"\u202e", "\x1b", "\u2028"} & set(line) == set()
 
 
-def test_what_is_kept_of_a_report_is_what_a_table_tells() -> None:
+def test_what_is_kept_of_a_report_is_what_a_table_shows() -> None:
     whole = [outcome(name) for name in REPORTS] + [InspectionOutcome("gone", None, "gone: no such directory")]
     brief = [one.in_brief() for one in whole]
     for width in (None, 60, 100):
@@ -272,14 +272,14 @@ def test_a_slow_place_keeps_no_line_of_another_waiting(tmp_path: Path, monkeypat
     assert (sorted(seen), seen[-1]) == ([str(number) for number in range(10)], "0")
 
 
-def test_what_stands_in_the_file_is_not_looked_at_again(tmp_path: Path, looked_at: list[str]) -> None:
+def test_models_already_in_the_file_are_not_inspected_again(tmp_path: Path, looked_at: list[str]) -> None:
     file = tmp_path / "reports.jsonl"
     assert going_on(file, "clean", "noted").stderr == ""
     assert sorted(looked_at) == ["clean", "noted"]
     result = going_on(file, "clean", "bad", "noted")
     assert (looked_at[2:], result.stderr) == (["bad"], f"toolfmt: 2 of 3 models were already in {file}\n")
-    told = [json.loads(line)["path"] for line in file.read_text().splitlines()]
-    assert (sorted(told[:2]), told[2:]) == (["clean", "noted"], ["bad"])
+    written = [json.loads(line)["path"] for line in file.read_text().splitlines()]
+    assert (sorted(written[:2]), written[2:]) == (["clean", "noted"], ["bad"])
     assert going_on(file, "clean", "bad", "noted").exit_code == 1
     assert (len(looked_at), going_on(file, "clean", "noted").exit_code) == (3, 0)
 
@@ -301,14 +301,14 @@ def test_what_could_not_be_looked_at_is_tried_again(tmp_path: Path) -> None:
     assert str(late) in again.stderr
     late.write_text((MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8"), "utf-8")
     assert going_on(file, there, str(late)).exit_code == 0
-    told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert ["error" in one for one in told if one["path"] == str(late)] == [True, True, False]
+    written = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert ["error" in one for one in written if one["path"] == str(late)] == [True, True, False]
     assert going_on(file, there, str(late)).stderr == f"toolfmt: 2 of 2 models were already in {file}\n"
-    assert len(file.read_text("utf-8").splitlines()) == len(told)
+    assert len(file.read_text("utf-8").splitlines()) == len(written)
 
 
 @pytest.mark.usefixtures("looked_at")
-def test_lines_that_stand_in_the_file_count_as_if_looked_at_now(tmp_path: Path) -> None:
+def test_lines_already_in_the_file_count_as_if_inspected_now(tmp_path: Path) -> None:
     file, baseline = tmp_path / "reports.jsonl", tmp_path / "baseline.json"
     baseline.write_text(json.dumps({**REPORTS["bad"].to_dict(), "path": "bad"}))
     codes = ",".join({one.code for one in REPORTS["bad"].findings})
@@ -371,16 +371,16 @@ def test_lines_are_not_written_into_a_file_called_like_standard_output(
         (json.dumps({"path": "bad", **REPORTS["bad"].to_dict(), "schema": "toolfmt.report/0"}) + "\n", 1),
     ],
 )
-def test_a_file_that_holds_anything_else_is_refused_and_left_as_it_is(text: str, number: int, tmp_path: Path) -> None:
+def test_a_file_with_other_content_is_rejected_and_left_unchanged(text: str, number: int, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text(text)
     result = going_on(file, "clean", "noted")
-    told = f"toolfmt: {file}: line {number} is not a report of this version of toolfmt; "
-    assert (result.exit_code, result.stderr.startswith(told), result.stderr.count("\n")) == (2, True, 1)
+    message = f"toolfmt: {file}: line {number} is not a report of this version of toolfmt; "
+    assert (result.exit_code, result.stderr.startswith(message), result.stderr.count("\n")) == (2, True, 1)
     assert file.read_text() == text
 
 
-def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_what_is_not_a_plain_file_is_rejected_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", tmp_path, tmp_path / "none" / "x", Path("/dev/null")):
         with pytest.raises(ToolfmtError, match=r"cannot be written \(.*\); name a file that can be"):
@@ -388,14 +388,14 @@ def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ((), "goes with --json"),
         (("--json", "--output-format", "html=x.html"), "nothing else"),
         (("--output-format", "sarif"), ""),
     ],
 )
-def test_options_that_do_not_go_with_it_are_one_line(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_options_that_do_not_go_with_it_are_one_line(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
     result = run(str(MODELS / "json-frames"), "--continue", str(tmp_path / "x"), *options)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert result.stderr.startswith("toolfmt: --continue writes the lines of --json; ")
@@ -414,10 +414,10 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
         while not (file.exists() and file.read_bytes().count(b"\n")) and time.monotonic() < deadline:
             time.sleep(0.005)
         process.kill()
-    stood = file.read_bytes().count(b"\n")
+    lines_before = file.read_bytes().count(b"\n")
     assert subprocess.run([*command, str(tmp_path)], check=False, timeout=300).returncode in (0, 1)
-    told = [json.loads(line)["path"] for line in file.read_text("utf-8").splitlines()]
-    assert (told, stood > 0) == ([str(tmp_path / f"{name}.jinja") for name in "abcd"], True)
+    written = [json.loads(line)["path"] for line in file.read_text("utf-8").splitlines()]
+    assert (written, lines_before > 0) == ([str(tmp_path / f"{name}.jinja") for name in "abcd"], True)
 
 
 # --- what could not be looked at
@@ -426,8 +426,8 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("looked_at")
 def test_of_many_places_that_cannot_be_read_some_are_named() -> None:
     result = run("--json", *[f"gone{number}" for number in range(1000)])
-    told = result.stderr.splitlines()
-    assert (result.exit_code, len(told), len(result.stdout.splitlines())) == (2, 21, 1000)
-    assert told[0] == "toolfmt: gone0: no such directory; give one that is there"
-    assert told[-1] == "toolfmt: and 980 more places"
+    messages = result.stderr.splitlines()
+    assert (result.exit_code, len(messages), len(result.stdout.splitlines())) == (2, 21, 1000)
+    assert messages[0] == "toolfmt: gone0: no such directory; give one that is there"
+    assert messages[-1] == "toolfmt: and 980 more places"
     assert json.loads(result.stdout.splitlines()[-1])["error"].startswith("gone999: ")

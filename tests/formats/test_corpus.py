@@ -28,7 +28,7 @@ from toolfmt.testing.corpus import (
     BadCase,
     Case,
     ExpectedCall,
-    Said,
+    ExpectedText,
     as_json,
     cases,
     formats,
@@ -46,7 +46,7 @@ FEWEST = 25
 def test_case(case: Case) -> None:
     came = events(case, [case.text])
     assert lines_of(case.expected) == lines_of(compared(came, case))
-    check_laws(case, came)
+    check_invariants(case, came)
     check_cuts(case, came)
     check_copies(case)
     check_message(case, came)
@@ -54,7 +54,7 @@ def test_case(case: Case) -> None:
         check_writer(case)
 
 
-def check_laws(case: Case, came: list[Event]) -> None:
+def check_invariants(case: Case, came: list[Event]) -> None:
     """Shape, arguments and place."""
     check_shape(came)
     check_arguments(came)
@@ -81,8 +81,8 @@ def check_message(case: Case, came: list[Event]) -> None:
     """The same as a message."""
     message = Message.from_events(came, call_id=get(case.format).call_id)
     ended = [call for call in case.calls if call.reason is None]
-    assert said(case, "content") == message.content
-    assert said(case, "reasoning") == message.reasoning
+    assert expected_text(case, "content") == message.content
+    assert expected_text(case, "reasoning") == message.reasoning
     assert [call.name for call in ended] == [call.name for call in message.tool_calls]
     for expected, actual in zip(ended, message.tool_calls, strict=True):
         assert expected.id in (None, actual.id)
@@ -108,10 +108,10 @@ def test_every_format_has_cases_on_every_topic(format: str) -> None:
     found = Counter(case.topic for case in CASES if case.format == format)
     missing = [f"corpus/{format}/{topic}.txt" for topic in TOPICS if not found[topic]]
     if missing or found.total() < FEWEST:
-        told = [f"corpus/{format} has {found.total()} cases, {FEWEST} are the least."]
-        told += [f"No case in {listed(missing)}."] if missing else []
-        told += ["The same file of another format shows the shape; CONTRIBUTING.md, Add a case, has the rest."]
-        pytest.fail("\n".join(told), pytrace=False)
+        problems = [f"corpus/{format} has {found.total()} cases, {FEWEST} are the least."]
+        problems += [f"No case in {listed(missing)}."] if missing else []
+        problems += ["The same file of another format shows the shape; CONTRIBUTING.md, Add a case, has the rest."]
+        pytest.fail("\n".join(problems), pytrace=False)
 
 
 def test_every_folder_of_cases_belongs_to_a_format() -> None:
@@ -131,7 +131,7 @@ def test_titles_name_one_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "message"),
     [
         ("no rule", "rules of '='"),
         ("{=}\na title\n:composed\n{=}\ntext\n", "one rule of '-'"),
@@ -141,13 +141,13 @@ def test_titles_name_one_case() -> None:
         ("{=}\na title\n:composed\n{=}\ntext\n{-}\nend 0\n", "announces"),
     ],
 )
-def test_a_broken_case_is_told_by_file_and_line(tmp_path: Path, written: str, told: str) -> None:
+def test_a_broken_case_is_reported_by_file_and_line(tmp_path: Path, written: str, message: str) -> None:
     file = tmp_path / "json" / "single.txt"
     file.parent.mkdir()
     file.write_text(written.replace("{=}", "=" * 64).replace("{-}", "-" * 64), encoding="utf-8")
     with pytest.raises(BadCase, match=r"single\.txt") as raised:
         read(file)
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_an_answer_is_read_verbatim() -> None:
@@ -169,12 +169,12 @@ def marks_of(format: str) -> tuple[str, ...]:
     return (*frame(known), *known.markers.in_answers)
 
 
-def said(case: Case, kind: str) -> str | None:
+def expected_text(case: Case, kind: str) -> str | None:
     """All content, or all reasoning, that the case expects."""
-    return "".join(part.text for part in case.expected if isinstance(part, Said) and part.kind == kind) or None
+    return "".join(part.text for part in case.expected if isinstance(part, ExpectedText) and part.kind == kind) or None
 
 
-def compared(came: list[Event], case: Case) -> list[Said | ExpectedCall]:
+def compared(came: list[Event], case: Case) -> list[ExpectedText | ExpectedCall]:
     """Events as the parts of a case, as far as the case says something about them."""
     expected = {call.index: call for call in case.calls}
     return [

@@ -36,23 +36,26 @@ def compared(message: toolfmt.Message) -> dict[str, Any]:
 
 
 def by_transformers(text: str, template: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    said = parse_response(text, template, prefix=prefix, tools=[*TOOLS])
-    texts = {"content": said.get("content"), "thinking": said.get("thinking", said.get("reasoning_content"))}
-    calls = [call["function"] for call in said.get("tool_calls", [])]
+    response = parse_response(text, template, prefix=prefix, tools=[*TOOLS])
+    texts = {
+        "content": response.get("content"),
+        "thinking": response.get("thinking", response.get("reasoning_content")),
+    }
+    calls = [call["function"] for call in response.get("tool_calls", [])]
     return {name: text for name, text in texts.items() if text} | ({"calls": calls} if calls else {})
 
 
 @pytest.mark.parametrize("model", REAL)
-def test_what_real_models_declare_is_the_format_that_they_speak(model: str) -> None:
+def test_what_real_models_declare_is_the_format_that_they_use(model: str) -> None:
     name, template = REAL[model]
     format = from_response_template(template)
     assert format.name == name
     assert formats_declared(template)[0] == get(name)
     for case in plain_cases(get(name)):
         read = compared(toolfmt.parse(case.answer, format, tools=TOOLS))
-        wanted = {"content": case.content, "thinking": case.reasoning}
+        expected = {"content": case.content, "thinking": case.reasoning}
         calls = [{"name": called, "arguments": given} for called, given in case.calls]
-        assert read == {key: text for key, text in wanted.items() if text} | ({"calls": calls} if calls else {})
+        assert read == {key: text for key, text in expected.items() if text} | ({"calls": calls} if calls else {})
 
 
 ANSWERS = {
@@ -66,12 +69,12 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("model", ANSWERS)
-def test_reasoning_and_content_are_told_apart_as_transformers_does(model: str) -> None:
+def test_reasoning_and_content_are_separated_as_by_transformers(model: str) -> None:
     template = REAL[model][1]
-    begun = (
+    prefix = (
         "<think>\n" if model == "ERNIE 4.5" else ""
     )  # its prompt opens the block, which the template takes for granted
-    read = toolfmt.parse(ANSWERS[model], from_response_template(template), prefix=begun)
+    read = toolfmt.parse(ANSWERS[model], from_response_template(template), prefix=prefix)
     assert compared(read) == {"content": "Hi.", "thinking": "Hm."}
     assert by_transformers(ANSWERS[model], template) == {"content": "Hi.", "thinking": "Hm."}
 
@@ -114,7 +117,7 @@ def test_an_anchor_is_where_the_answer_begins() -> None:
 
 
 @pytest.mark.parametrize("model", ["Cohere Command A", "gpt-oss", "Inkling"])
-def test_markers_that_a_format_knows_are_not_told_twice(model: str) -> None:
+def test_markers_that_a_format_knows_are_not_repeated(model: str) -> None:
     name, template = REAL[model]
     assert from_response_template(template).content_markers == get(name).content_markers
 
@@ -124,9 +127,9 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
     format = from_response_template(OWN[kind])
     assert (format.name, formats_declared(OWN[kind])) == ("declared", ())
     text = toolfmt.write(format, CALLS, TOOLS)
-    wanted = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
-    assert compared(toolfmt.parse(text, format, tools=TOOLS)) == wanted
-    assert by_transformers(text, OWN[kind]) == wanted
+    expected = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
+    assert compared(toolfmt.parse(text, format, tools=TOOLS)) == expected
+    assert by_transformers(text, OWN[kind]) == expected
     whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser takes both
     assert whole == laws.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
     for end in range(len(text)):
@@ -138,7 +141,7 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
 
 @pytest.mark.parametrize("wrapper", ["function", "fn"])
 @pytest.mark.parametrize("each", [True, False])
-def test_name_and_arguments_may_stand_in_an_object_of_their_own(each: bool, wrapper: str) -> None:
+def test_name_and_arguments_may_be_in_an_object_of_their_own(each: bool, wrapper: str) -> None:
     keys = {key: "{" + ("" if each else "content.") + f"{wrapper}.{key}" + "}" for key in ("name", "arguments")}
     calls = {**JSON_CALL, "transform_each": each, "transform": {"type": "function", "function": keys}}
     format = from_response_template(declared(calls))
@@ -149,7 +152,7 @@ def test_name_and_arguments_may_stand_in_an_object_of_their_own(each: bool, wrap
 
 @pytest.mark.parametrize("kind", OWN)
 @given(st.text(max_size=60))
-def test_what_is_said_of_a_template_holds_for_any_text(kind: str, text: str) -> None:
+def test_a_format_from_a_template_keeps_the_invariants_for_any_text(kind: str, text: str) -> None:
     format = from_response_template(OWN[kind])
     pieces = toolfmt.write(format, CALLS[:1], TOOLS)
     answer = pieces[: len(pieces) * 2 // 3] + text + pieces[len(pieces) // 3 :]
@@ -159,7 +162,7 @@ def test_what_is_said_of_a_template_holds_for_any_text(kind: str, text: str) -> 
     laws.check_arguments(events)
 
 
-def test_a_closer_in_a_value_is_text_where_the_value_says_so() -> None:
+def test_an_end_marker_in_a_quoted_value_is_text() -> None:
     format = from_response_template(OWN["JSON"])
     call: list[Call] = [("f", {"text": "see {}</my_call> there"})]
     read = toolfmt.parse(toolfmt.write(format, call, TOOLS), format, tools=TOOLS)
@@ -215,7 +218,7 @@ CLOSED_BY_NAME = "what closes its tool_calls has a named group"
         (declared(TAGS_CALL), "a tag of its calls is not a key and a value"),
     ],
 )
-def test_what_is_not_read_is_refused_by_name(template: Any, why: str) -> None:
+def test_an_unsupported_template_is_rejected_by_name(template: Any, why: str) -> None:
     with pytest.raises(
         NoResponseTemplate, match=f"^the response_template declares no format that is read here: .*{why}"
     ):
@@ -223,7 +226,7 @@ def test_what_is_not_read_is_refused_by_name(template: Any, why: str) -> None:
     assert formats_declared(template) == ()
 
 
-def test_a_template_that_is_nested_too_deeply_is_refused() -> None:
+def test_a_template_that_is_nested_too_deeply_is_rejected() -> None:
     deep: Any = "x"
     for _ in range(100_000):
         deep = {"function": deep}
@@ -282,7 +285,7 @@ def test_where_a_literal_is_missing_nothing_is_tried() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^a", "a**", r"\b", "(?P=x)", "a)", "[b-a]", "\\"])
-def test_patterns_of_another_kind_are_refused(pattern: str) -> None:
+def test_unsupported_patterns_are_rejected(pattern: str) -> None:
     with pytest.raises(Unreadable):
         read_pattern(pattern)
 
@@ -294,8 +297,8 @@ def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:
     calls = {"open_pattern": r"\s*<tool_call>", "close": "</tool_call>", "repeats": True, "content": "json"}
     report = directory(tmp_path, tokenizer_config={"response_template": declared({**calls, "transform": WHOLE})})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
-    said = r"tokenizer_config.json: response_template is '\\s*<tool_call>', which is json, ernie45 or step3_vl"
-    assert (report.format.evidence[0].source, report.format.evidence[0].detail) == ("declared", said)
+    detail = r"tokenizer_config.json: response_template is '\\s*<tool_call>', which is json, ernie45 or step3_vl"
+    assert (report.format.evidence[0].source, report.format.evidence[0].detail) == ("declared", detail)
 
 
 def test_a_declaration_that_means_other_calls_than_the_template_renders_is_a_finding(tmp_path: Path) -> None:
@@ -305,7 +308,7 @@ def test_a_declaration_that_means_other_calls_than_the_template_renders_is_a_fin
     assert "TF022" in codes(report)
 
 
-def test_a_pattern_that_nobody_reads_declares_nothing(tmp_path: Path) -> None:
+def test_a_pattern_that_no_format_reads_declares_nothing(tmp_path: Path) -> None:
     calls = {"open_pattern": r"(?i:<call>)", "close": "</call>", "content": "json", "transform": WHOLE}
     report = directory(tmp_path, tokenizer_config={"response_template": declared(calls)})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "verified", [])

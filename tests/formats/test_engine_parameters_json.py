@@ -42,7 +42,7 @@ _KEYS = (
     "name", "arguments", "tool", "tool_name", "function", "fn", "parameters", "args", "input", "type", "id", "action",
     "größe", "the call", "call-name", "Tool", "$name", "名前", "key:1",
 )  # fmt: skip
-_BLANKS = st.sampled_from(["", "\n", " ", "\n\n", "  "])
+_WHITESPACE = st.sampled_from(["", "\n", " ", "\n\n", "  "])
 _STYLES = st.sampled_from(
     [
         JsonStyle(),
@@ -64,7 +64,7 @@ def _texts(marks: Sequence[str]) -> st.SearchStrategy[str]:
 
 
 def _sound(text: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _arguments(marks: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
@@ -135,7 +135,7 @@ def _framed(draw: st.DrawFn) -> JsonObject:
     common: dict[str, Any] = {"opener": opener, "closer": closer, "separator": draw(st.sampled_from(_SEPARATORS))}
     kind = draw(st.sampled_from(["list", "objects", "each"]))
     if kind == "each":
-        return _object_engine(written, between=draw(_BLANKS), **common)
+        return _object_engine(written, between=draw(_WHITESPACE), **common)
     enclosing = draw(st.sampled_from(_LISTS if kind == "list" else _PLAIN_FRAMES))
     return _object_engine(written, enclosing=enclosing, **common)
 
@@ -164,7 +164,7 @@ def _keyed(draw: st.DrawFn) -> KeyedObject:
         "written": written,
     }
     if draw(st.booleans()):
-        return KeyedObject(between=draw(_BLANKS), **common)
+        return KeyedObject(between=draw(_WHITESPACE), **common)
     return KeyedObject(enclosing=draw(st.sampled_from(_LISTS)), **common)
 
 
@@ -185,10 +185,10 @@ def _named(draw: st.DrawFn) -> NamedJson:
     between = draw(st.sampled_from(["", "\n", " ", ", ", "\n--\n"]))
     if not call_opener and not between:
         between = "\n"  # else the name would stand in the brace of the call before
-    behind: dict[str, Any] = {}
+    id_options: dict[str, Any] = {}
     if re.match(r"[^\w.:/$@+-]", call_closer) and draw(st.booleans()):  # else the id would go on
-        behind["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " (ref) ", "->"]))
-        behind["id"] = draw(st.sampled_from(["call{number:03d}", "{number}", "{name}:{number}", "q-x"]))
+        id_options["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " (ref) ", "->"]))
+        id_options["id"] = draw(st.sampled_from(["call{number:03d}", "{number}", "{name}:{number}", "q-x"]))
     return NamedJson(
         opener=opener,
         closer=closer,
@@ -216,7 +216,7 @@ def _named(draw: st.DrawFn) -> NamedJson:
         else ("", ""),
         between=between,
         style=draw(_STYLES),
-        **behind,
+        **id_options,
     )
 
 
@@ -243,7 +243,7 @@ def _read(format: ToolCallFormat, chunks: Sequence[str], tools: Any = None) -> M
     return Message.from_events([*events, *parser.finish()])
 
 
-def _told(message: Message) -> tuple[Any, ...]:
+def _summary(message: Message) -> tuple[Any, ...]:
     calls = [(call.name, json.dumps(json.loads(call.arguments), sort_keys=True)) for call in message.tool_calls]
     return calls, message.content or "", message.reasoning or "", list(message.rejected)
 
@@ -255,15 +255,15 @@ def _tools(calls: Sequence[Call]) -> list[dict[str, Any]]:
 def _check(engine: JsonObject | NamedJson, calls: Sequence[Call]) -> None:
     format = _format(engine)
     text = engine.write(calls, lambda name, *path: None)
-    wanted: tuple[Any, ...] = ([(name, json.dumps(dict(given), sort_keys=True)) for name, given in calls], "", "", [])
-    assert _told(_read(format, [text])) == wanted, (engine, text)
-    assert _told(_read(format, [text], _tools(calls))) == wanted, (engine, text, "with tools")
-    assert _told(_read(format, list(text))) == wanted, (engine, text, "sign by sign")
-    beside = (wanted[0], "Let me look.\n", *wanted[2:])
-    assert _told(_read(format, ["Let me look.\n" + text])) == beside, (engine, text, "behind words")
+    expected: tuple[Any, ...] = ([(name, json.dumps(dict(given), sort_keys=True)) for name, given in calls], "", "", [])
+    assert _summary(_read(format, [text])) == expected, (engine, text)
+    assert _summary(_read(format, [text], _tools(calls))) == expected, (engine, text, "with tools")
+    assert _summary(_read(format, list(text))) == expected, (engine, text, "sign by sign")
+    with_content = (expected[0], "Let me look.\n", *expected[2:])
+    assert _summary(_read(format, ["Let me look.\n" + text])) == with_content, (engine, text, "behind words")
     if len(text) < 120:
         for cut in range(1, len(text)):
-            assert _told(_read(format, [text[:cut], text[cut:]])) == wanted, (engine, text, cut)
+            assert _summary(_read(format, [text[:cut], text[cut:]])) == expected, (engine, text, cut)
 
 
 @pytest.mark.sample(2)
@@ -376,7 +376,7 @@ _WRITTEN_FIRST = WrittenObject(('{"arguments": ', "arguments", ', "name": ', "na
         (lambda: WrittenObject(('{"t": 1, ', "name", ": ", "arguments", "}")), "pieces"),
     ],
 )
-def test_what_cannot_be_told_apart_is_refused(make: Callable[[], object], parameter: str) -> None:
+def test_parameters_that_are_ambiguous_are_rejected(make: Callable[[], object], parameter: str) -> None:
     with pytest.raises(ValueError, match=rf"\b{parameter}\b"):
         make()
 
@@ -396,7 +396,7 @@ def test_what_cannot_be_told_apart_is_refused(make: Callable[[], object], parame
         ('{"name": "zqname", "x": ' + "[" * 9_000 + ', "arguments": {"a": "b"}}', "not a JSON object"),
     ],
 )
-def test_an_example_that_shows_no_spelling_is_refused(text: str, why: str) -> None:
+def test_an_example_that_shows_no_syntax_is_rejected(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         WrittenObject.from_example(text, "zqname", {"a": "b"})
 
@@ -416,7 +416,7 @@ def test_members_of_a_familys_own_are_not_noted_and_those_of_others_are() -> Non
 
 
 @pytest.mark.parametrize(
-    ("behind", "tolerated"),
+    ("suffix", "tolerated"),
     [
         ("<ref>q7f-2a</c>", set()),
         ("\n<ref>\nq7\n</c>", set()),
@@ -425,13 +425,13 @@ def test_members_of_a_familys_own_are_not_noted_and_those_of_others_are() -> Non
         ("<ref>q7", {"missing_closer"}),
     ],
 )
-def test_an_id_behind_the_arguments_is_passed_over(behind: str, tolerated: set[str]) -> None:
+def test_an_id_after_the_arguments_is_skipped(suffix: str, tolerated: set[str]) -> None:
     format = _format(_with_id("<ref>"))
     assert format.engine.write([("f", {}), ("g", {})], lambda name, *path: None) == (
         "<c>f<a>{}<ref>call00</c><c>g<a>{}<ref>call01</c>"
     )
     parser = Parser(format)
-    events = [event for sign in 'So:\n<c>f<a>{"a": "<ref>"}' + behind for event in parser.feed(sign)]
+    events = [event for character in 'So:\n<c>f<a>{"a": "<ref>"}' + suffix for event in parser.feed(character)]
     message = Message.from_events(events := [*events, *parser.finish()])
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": "<ref>"}')]
     assert (message.content or "").strip() == "So:" and not message.rejected
@@ -459,7 +459,7 @@ def test_a_list_in_an_object_is_read_and_what_lacks_of_it_is_noted(
 ) -> None:
     format, text = _format(_PLAN), f"<c>{inside}</c> done"
     parser = Parser(format)
-    events = [event for sign in text for event in parser.feed(sign)] + parser.finish()
+    events = [event for character in text for event in parser.feed(character)] + parser.finish()
     ends = [event for event in events if isinstance(event, toolfmt.ToolCallEnd)]
     assert {name for end in ends for name in end.tolerated} == set(tolerated)
     message = Message.from_events(events)
@@ -536,27 +536,27 @@ def test_names_as_keys_may_be_pythons() -> None:
     _check(engine, [("f", {"a": True, "b": "it's\x0c", "c": [None, 1.5]})])
 
 
-def test_a_fence_that_any_json_may_stand_in_opens_calls_with_keys_of_any_spelling() -> None:
+def test_a_fence_that_may_hold_any_json_starts_calls_with_keys_in_any_encoding() -> None:
     written = WrittenObject(('{"gr\\u00f6\\u00dfe": ', "name", ', "with": ', "arguments", "}"), JsonStyle(ascii=True))
     engine = _object_engine(written, opener="```json\n", closer="```", between="\n")
     _check(engine, [("f", {"größe": "ß"})])
     other = '```json\n{"height": 3}\n```'
-    assert _told(_read(_format(engine), [other])) == ([], other, "", [])
+    assert _summary(_read(_format(engine), [other])) == ([], other, "", [])
 
 
 @pytest.mark.parametrize("lead", ["\ntool=", "\n", " tool "])
-def test_a_lead_may_begin_with_blanks_behind_a_short_opener(lead: str) -> None:
+def test_a_lead_may_begin_with_whitespace_after_a_short_start_marker(lead: str) -> None:
     _check(NamedJson(call_opener=">>>", lead=lead, separator="\n"), [("f", {"a": 1}), ("g", {})])
 
 
-def test_a_name_may_hold_the_sign_before_its_index() -> None:
+def test_a_name_may_contain_the_character_before_its_index() -> None:
     for identity in (INDEXED, Indexed("", "@"), Indexed("x/", "::")):
         for name in ("f", f"a{identity.sign}1", f"{identity.prefix}f"):
             header = identity.write(name, 3)
             assert identity.read(header, "") == (name, header)
 
 
-def test_name_and_id_stand_in_the_same_quotes() -> None:
+def test_name_and_id_have_the_same_quotes() -> None:
     with pytest.raises(ValueError, match="other quotes"):
         WrittenObject.from_example(
             "{'name': 'zqname', 'id': \"zqid\", 'with': {'a': 1}}", "zqname", {"a": 1}, id="zqid"

@@ -163,7 +163,7 @@ def test_attributes_are_written_in_order_and_read_in_any() -> None:
         ("keys", lambda: MarkedValues("|", keys=cast("Any", "odd"))),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
+def test_invalid_parameters_are_rejected_by_name(parameter: str, made: Any) -> None:
     with pytest.raises(ValueError, match=f"^{parameter}: "):
         made()
 
@@ -193,7 +193,7 @@ def test_what_cannot_be_is_refused_by_name(parameter: str, made: Any) -> None:
         ("also", {"also": ("",)}),
     ],
 )
-def test_signs_that_cannot_be_told_apart_are_refused(parameter: str, changed: dict[str, Any]) -> None:
+def test_ambiguous_delimiters_are_rejected(parameter: str, changed: dict[str, Any]) -> None:
     data: dict[str, Any] = {"opener": "<tool>", "closer": "</tool>", "notation": LITERAL, "written": JsonValues()}
     CallExpression(**data)
     with pytest.raises(ValueError, match=f"^{parameter}: "):
@@ -211,23 +211,23 @@ def _read(
     """The calls in a text that arrives in these pieces, and whatever else is told: tolerances and other events."""
     parser = Parser(format, tools=tools, strict=strict)
     found: list[tuple[str, list[str]]] = []
-    beside: list[Any] = []
+    others: list[Any] = []
     for event in [*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()]:
         if isinstance(event, ToolCallStart):
             found.append((event.name, []))
         elif isinstance(event, ToolCallArguments):
             found[-1][1].append(event.delta)
         elif isinstance(event, ToolCallEnd):
-            beside += event.tolerated
+            others += event.tolerated
         else:
-            beside.append(event)
-    return [(name, "".join(deltas)) for name, deltas in found], beside
+            others.append(event)
+    return [(name, "".join(deltas)) for name, deltas in found], others
 
 
 def _same(read: list[Any], calls: list[Any]) -> bool:
     """Whether these are the calls, exactly: `1` is not `1.0`, nor `True`."""
-    wanted = [(name, json.dumps(arguments, sort_keys=True)) for name, arguments in calls]
-    return [(name, json.dumps(json.loads(text), sort_keys=True)) for name, text in read] == wanted
+    expected = [(name, json.dumps(arguments, sort_keys=True)) for name, arguments in calls]
+    return [(name, json.dumps(json.loads(text), sort_keys=True)) for name, text in read] == expected
 
 
 def _needs_a_schema(engine: Any) -> bool:
@@ -237,15 +237,15 @@ def _needs_a_schema(engine: Any) -> bool:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
-def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -> None:
+def test_an_engine_strictly_reads_what_it_writes(kind: str) -> None:
     @settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], drawn_engines.CALLS, st.booleans())
     def reads(engine: Any, calls: list[Any], declared: bool) -> None:
         format = drawn_engines.format_of(engine)
         tools = drawn_engines.tools_of(calls) if declared or _needs_a_schema(engine) else None
         text = write(format, calls, tools)
-        read, beside = _read(format, [text], tools)
-        assert (beside, _same(read, calls)) == ([], True), text
+        read, others = _read(format, [text], tools)
+        assert (others, _same(read, calls)) == ([], True), text
         assert _read(format, text, tools) == (read, [])
         if len(text) <= 160:
             for at in range(1, len(text)):
@@ -256,24 +256,24 @@ def test_an_engine_reads_strictly_what_its_parameters_say_it_writes(kind: str) -
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
-def test_what_an_engine_cannot_carry_is_refused_and_never_lost(kind: str) -> None:
+def test_what_an_engine_cannot_write_is_rejected_and_never_lost(kind: str) -> None:
     @settings(max_examples=depth.examples(80), suppress_health_check=list(HealthCheck))
     @given(drawn_engines.ENGINES[kind], drawn_engines.HARD_CALLS, st.booleans())
-    def refuses(engine: Any, calls: list[Any], declared: bool) -> None:
+    def rejects(engine: Any, calls: list[Any], declared: bool) -> None:
         format = drawn_engines.format_of(engine)
         tools = drawn_engines.tools_of(calls) if declared else None
         try:
             text = write(format, calls, tools)
         except CannotWrite:
             return
-        read, beside = _read(format, [text], tools, strict=False)
+        read, others = _read(format, [text], tools, strict=False)
         assert _same(read, calls)
-        assert not any(not isinstance(told, str) for told in beside)
-        assert _read(format, text, tools, strict=False) == (read, beside)
-        strictly, refused = _read(format, [text], tools)
-        assert (strictly, refused) == (read, []) or any(isinstance(told, ToolCallRejected) for told in refused)
+        assert not any(not isinstance(other, str) for other in others)
+        assert _read(format, text, tools, strict=False) == (read, others)
+        strictly, rejections = _read(format, [text], tools)
+        assert (strictly, rejections) == (read, []) or any(isinstance(other, ToolCallRejected) for other in rejections)
 
-    refuses()
+    rejects()
 
 
 _CODE: dict[str, Any] = {"notation": LITERAL, "written": JsonValues()}
@@ -349,27 +349,27 @@ _WRITTEN = [
 
 
 def test_the_closer_of_a_value_may_begin_like_the_opener_of_a_key() -> None:
-    signs: dict[str, Any] = {"key_opener": "⟨", "key_closer": "⟩", "value_closer": "⟨/⟩"}
-    engine = Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **signs)
+    delimiters: dict[str, Any] = {"key_opener": "⟨", "key_closer": "⟩", "value_closer": "⟨/⟩"}
+    engine = Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **delimiters)
     format = drawn_engines.format_of(engine)
     calls: list[Any] = [("f", {"a": "x\n", "b": "y"})]
     text = write(format, calls)
     assert text == "⟦call f⟧\n⟨a⟩x\n⟨/⟩\n⟨b⟩y⟨/⟩\n⟦end⟧"
     for pieces in ([text], text):
-        read, beside = _read(format, pieces, None)
-        assert (_same(read, calls), beside) == (True, [])
+        read, others = _read(format, pieces, None)
+        assert (_same(read, calls), others) == (True, [])
     with pytest.raises(ValueError, match=r"^value_closer: "):
-        Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **{**signs, "value_closer": "⟨"})
+        Tagged(name_opener="⟦call ", name_closer="⟧", call_closer="⟦end⟧", **{**delimiters, "value_closer": "⟨"})
 
 
 @pytest.mark.parametrize(("engine", "text"), _WRITTEN)
-def test_parameters_are_written_as_they_stand(engine: Engine, text: str) -> None:
+def test_parameters_are_written_verbatim(engine: Engine, text: str) -> None:
     calls: list[Any] = [("f", {"a": "x y", "b": -1}), ("g", {})]
     format = drawn_engines.format_of(engine)
     tools = drawn_engines.tools_of(calls)
     assert write(format, calls, tools) == text
-    read, beside = _read(format, [text], tools)
-    assert (_same(read, calls), beside) == (True, [])
+    read, others = _read(format, [text], tools)
+    assert (_same(read, calls), others) == (True, [])
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_parameters_are_written_as_they_stand(engine: Engine, text: str) -> None
         ("skipped", {"skipped": ("<a>", "")}),
     ],
 )
-def test_tags_that_cannot_be_told_apart_are_refused(parameter: str, changed: dict[str, Any]) -> None:
+def test_ambiguous_tags_are_rejected(parameter: str, changed: dict[str, Any]) -> None:
     data = {**_FRAMED, **_TAGS}
     Tagged(**data)
     with pytest.raises(ValueError, match=f"^{parameter}: "):
@@ -425,7 +425,7 @@ def test_tags_that_cannot_be_told_apart_are_refused(parameter: str, changed: dic
         ("also_closers", ("",)),
     ],
 )
-def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: Any) -> None:
+def test_nested_tags_that_cannot_be_read_are_rejected(parameter: str, value: Any) -> None:
     data: dict[str, Any] = {"sign": "§", "opener": "<tool>", "closer": "</tool>"}
     NestedTags(**data)
     with pytest.raises(ValueError, match=f"^{parameter}: "):
@@ -452,11 +452,11 @@ def test_nested_tags_that_cannot_be_read_are_refused(parameter: str, value: Any)
         (_WRITTEN[7][0], "§<tool>§<invoke name=\"f\">§<a>x§</a>§</invoke>§</tool>", False),
     ],
 )  # fmt: skip
-def test_other_signs_than_the_families_are_not_read(engine: Engine, text: str, reads: bool) -> None:
+def test_delimiters_of_another_family_are_not_read(engine: Engine, text: str, reads: bool) -> None:
     calls: list[Any] = [("f", {"a": "x"})]
     tools = [{"name": "f", "parameters": {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}}]
-    read, beside = _read(drawn_engines.format_of(engine), [text], tools)
-    assert (not beside and _same(read, calls)) is reads
+    read, others = _read(drawn_engines.format_of(engine), [text], tools)
+    assert (not others and _same(read, calls)) is reads
 
 
 @pytest.mark.parametrize(
@@ -488,13 +488,13 @@ def test_other_signs_than_the_families_are_not_read(engine: Engine, text: str, r
         ),
     ],
 )
-def test_signs_that_look_like_others_are_read_without_tools_too(engine: Engine, text: str) -> None:
+def test_delimiters_that_look_similar_are_read_without_tools_too(engine: Engine, text: str) -> None:
     calls: list[Any] = [("f", {"a": "", "b": -1}), ("g", {})]
     format = drawn_engines.format_of(engine)
     for tools in (None, drawn_engines.tools_of(calls)):
         assert write(format, calls, tools) == text
-        read, beside = _read(format, text, tools)
-        assert (_same(read, calls), beside) == (True, [])
+        read, others = _read(format, text, tools)
+        assert (_same(read, calls), others) == (True, [])
 
 
 def test_a_closer_that_begins_with_a_line_end_closes_an_object_too() -> None:
@@ -503,8 +503,8 @@ def test_a_closer_that_begins_with_a_line_end_closes_an_object_too() -> None:
     tools = drawn_engines.tools_of(calls)
     text = '<tool>f<k>a</k>{"x": [1]}\n</v><k>b</k>y\n\n</v></tool>'
     assert write(format, calls, tools) == text
-    read, beside = _read(format, text, tools)
-    assert (_same(read, calls), beside) == (True, [])
+    read, others = _read(format, text, tools)
+    assert (_same(read, calls), others) == (True, [])
 
 
 @pytest.mark.parametrize(
@@ -516,7 +516,7 @@ def test_a_closer_that_begins_with_a_line_end_closes_an_object_too() -> None:
         ({"key_opener": "@arg:", "key_closer": "="}, "<tool>f:@arg:a=an arg:x= y</v></tool>", "an arg:x= y"),
     ],
 )
-def test_a_value_that_holds_signs_of_the_call_is_read(changed: dict[str, Any], text: str, value: str) -> None:
+def test_a_value_that_contains_delimiters_of_the_call_is_read(changed: dict[str, Any], text: str, value: str) -> None:
     format = drawn_engines.format_of(Tagged(**_FRAMED, **{**_TAGS, "name_closer": ":", **changed}))
     properties = {"a": {"type": "string"}, "since": {"type": "string"}}
     tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
@@ -524,12 +524,12 @@ def test_a_value_that_holds_signs_of_the_call_is_read(changed: dict[str, Any], t
         whole = _read(format, [text], declared, strict=False)
         assert _read(format, text, declared, strict=False) == whole
         assert _same(whole[0], [("f", {"a": value})])
-        assert not any(isinstance(told, ToolCallRejected) for told in whole[1])
+        assert not any(isinstance(event, ToolCallRejected) for event in whole[1])
 
 
 def test_a_name_that_is_cut_in_its_closer_is_incomplete() -> None:
     format = drawn_engines.format_of(NestedTags(sign="§", opener="<tool>", closer="</tool>"))
     for end, reason in (("", "incomplete_output"), ("x", "malformed_syntax"), ('">', "malformed_syntax")):
-        read, told = _read(format, [f'<tool>§<invoke name="f"{end}'], [{"name": "f"}])
+        read, events = _read(format, [f'<tool>§<invoke name="f"{end}'], [{"name": "f"}])
         assert not read
-        assert [event.reason for event in told if isinstance(event, ToolCallRejected)] == [reason]
+        assert [event.reason for event in events if isinstance(event, ToolCallRejected)] == [reason]

@@ -81,7 +81,7 @@ def test_a_string_with_a_marker_of_the_format_is_written_but_not_allowed() -> No
     assert allows(rules, text.replace("{}", "[]"))
 
 
-def test_every_value_stands_in_quotes_where_the_notation_wants_it() -> None:
+def test_every_value_is_quoted_if_the_syntax_requires_it() -> None:
     engine = CallExpression(opener="<t>", closer="</t>", notation=QUOTED_JSON, written=QuotedJsonValues())
     properties = {"n": {"type": "integer"}, "b": {"type": "boolean"}, "s": {"type": "string"}}
     tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]

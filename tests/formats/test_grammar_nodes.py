@@ -34,7 +34,7 @@ UNFRAMED = {
     ("phi4", "bare objects"),
     ("xml_function", "without a frame"),
 }
-BY_FIRST_SIGN = {"glm4_legacy"}
+BY_FIRST_CHARACTER = {"glm4_legacy"}
 """Formats whose calls begin with the tool's name alone: no event contains them from text."""
 
 
@@ -97,7 +97,7 @@ def _types(schemas: dict[str, dict[str, Any]]) -> Any:
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
 def test_text_and_calls_or_text_alone(format: ToolCallFormat) -> None:
-    if format.name in BY_FIRST_SIGN:
+    if format.name in BY_FIRST_CHARACTER:
         with pytest.raises(CannotConstrain, match="nothing but a tool's name"):
             _rules(format, choice="auto")
         return
@@ -131,7 +131,7 @@ def test_a_named_tool_and_a_single_call(format: ToolCallFormat) -> None:
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
-def test_reasoning_may_stand_before_calls(format: ToolCallFormat) -> None:
+def test_reasoning_may_precede_calls(format: ToolCallFormat) -> None:
     call = write(format, [("now", {})], TOOLS)
     opener, closer = format.reasoning[0]
     assert allows(_rules(format), f"{opener}so\n{closer}{call}")
@@ -153,16 +153,16 @@ def test_reasoning_may_stand_before_calls(format: ToolCallFormat) -> None:
     ],
 )
 @pytest.mark.parametrize("choice", ["auto", "required"])
-def test_what_the_prompt_began_is_not_begun_again(name: str, prefix: str, choice: str) -> None:
+def test_what_the_prompt_started_is_not_started_again(name: str, prefix: str, choice: str) -> None:
     format = next(format for format in FORMATS if format.name == name)
-    begun = answer_grammar(format, TOOLS, choice=choice, prefix=prefix).rules
+    started = answer_grammar(format, TOOLS, choice=choice, prefix=prefix).rules
     call = write(format, [("now", {})], TOOLS)
     opener = next(opener for opener in format.openers if prefix.rstrip().endswith(opener))
     rest = call.removeprefix(opener).removeprefix("\n" if prefix.endswith(f"{opener}\n") else "")
     assert rest != call
-    assert allows(begun, rest)
-    assert not allows(begun, call)
-    assert not allows(begun, "Let me look.")
+    assert allows(started, rest)
+    assert not allows(started, call)
+    assert not allows(started, "Let me look.")
 
 
 # --- schemas
@@ -259,7 +259,7 @@ def test_json_in_other_nodes_means_the_same(
         assert not allows(Rules(JsonValue(whole, exact)), json.dumps(value))
 
 
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
+UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
     ("not", {"not": {"type": "string"}}, "'not'"),
     ("if", {"if": {"type": "string"}, "then": {"minLength": 3}}, "'if'"),
     ("overlapping oneOf", {"oneOf": [{"type": "integer"}, {"type": "number"}]}, "'oneOf' overlap"),
@@ -297,15 +297,15 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize(("schema", "why"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize(("schema", "why"), [case[1:] for case in UNSUPPORTED], ids=[case[0] for case in UNSUPPORTED])
 @pytest.mark.parametrize("name", ["json", "lfm2", "glm4", "minimax_m3"])
-def test_what_no_grammar_holds_to_is_refused_by_name(name: str, schema: dict[str, Any], why: str) -> None:
+def test_schemas_that_no_grammar_can_enforce_are_rejected_by_name(name: str, schema: dict[str, Any], why: str) -> None:
     format = next(format for format in FORMATS if format.name == name)
-    with pytest.raises(CannotConstrain) as refusal:
+    with pytest.raises(CannotConstrain) as raised:
         _rules(format, [_tool("look", {"p": schema}, "p")])
-    said = str(refusal.value)
-    assert all(part in said for part in (why, name, "'look'", "'p"))
-    assert "\n" not in said
+    message = str(raised.value)
+    assert all(part in message for part in (why, name, "'look'", "'p"))
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
@@ -316,7 +316,7 @@ def test_arguments_that_may_all_be_missing(format: ToolCallFormat) -> None:
         assert allows(rules, write(format, [("f", arguments)], tools)), arguments
 
 
-def test_a_value_of_which_nothing_is_said() -> None:
+def test_an_unconstrained_value_may_be_anything() -> None:
     for name in ("kimi_k3", "doubao", "glm4", "lfm2", "gemma4", "minimax_m3", "json"):
         format = next(format for format in FORMATS if format.name == name)
         tools = [_tool("f", {"p": {}}, "p")]
@@ -351,7 +351,7 @@ def test_text_before_calls_holds_no_marker_of_others() -> None:
         assert not allows(rules, f"a {marker}")
 
 
-def test_text_holds_no_sign_of_a_call_whose_opener_is_missing() -> None:
+def test_text_has_no_delimiter_of_a_call_without_its_start_marker() -> None:
     """Mistral's reader takes `now[ARGS]{}` at the start of an answer for a call, of whose arguments no grammar is
     asked; the sign behind the name tells it."""
     mistral = next(format for format in FORMATS if format.name == "mistral")
@@ -385,7 +385,7 @@ def _nodes(node: Node) -> Iterator[Node]:
         yield from _nodes(inner)
 
 
-def test_the_closer_of_a_frame_stands_apart_only_behind_a_value() -> None:
+def test_whitespace_before_the_end_marker_is_only_allowed_after_a_value() -> None:
     """As the writer has it: no family writes so today, and a derived one may."""
     glm = next(format for format in FORMATS if format.name == "glm4").variants["without newlines"]
     assert isinstance(glm, Tagged)
@@ -397,7 +397,7 @@ def test_the_closer_of_a_frame_stands_apart_only_behind_a_value() -> None:
         assert allows(rules, engine.write([("f", arguments)], types))
 
 
-def test_a_string_beside_another_type_begins_like_none_that_is_limited() -> None:
+def test_a_string_or_another_type_begins_like_no_constrained_value() -> None:
     format = next(format for format in FORMATS if format.name == "glm4")
 
     def allowed(schema: dict[str, Any], text: str) -> bool:
@@ -418,7 +418,7 @@ def test_a_string_beside_another_type_begins_like_none_that_is_limited() -> None
     assert allowed(either_of | {"minimum": 20}, "")
 
 
-def test_a_type_that_nobody_knows_says_nothing() -> None:
+def test_an_unknown_type_allows_any_value() -> None:
     for name in ("json", "lfm2", "glm4"):
         format = next(format for format in FORMATS if format.name == name)
         tools = [_tool("f", {"p": {"type": "any"}}, "p")]
@@ -448,7 +448,7 @@ def test_members_that_are_not_evaluated_are_others() -> None:
         ("sarashina", "'x'", "p", "its name"),  # it comes back, and the reader notes a tolerance
     ],
 )
-def test_names_that_a_format_cannot_write_are_refused(name: str, tool: str, key: str, what: str | None) -> None:
+def test_names_that_a_format_cannot_write_are_rejected(name: str, tool: str, key: str, what: str | None) -> None:
     format = next(format for format in FORMATS if format.name == name)
     tools = [_tool(tool, {key: {"type": "integer"}})]
     if what is None:
@@ -472,7 +472,7 @@ def test_names_that_a_format_can_write_are_taken() -> None:
             assert allows(_rules(format, tools), write(format, [("get-time.now", {key: 3})], tools)), format.name
 
 
-def test_half_a_character_is_refused() -> None:
+def test_half_a_character_is_rejected() -> None:
     with pytest.raises(CannotConstrain, match="not JSON text"):
         _rules(_JSON, [_tool("f", {"p": {"const": "\ud800"}})])
 
@@ -501,7 +501,7 @@ def test_references_to_the_same_part_are_followed_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["json", "lfm2", "glm4", "minimax_m3"])
-def test_what_is_nested_too_deeply_is_refused(name: str) -> None:
+def test_a_schema_that_is_nested_too_deeply_is_rejected(name: str) -> None:
     deep: dict[str, Any] = {"type": "integer"}
     for _ in range(1000):
         deep = {"type": "array", "items": deep}
@@ -510,7 +510,7 @@ def test_what_is_nested_too_deeply_is_refused(name: str) -> None:
         _rules(format, [_tool("f", {"p": deep}, "p")])
 
 
-def test_a_choice_that_there_is_not_is_refused() -> None:
+def test_an_unknown_tool_choice_is_rejected() -> None:
     with pytest.raises(CannotConstrain, match="no tool called 'nope' is declared; there are get_weather, now, book"):
         _rules(_JSON, choice="nope")
     with pytest.raises(CannotConstrain, match="without a tool"):

@@ -113,7 +113,7 @@ def test_most_valid_values_are_allowed() -> None:
                     assert allows(rules, text) or "\\" in text, (name, schema, value)
 
 
-_TOLD_AS_STRINGS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
+_READ_AS_STRINGS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"allOf": [{"type": ["string", "integer"]}, {"enum": [1, 2.5, None, "null", "a"]}]}, ["a"], [1]),
     ({"allOf": [{"type": ["string", "integer"], "maxLength": 1}, {"type": ["string", "number"]}]}, ["a", 1], [12]),
     ({"type": ["string", "integer"], "enum": [1, "a"]}, [1, "a"], [2]),
@@ -123,7 +123,7 @@ tags), with values that stand in the grammar and values that do not: as a string
 
 
 @pytest.mark.parametrize("name", ["glm4", "qwen3_5", "minimax_m3"])
-@pytest.mark.parametrize(("schema", "allowed", "others"), _TOLD_AS_STRINGS)
+@pytest.mark.parametrize(("schema", "allowed", "others"), _READ_AS_STRINGS)
 def test_a_value_that_is_read_as_a_string_is_not_allowed_as_another(
     name: str, schema: dict[str, Any], allowed: list[Any], others: list[Any]
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_value_that_is_read_as_a_string_is_not_allowed_as_another(
             assert jsonschema.Draft202012Validator(parameters).is_valid(_strictly(format, text, tools)), value
 
 
-def test_a_list_of_values_that_are_all_read_as_strings_is_refused() -> None:
+def test_a_list_of_values_that_are_all_read_as_strings_is_rejected() -> None:
     schema = {"allOf": [{"type": ["string", "integer"]}, {"enum": [1, "a"]}, {"enum": [1, "b"]}]}
     parameters = {"type": "object", "properties": {"p": schema}}
     glm4 = next(format for format in FORMATS if format.name == "glm4")

@@ -32,9 +32,9 @@ def _times() -> int:
 @pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS, 5))
 def test_the_grammar_allows_what_is_written_and_only_what_is_read(format: ToolCallFormat, tokens: bool) -> None:
     subject = Subject(format, tokens)
-    faults = written(subject, 5 * _times()) + walked(subject, 5 * _times())
-    faults += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
-    assert faults == []
+    errors = written(subject, 5 * _times()) + walked(subject, 5 * _times())
+    errors += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
+    assert errors == []
     assert subject.counts["written"] == subject.counts["walked"] == 5 * _times()
     assert subject.counts["broken"] >= 6 * _times()
 
@@ -46,9 +46,9 @@ def test_text_and_then_perhaps_calls(format: ToolCallFormat, tokens: bool) -> No
         with pytest.raises(CannotConstrain, match=why):
             subject.accepts("")
         return
-    faults = written(subject, 5 * _times()) + walked(subject, 3 * _times()) + plain(subject)
-    faults += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
-    assert faults == []
+    errors = written(subject, 5 * _times()) + walked(subject, 3 * _times()) + plain(subject)
+    errors += broken(subject, 2 * _times()) + damaged(subject, 12 * _times())
+    assert errors == []
 
 
 @pytest.mark.parametrize(("format", "tokens"), depth.spread(_SUBJECTS[2:] + _SUBJECTS[:2], 5))

@@ -58,7 +58,7 @@ def first_mark(format: ToolCallFormat) -> str:
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("format", NAMES)
 @given(data=st.data(), options=OPTIONS, places=st.lists(st.integers(0, 400), max_size=8))
-def test_laws_of_any_text(format: str, data: st.DataObject, options: dict[str, Any], places: list[int]) -> None:
+def test_invariants_of_any_text(format: str, data: st.DataObject, options: dict[str, Any], places: list[int]) -> None:
     """Laws 1 to 5 and 11: chunks do not matter, nothing raises, nothing is lost, calls are well-formed."""
     text = data.draw(texts(format))
     whole = events_of(format, [text], **options)
@@ -105,7 +105,7 @@ def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
 @pytest.mark.parametrize("format", NAMES)
 @given(value=VALUES)
 @example(value='<parameter name="n">')
-def test_plain_values_are_never_refused(format: str, value: Any) -> None:
+def test_plain_values_are_never_rejected(format: str, value: Any) -> None:
     """Law 7: a format refuses only what holds a marker of its own, or what is left of one that is damaged: its end, or
     the word before the name in it."""
     literals = [literal for literal in markers(format) if len(literal) > 3]
@@ -145,8 +145,8 @@ def test_strings_stream(format: str, text: str) -> None:
     parser = Parser(format, tools=TOOLS)
     begin = written.index("zzzzzzzz")
     parser.feed(written[:begin])
-    said = "".join(e.delta for e in parser.feed("zzzz") if isinstance(e, ToolCallArguments))
-    assert said.endswith("zzz")
+    streamed = "".join(e.delta for e in parser.feed("zzzz") if isinstance(e, ToolCallArguments))
+    assert streamed.endswith("zzz")
 
 
 @pytest.mark.parametrize("format", NAMES)
@@ -160,13 +160,13 @@ def test_content_is_prompt(format: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("format", NAMES)
-def test_half_a_draft_does_not_hold_the_answer(format: str) -> None:
+def test_half_a_call_in_reasoning_does_not_hold_back_the_answer(format: str) -> None:
     """Law 6: a draft that stops in a reasoning block holds what follows the block for a stretch only."""
     for opener, closer in get(format).reasoning[:1]:
         written = write(format, [("f", {"s": "x" * 40})], TOOLS)
         parser = Parser(format, tools=TOOLS)
-        told = parser.feed(f"{opener}hm {written[: written.index('xxx') + 9]}{closer}" + "The answer is 42. " * 200)
-        assert any(isinstance(event, Content) for event in merge(told))
+        events = parser.feed(f"{opener}hm {written[: written.index('xxx') + 9]}{closer}" + "The answer is 42. " * 200)
+        assert any(isinstance(event, Content) for event in merge(events))
 
 
 @pytest.mark.sample(5)
@@ -245,7 +245,7 @@ def test_a_name_of_any_length_is_the_same_in_pieces(format: str, length: int) ->
 
 
 @pytest.mark.parametrize("format", [format.name for format in FORMATS if format.openers])
-def test_a_call_behind_a_backtick_keeps_its_opener(format: str) -> None:
+def test_a_call_after_a_backtick_keeps_its_start_marker(format: str) -> None:
     """Laws 1 and 3, where an opener may have been quoted and was not: what is rejected holds all of its text."""
     written = write(format, [("f", {"s": "x"})], TOOLS)
     for end in range(len(written)):
@@ -256,7 +256,7 @@ def test_a_call_behind_a_backtick_keeps_its_opener(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", NAMES)
-def test_an_opener_of_another_notation_behind_a_frame_ends(format: str) -> None:
+def test_a_start_marker_of_another_syntax_after_a_frame_terminates(format: str) -> None:
     """Law 2: a frame of one notation with openers of another in it, found by generated texts, was read for ever."""
     for text in ("<tools><function=<function=", '<function_calls><invoke <invoke name="', "<tools><invoke <invoke "):
         whole = events_of(format, [text], tools=TOOLS)

@@ -19,7 +19,7 @@ from toolfmt.messages.events import Event, ToolCallArguments, merge
 TOOLS = [
     {"name": "f", "parameters": {"type": "object", "properties": {"s": {"type": "string"}, "n": {"type": "integer"}}}}
 ]
-_TOLD = (
+_TEXTS = (
     "f",
     "s",
     "n",
@@ -87,7 +87,7 @@ def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
     )
     def holds(engine: Any, chosen: list[int], places: list[int], tools: Any, strict: bool) -> None:
         format = drawn_engines.format_of(engine)
-        soup = [*_all_markers(engine), *_TOLD, write(format, [("f", {"n": 3}), ("f", {})])]
+        soup = [*_all_markers(engine), *_TEXTS, write(format, [("f", {"n": 3}), ("f", {})])]
         text = "".join(soup[at % len(soup)] for at in chosen)
         if places:  # a piece of a written call is lost
             lost = places[0] % (len(text) + 1)
@@ -141,7 +141,7 @@ def test_strings_of_a_drawn_engine_stream(kind: str) -> None:
         written = _written(format, {"s": "a bc" + "z" * 8})
         parser = Parser(format, tools=TOOLS)
         parser.feed(written[: written.index("zzzzzzzz")])
-        said = "".join(event.delta for event in parser.feed("zzzz") if isinstance(event, ToolCallArguments))
-        assert said.endswith("zzz")
+        streamed = "".join(event.delta for event in parser.feed("zzzz") if isinstance(event, ToolCallArguments))
+        assert streamed.endswith("zzz")
 
     streams()

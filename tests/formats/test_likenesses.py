@@ -8,7 +8,7 @@ from toolfmt.formats.likenesses import Likenesses
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written", "expected"),
     [
         ("get-time", "get_time"),
         ("functions.get_time", "get_time"),
@@ -20,12 +20,12 @@ from toolfmt.formats.likenesses import Likenesses
         ("get_time<|channel|>commentary", "get_time"),
     ],
 )
-def test_a_name_is_repaired_by_rule(written: str, meant: str) -> None:
-    assert Likenesses(["get_time", "get_weather"]).meant(written) == meant
+def test_a_name_is_repaired_by_rule(written: str, expected: str) -> None:
+    assert Likenesses(["get_time", "get_weather"]).meant(written) == expected
 
 
 @pytest.mark.parametrize("written", ["get_tim", "get_time_12", "gettime", "Get_Time", "json", "functions.", ""])
-def test_how_near_a_name_is_says_nothing(written: str) -> None:
+def test_similarity_alone_does_not_repair_a_name(written: str) -> None:
     assert Likenesses(["get_time", "get_weather"]).meant(written) == written
 
 

@@ -17,7 +17,7 @@ from oracle import (
     SPELLINGS,
     TOOLS,
     Judgement,
-    Refused,
+    RejectedText,
     check_schemas,
     decided,
     holds_a_key_twice,
@@ -47,7 +47,7 @@ def test_every_sentence_of_the_grammar_is_read_strictly_into_calls_that_the_sche
     def read(text: str) -> None:
         try:
             check_schemas(strictly_read(format, text, TOOLS).calls, TOOLS)
-        except Refused:
+        except RejectedText:
             assume(not holds_a_key_twice(format, text, TOOLS))
             raise
 
@@ -83,7 +83,7 @@ def test_the_grammar_has_what_is_written(name: str) -> None:
     """So that the other tests do not agree on nothing: a plain call is taken, and one to another tool is not."""
     text = spelling(name).writer.write([("now", {})], lambda name, *path: None)
     assert judged(name, text, TOOLS) == Judgement("", "as it stands")
-    assert judged(name, text, TOOLS[:1]).refused
+    assert judged(name, text, TOOLS[:1]).rejected
 
 
 @pytest.mark.parametrize("entry", listed(), ids=lambda entry: entry["pattern"])

@@ -100,8 +100,8 @@ def test_a_format_from_a_file_is_taken_wherever_a_format_is() -> None:
 
 def test_many_answers_are_read_by_several_processes() -> None:
     format = toolfmt.format_from_file(FILE)
-    told = list(toolfmt.parse_many([ANSWER] * 300, format, tools=TOOLS, processes=2))
-    assert {message.tool_calls[0].arguments for message in told} == {'{"city": "Oslo", "days": 3}'}
+    messages = list(toolfmt.parse_many([ANSWER] * 300, format, tools=TOOLS, processes=2))
+    assert {message.tool_calls[0].arguments for message in messages} == {'{"city": "Oslo", "days": 3}'}
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_file_that_is_none_is_named(data: bytes | None, why: str, tmp_path: Pa
     path = tmp_path / "mine.json"
     if data is not None:
         path.write_bytes(data)
-    with pytest.raises(BadFormat) as told:
+    with pytest.raises(BadFormat) as raised:
         toolfmt.format_from_file(path)
-    assert str(told.value) == f"{path}: {why}"
+    assert str(raised.value) == f"{path}: {why}"
 
 
 def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_an_equal_format_is_registered_once(brackets: toolfmt.ToolCallFormat) ->
     assert get("brackets") is brackets
 
 
-def test_a_name_that_is_taken_is_refused_and_both_are_named(brackets: toolfmt.ToolCallFormat) -> None:
+def test_a_name_that_is_taken_is_rejected_and_both_are_named(brackets: toolfmt.ToolCallFormat) -> None:
     for taken, sentence in (
         (replace(brackets, name="json"), "the format 'json' has a name of the format 'json'; give it another one"),
         (
@@ -184,9 +184,9 @@ def test_a_name_that_is_taken_is_refused_and_both_are_named(brackets: toolfmt.To
             "the format 'brackets' has a name of the format 'brackets'; give it another one",
         ),
     ):
-        with pytest.raises(ValueError, match="has a name of") as told:
+        with pytest.raises(ValueError, match="has a name of") as raised:
             register(taken)
-        assert str(told.value) == sentence
+        assert str(raised.value) == sentence
     assert [format for format in formats() if format not in KNOWN] == [brackets]
 
 
@@ -201,9 +201,9 @@ class OwnFormat(toolfmt.ToolCallFormat):
 
 def test_what_another_process_could_not_be_handed_is_not_registered(brackets: toolfmt.ToolCallFormat) -> None:
     own = replace(brackets, name="own", engine=OwnEngine(opener="<own>", closer="</own>"))
-    with pytest.raises(BadFormat) as told:
+    with pytest.raises(BadFormat) as raised:
         register(own)
-    assert str(told.value) == (
+    assert str(raised.value) == (
         f"the format own cannot be stored as data: engine is {__name__}.OwnEngine, which is code; only what "
         "toolfmt itself has can be stored; a package brings a format that is code by an entry point of the group "
         "toolfmt.formats"
@@ -233,7 +233,7 @@ def test_a_registered_format_is_pickled_by_its_parts(brackets: toolfmt.ToolCallF
 # --- inspected
 
 
-def test_a_template_that_speaks_a_registered_format_is_verified(tmp_path: Path) -> None:
+def test_a_template_that_uses_a_registered_format_is_verified(tmp_path: Path) -> None:
     """The modules of the inspection were imported before; the worker was started before; both know it, and no more."""
     model = made(tmp_path, TEMPLATE)
     before = shared_worker().run(Job(eval, int, lambda answer: None), "__import__('os').getpid()")
@@ -256,7 +256,7 @@ def test_a_template_that_speaks_a_registered_format_is_verified(tmp_path: Path) 
 
 
 @pytest.mark.sample(0)
-def test_every_worker_is_told_what_is_known(brackets: toolfmt.ToolCallFormat) -> None:
+def test_every_worker_gets_the_known_formats(brackets: toolfmt.ToolCallFormat) -> None:
     worker = new_worker()
     known = Job(eval, str, lambda answer: None), "str(__import__('toolfmt').get('brackets').closers)"
     assert worker.run(*known) == "('⟦/call⟧',)"
@@ -358,8 +358,8 @@ def loaded(directory: Path, **points: str) -> list[Any]:
     made(directory, TEMPLATE)
     done = with_plug_in(plug_in(directory, **points), "-c", PROGRAM, str(directory / "model"))
     assert (done.returncode, done.stderr) == (0, "")
-    told: list[Any] = json.loads(done.stdout)
-    return told
+    values: list[Any] = json.loads(done.stdout)
+    return values
 
 
 @pytest.mark.sample(0)
@@ -371,8 +371,8 @@ def test_a_package_brings_a_format(value: str, tmp_path: Path) -> None:
 
 @pytest.mark.sample(0)
 def test_a_package_brings_several(tmp_path: Path) -> None:
-    before, asked, others, name, confidence, told = loaded(tmp_path, mine="BOTH", again="anew")
-    assert (before, asked, others, confidence, told) == (False, False, ["brackets", "second"], "verified", [])
+    before, after_get, others, name, confidence, warned = loaded(tmp_path, mine="BOTH", again="anew")
+    assert (before, after_get, others, confidence, warned) == (False, False, ["brackets", "second"], "verified", [])
     assert name in ("brackets", "second")
 
 
@@ -384,15 +384,15 @@ def test_broken_plug_ins_are_left_out_with_a_warning_each(tmp_path: Path) -> Non
         "fails": "SystemError: no way",
         "nothing": "AttributeError: module 'plug_in' has no attribute 'nothing'",
     }
-    told = loaded(tmp_path, **{value: value for value in broken}, whole="FORMAT")
-    assert told[:5] == [False, False, ["brackets"], "brackets", "verified"]
-    assert told[5] == [
+    values = loaded(tmp_path, **{value: value for value in broken}, whole="FORMAT")
+    assert values[:5] == [False, False, ["brackets"], "brackets", "verified"]
+    assert values[5] == [
         f"the plug-in {value!r} of plug-in (plug_in:{value}) is left out: {why}; mend or uninstall plug-in"
         for value, why in broken.items()
     ]
 
 
-def test_the_command_line_tells_a_broken_plug_in_in_a_line(tmp_path: Path) -> None:
+def test_the_command_line_reports_a_broken_plug_in_in_one_line(tmp_path: Path) -> None:
     done = with_plug_in(plug_in(tmp_path, broken="fails", whole="FORMAT"), "-m", "toolfmt", "formats", "brackets")
     assert done.returncode == 0
     assert done.stdout.startswith("brackets\n")
@@ -411,13 +411,13 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
         def load(self) -> object:
             return replace(brackets, reasoning=())
 
-    with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings(record=True) as told:
+    with pytest.MonkeyPatch.context() as patched, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         patched.setattr(plugins, "entry_points", lambda group: [Point()])
         patched.setattr(registry._others, "plugged", None)
         assert get("brackets") is brackets
         assert formats().count(brackets) == 1
-    assert [(one.category, str(one.message)) for one in told] == [
+    assert [(one.category, str(one.message)) for one in caught] == [
         (
             BrokenPlugIn,
             "the plug-in 'late' of a package (late:FORMAT) is left out: the format 'brackets' has a name of the format "
@@ -474,7 +474,7 @@ def test_commands_that_take_a_format_take_a_file(tmp_path: Path) -> None:
     assert json.loads(output("formats", path, "--json"))["openers"] == ["⟦call "]
 
 
-def test_a_file_is_told_by_its_ending_or_a_separator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_recognized_by_its_suffix_or_a_separator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").write_bytes(FILE.read_bytes())
     (tmp_path / "glm4.json").write_bytes(FILE.read_bytes())
     monkeypatch.chdir(tmp_path)
@@ -508,14 +508,14 @@ def test_nothing_in_a_file_moves_a_cursor(tmp_path: Path) -> None:
 
 
 def test_a_format_in_a_file_is_fuzzed(tmp_path: Path) -> None:
-    told = CliRunner().invoke(main, ["dev", "fuzz", str(FILE), "--answers", "12", "--json"], prog_name="toolfmt")
+    result = CliRunner().invoke(main, ["dev", "fuzz", str(FILE), "--answers", "12", "--json"], prog_name="toolfmt")
     _forget("brackets")
-    assert told.exit_code == 0, told.output
-    assert json.loads(told.stdout)["formats"] == ["brackets"]
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["formats"] == ["brackets"]
     clash = tmp_path / "clash.json"
     clash.write_text(json.dumps(json.loads(FILE.read_text("utf-8")) | {"name": "glm4"}), "utf-8")
-    told = CliRunner().invoke(main, ["dev", "fuzz", str(clash), "--answers", "12"], prog_name="toolfmt")
-    assert (told.exit_code, told.stderr) == (
+    result = CliRunner().invoke(main, ["dev", "fuzz", str(clash), "--answers", "12"], prog_name="toolfmt")
+    assert (result.exit_code, result.stderr) == (
         2,
         f"toolfmt: {clash}: the format 'glm4' has a name of the format 'glm4'; give it another one\n",
     )
@@ -538,27 +538,27 @@ def test_the_page_shows_the_example() -> None:
     assert BLOCKS[0] == FILE.read_text("utf-8")
 
 
-def test_the_page_names_all_that_a_file_can_say() -> None:
+def test_the_page_names_everything_that_a_file_can_declare() -> None:
     """Every kind, every value with a name, and every member of each kind."""
     named = set(re.findall(r'`"?([a-z_]+)"?`', PAGE))
     kinds = [kind for role in ROLES.values() for kind in role.kinds.values()]
-    wanted = {name for role in ROLES.values() for name in (*role.constants, *role.kinds) if name}
-    wanted |= {field.name for kind in (*kinds, toolfmt.ToolCallFormat) for field in fields(kind)}
-    assert wanted - named == set()
+    expected = {name for role in ROLES.values() for name in (*role.constants, *role.kinds) if name}
+    expected |= {field.name for kind in (*kinds, toolfmt.ToolCallFormat) for field in fields(kind)}
+    assert expected - named == set()
     rows = {row.split("`")[1]: set(re.findall("`([a-z_]+)`", row)) for row in re.findall(r"(?m)^\| `.*$", PAGE)}
     for name, kind in ROLES[Engine].kinds.items():
         own = {field.name for field in fields(kind)} - {field.name for field in fields(Frame)}
         assert own <= rows[name] | (rows["json_object"] if name == "keyed_object" else set()), name
 
 
-def test_the_page_shows_what_is_said_of_a_wrong_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_the_error_for_an_unknown_member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.json").write_text(FILE.read_text("utf-8").replace('"name_opener"', '"opner"'), "utf-8")
-    told = CliRunner().invoke(main, ["formats", "mine.json"], prog_name="toolfmt").stderr
-    assert f"```console\n$ toolfmt formats mine.json\n{told}```\n" in PAGE
+    printed = CliRunner().invoke(main, ["formats", "mine.json"], prog_name="toolfmt").stderr
+    assert f"```console\n$ toolfmt formats mine.json\n{printed}```\n" in PAGE
 
 
-def test_what_the_page_says_of_limits_is_so() -> None:
+def test_the_limits_on_the_page_are_correct() -> None:
     assert f"a file has {LONGEST_TEXT:,} characters" in PAGE
     assert (LONGEST_TEXT, _MOST_VALUES, _LONGEST_MARKER, _DEEPEST) == (262_144, 4_000, 400, 8)
 
@@ -571,12 +571,12 @@ def test_the_program_on_the_page_makes_a_format_known(tmp_path: Path, monkeypatc
     (tmp_path / "models").mkdir()
     (tmp_path / "model").rename(tmp_path / "models" / "Brackets-1")
     monkeypatch.chdir(tmp_path)
-    told: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     try:
-        exec(compile(program.replace("toolfmt.load", "report = toolfmt.load"), "own_formats.md", "exec"), told)
+        exec(compile(program.replace("toolfmt.load", "report = toolfmt.load"), "own_formats.md", "exec"), namespace)
     finally:
         _forget("brackets")
-    assert (told["report"].format.name, told["report"].format.confidence) == ("brackets", "verified")
+    assert (namespace["report"].format.name, namespace["report"].format.confidence) == ("brackets", "verified")
 
 
 @pytest.mark.sample(0)

@@ -33,12 +33,12 @@ def test_each_message_is_what_parse_makes_of_its_text(processes: int) -> None:
     assert toolfmt.parse_many([], toolfmt.get("glm4"), processes=processes) == []
 
 
-@pytest.mark.parametrize("begun", ["The capital\n\n", "Hello <tool_", "a <"])
-def test_what_the_prefix_holds_back_at_its_end_is_in_the_message(begun: str) -> None:
-    assert toolfmt.parse("b", "json", prefix=begun).content == begun + "b"
+@pytest.mark.parametrize("prefix", ["The capital\n\n", "Hello <tool_", "a <"])
+def test_what_the_prefix_holds_back_at_its_end_is_in_the_message(prefix: str) -> None:
+    assert toolfmt.parse("b", "json", prefix=prefix).content == prefix + "b"
 
 
-def test_blanks_alone_behind_an_opener_of_the_prefix_are_not() -> None:
+def test_whitespace_alone_after_a_start_marker_in_the_prefix_is_not() -> None:
     assert toolfmt.parse("Hm.</think>Yes.", "json", prefix="<think>\n").reasoning == "Hm."
 
 
@@ -59,7 +59,7 @@ class Held:
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_tools_that_do_not_pickle_are_sent_as_they_tell_themselves(processes: int) -> None:
+def test_tools_that_do_not_pickle_are_sent_as_their_definitions(processes: int) -> None:
     messages = toolfmt.parse_many([CALL.format(7)] * 2, "glm4", tools=[Held()], processes=processes)
     assert [message.tool_calls[0].arguments for message in messages] == ['{"zip": "7"}'] * 2
 
@@ -80,7 +80,7 @@ def test_tools_are_checked_once_for_all_texts(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda tools: pickle.loads(pickle.dumps(tools))])
-def test_tools_that_were_checked_say_the_same_in_another_process(again: Any) -> None:
+def test_tools_that_were_checked_are_the_same_in_another_process(again: Any) -> None:
     given = again(tools_module.counting_tools(TOOLS))
     assert given == [{"name": "f", "parameters": TOOLS[0]["parameters"]}]
     assert tools_module.tool_schemas(given) == {"f": TOOLS[0]["parameters"]}
@@ -104,7 +104,7 @@ def test_what_is_no_number_of_processes_is_named(processes: Any) -> None:
         toolfmt.parse_many(["a"], "json", processes=processes)
 
 
-def test_bad_input_is_told_before_a_text_is_read() -> None:
+def test_bad_input_is_reported_before_a_text_is_read() -> None:
     def never() -> Iterator[str]:
         raise AssertionError("a text was read")
         yield ""

@@ -47,26 +47,26 @@ def read(text: str, format: str = "json", **options: Any) -> list[Event]:
     return whole
 
 
-def told(events: list[Event]) -> list[tuple[str, str]]:
+def summary(events: list[Event]) -> list[tuple[str, str]]:
     """Each event as its kind and its text."""
-    said: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for event in events:
         if isinstance(event, (Content, Reasoning)):
-            said.append((type(event).__name__.lower(), event.text))
+            pairs.append((type(event).__name__.lower(), event.text))
         elif isinstance(event, ToolCallStart):
-            said.append(("call", event.name))
+            pairs.append(("call", event.name))
         elif isinstance(event, ToolCallEnd):
-            said.append(("end", ""))
+            pairs.append(("end", ""))
         elif isinstance(event, ToolCallRejected):
-            said.append((event.reason, event.raw))
-    return said
+            pairs.append((event.reason, event.raw))
+    return pairs
 
 
 # --- what goes wrong does not stop the answer
 
 
 @pytest.mark.parametrize(
-    ("format", "begun"),
+    ("format", "partial"),
     [
         ("json", '<tool_call>{"name": "f", "arguments": {"a": 1 2}}'),
         ("json", '<tool_call>{"name": "f", "arguments": {"n": 1, "s": @ '),
@@ -75,45 +75,45 @@ def told(events: list[Event]) -> list[tuple[str, str]]:
         ("glm4", "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key>c"),
     ],
 )
-def test_a_rejection_is_told_within_a_bound(format: str, begun: str) -> None:
+def test_a_rejection_is_reported_within_a_bound(format: str, partial: str) -> None:
     """What has not been told of an answer in which a call went wrong is at most 400 characters and a marker long."""
     parser = Parser(format)
-    text = begun + PROSE
+    text = partial + PROSE
     waiting = 0
     for at, character in enumerate(text):
         for event in parser.feed(character):
             if isinstance(event, ToolCallRejected):
                 waiting = at - event.span[1]
     assert 0 < waiting <= 430
-    assert told(read(text, format))[-1][0] == "content"
+    assert summary(read(text, format))[-1][0] == "content"
 
 
 def test_a_call_is_rejected_up_to_its_closer_if_that_is_near() -> None:
     broken = '<tool_call>{"name": "f", "arguments": {"a": 1 2}}%s</tool_call>'
-    assert told(read(broken % (" " * 350) + "Done."))[-2:] == [
+    assert summary(read(broken % (" " * 350) + "Done."))[-2:] == [
         ("malformed_syntax", broken % (" " * 350)),
         ("content", "Done."),
     ]
-    assert told(read(broken % (" " * 450) + "Done."))[-1] == ("content", "2}}" + " " * 450 + "</tool_call>Done.")
-    assert told(read(broken % "\n\n" + "Done."))[-1] == ("content", "2}}\n\n</tool_call>Done.")
+    assert summary(read(broken % (" " * 450) + "Done."))[-1] == ("content", "2}}" + " " * 450 + "</tool_call>Done.")
+    assert summary(read(broken % "\n\n" + "Done."))[-1] == ("content", "2}}\n\n</tool_call>Done.")
 
 
 @pytest.mark.parametrize(
     "format", ["json", "glm4", "xml_function", "qwen3_5", "kimi_k2", "gemma4", "command_a", "hunyuan_v4"]
 )
-def test_the_end_of_a_call_is_told_with_its_closer(format: str) -> None:
+def test_the_end_of_a_call_is_reported_with_its_end_marker(format: str) -> None:
     """A client that executes calls need not wait for the end of the answer."""
     parser = Parser(format, tools=TOOLS)
-    said = parser.feed(write(format, [("get_weather", {"city": "Paris"})], TOOLS))
-    assert isinstance(said[-1], ToolCallEnd)
+    events = parser.feed(write(format, [("get_weather", {"city": "Paris"})], TOOLS))
+    assert isinstance(events[-1], ToolCallEnd)
 
 
-def test_what_is_left_behind_a_call_is_not_shown() -> None:
+def test_trailing_markers_after_a_call_are_not_shown() -> None:
     called = [("call", "get_weather"), ("end", "")]
     for residue in ("}", " }}\n", "\n```json\n```", "\n<tools></tools>"):
-        assert told(read(CALL + residue, tools=TOOLS)) == called
-    assert told(read(CALL + "} is a brace", tools=TOOLS)) == [*called, ("content", "} is a brace")]
-    assert told(read("Yes.\n}", tools=TOOLS)) == [("content", "Yes.\n}")]
+        assert summary(read(CALL + residue, tools=TOOLS)) == called
+    assert summary(read(CALL + "} is a brace", tools=TOOLS)) == [*called, ("content", "} is a brace")]
+    assert summary(read("Yes.\n}", tools=TOOLS)) == [("content", "Yes.\n}")]
 
 
 # --- attempts
@@ -130,7 +130,7 @@ def test_what_is_left_behind_a_call_is_not_shown() -> None:
     ],
 )
 def test_an_attempt_is_rejected(format: str, text: str) -> None:
-    assert told(read(text, format, tools=TOOLS)) == [("malformed_syntax", text)]
+    assert summary(read(text, format, tools=TOOLS)) == [("malformed_syntax", text)]
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_an_attempt_is_rejected(format: str, text: str) -> None:
     ],
 )
 def test_prose_that_names_an_opener_is_no_attempt(text: str) -> None:
-    assert told(read(text, tools=TOOLS)) == [("content", text)]
+    assert summary(read(text, tools=TOOLS)) == [("content", text)]
 
 
 def test_an_attempt_ends_with_its_line() -> None:
-    assert told(read("<tool_call>get_weather: Paris\nDone.", tools=TOOLS)) == [
+    assert summary(read("<tool_call>get_weather: Paris\nDone.", tools=TOOLS)) == [
         ("malformed_syntax", "<tool_call>get_weather: Paris"),
         ("content", "\nDone."),
     ]
@@ -161,9 +161,9 @@ def test_a_long_call_of_an_undeclared_tool_is_content() -> None:
         ("glm4", "<tool_call>write<arg_key>text</arg_key><arg_value>%s</arg_value></tool_call>"),
         ("gpt_oss", '<|channel|>commentary to=functions.write<|message|>{"text": "%s"}<|call|>'),
     ):
-        assert [kind for kind, _ in told(read(call % ("x" * 300), format, tools=TOOLS))] == ["undeclared_tool"]
+        assert [kind for kind, _ in summary(read(call % ("x" * 300), format, tools=TOOLS))] == ["undeclared_tool"]
         long = call % ("x" * 450)
-        assert "".join(text for kind, text in told(read(long, format, tools=TOOLS)) if kind == "content") in (
+        assert "".join(text for kind, text in summary(read(long, format, tools=TOOLS)) if kind == "content") in (
             long,
             long.removesuffix("<|call|>"),
         )
@@ -182,52 +182,52 @@ def test_a_long_call_of_an_undeclared_tool_is_content() -> None:
     ],
 )
 def test_a_quoted_opener_is_content(text: str) -> None:
-    assert told(read(text, tools=TOOLS)) == [("content", text)]
+    assert summary(read(text, tools=TOOLS)) == [("content", text)]
 
 
-@pytest.mark.parametrize(("before", "behind"), [("`", "`"), ("Sure:\n`", "`"), ("```", "```"), ("I call ` it: ", "")])
-def test_a_call_that_begins_a_line_is_meant(before: str, behind: str) -> None:
-    expected = [("content", before), ("call", "get_weather"), ("end", ""), ("content", behind)]
-    assert told(read(before + CALL + behind, tools=TOOLS)) == [
+@pytest.mark.parametrize(("before", "after"), [("`", "`"), ("Sure:\n`", "`"), ("```", "```"), ("I call ` it: ", "")])
+def test_a_call_at_the_start_of_a_line_is_a_call(before: str, after: str) -> None:
+    expected = [("content", before), ("call", "get_weather"), ("end", ""), ("content", after)]
+    assert summary(read(before + CALL + after, tools=TOOLS)) == [
         event for event in expected if event[1] or event[0] == "end"
     ]
 
 
 def test_an_open_backtick_quotes_nothing() -> None:
-    assert told(read(f"Now `{CALL}", tools=TOOLS)) == [("content", "Now `"), ("call", "get_weather"), ("end", "")]
+    assert summary(read(f"Now `{CALL}", tools=TOOLS)) == [("content", "Now `"), ("call", "get_weather"), ("end", "")]
 
 
 # --- reasoning
 
 
-def test_a_repeated_opener_says_nothing() -> None:
+def test_a_repeated_start_marker_is_ignored() -> None:
     expected = [("reasoning", "Hm."), ("content", "Yes.")]
-    assert told(read("<think>Hm.</think>Yes.", prefix="<think>")) == expected
-    assert told(read("<think><think>\n<think>Hm.</think>Yes.")) == expected
-    assert told(read("<think></think>Yes.", prefix="<think>\n")) == [("content", "Yes.")]
+    assert summary(read("<think>Hm.</think>Yes.", prefix="<think>")) == expected
+    assert summary(read("<think><think>\n<think>Hm.</think>Yes.")) == expected
+    assert summary(read("<think></think>Yes.", prefix="<think>\n")) == [("content", "Yes.")]
 
 
-def test_calls_in_a_block_with_nothing_behind_it_are_the_answer() -> None:
+def test_calls_in_reasoning_with_nothing_after_it_are_the_answer() -> None:
     block = f"<think>I look.\n{CALL}\n</think>"
     called = [("reasoning", "I look.\n"), ("call", "get_weather"), ("end", "")]
-    assert told(read(block + "\n\n", tools=TOOLS)) == called
-    assert told(read(block + " It rains.", tools=TOOLS)) == [
+    assert summary(read(block + "\n\n", tools=TOOLS)) == called
+    assert summary(read(block + " It rains.", tools=TOOLS)) == [
         ("reasoning", f"I look.\n{CALL}\n"),
         ("content", " It rains."),
     ]
-    assert [kind for kind, _ in told(read(block + CALL, tools=TOOLS))] == ["reasoning", "call", "end"]
+    assert [kind for kind, _ in summary(read(block + CALL, tools=TOOLS))] == ["reasoning", "call", "end"]
 
 
 def test_reasoning_may_stay_in_the_content() -> None:
     text = f"<think>Hm.</think>Yes. {CALL}"
-    assert told(read(text, tools=TOOLS, reasoning="text")) == [
+    assert summary(read(text, tools=TOOLS, reasoning="text")) == [
         ("content", "<think>Hm.</think>Yes. "),
         ("call", "get_weather"),
         ("end", ""),
     ]
-    assert told(read("Hm.</think>Yes.", prefix="<think>", reasoning="text")) == [("content", "Hm.</think>Yes.")]
-    drafted = f"<think>{CALL}</think>No."
-    assert told(read(drafted, tools=TOOLS, reasoning="text")) == [("content", drafted)]
+    assert summary(read("Hm.</think>Yes.", prefix="<think>", reasoning="text")) == [("content", "Hm.</think>Yes.")]
+    in_reasoning = f"<think>{CALL}</think>No."
+    assert summary(read(in_reasoning, tools=TOOLS, reasoning="text")) == [("content", in_reasoning)]
     with pytest.raises(ValueError, match='"events" or "text", not \'none\''):
         Parser("json", reasoning="none")  # type: ignore[arg-type]  # that is the mistake
 
@@ -251,45 +251,45 @@ def test_a_cut_answer_has_no_call_that_only_lacks_its_closer() -> None:
     ]
 
 
-def test_a_call_in_thoughts_that_were_cut_is_a_draft() -> None:
+def test_a_call_in_truncated_reasoning_stays_reasoning() -> None:
     """Where the model stopped by itself without closing the block, the call is its answer."""
     text = f"<think>Perhaps {CALL} or not"
     for cut, kinds in ((False, ["reasoning", "call", "end", "content"]), (True, ["reasoning"])):
         parser = Parser("json", tools=TOOLS)
         events = merge(parser.feed(text) + parser.finish(cut=cut))
-        assert [kind for kind, _ in told(events) if kind != "arguments"] == kinds
+        assert [kind for kind, _ in summary(events) if kind != "arguments"] == kinds
     parser = Parser("json", tools=TOOLS, reasoning="text")
     assert merge(parser.feed(text) + parser.finish(cut=True)) == [Content(text, 0)]
 
 
-def test_a_draft_stays_one_where_the_model_was_cut_behind_its_thoughts() -> None:
+def test_a_call_in_reasoning_stays_reasoning_if_the_output_is_cut_after_the_block() -> None:
     parser = Parser("json", tools=TOOLS)
     events = merge(parser.feed(f"<think>x {CALL}</think>") + parser.finish(cut=True))
     assert events == [Reasoning(f"x {CALL}", 7)]
 
 
-def test_a_call_that_the_prompt_has_begun_always_ends() -> None:
-    begun = '<tool_call>\n{"name": "get_weather", "arguments": {"city": '
+def test_a_call_that_the_prompt_started_always_ends() -> None:
+    prefix = '<tool_call>\n{"name": "get_weather", "arguments": {"city": '
     for text, reason in (
         ("", "incomplete_output"),
         ("</tool_response>", "malformed_syntax"),
         (CALL, "malformed_syntax"),
     ):
-        events = read(text, tools=TOOLS, prefix=begun)
+        events = read(text, tools=TOOLS, prefix=prefix)
         assert [type(event) for event in events[:3]] == [ToolCallStart, ToolCallArguments, ToolCallRejected]
         assert isinstance(events[2], ToolCallRejected)
         assert (events[2].reason, events[2].span) == (reason, (0, 0))
     assert [event.index for event in events if isinstance(event, ToolCallEnd)] == [1]
-    assert told(read("Yes.", prefix="<tool_call>broken</tool_call>")) == [("content", "Yes.")]
+    assert summary(read("Yes.", prefix="<tool_call>broken</tool_call>")) == [("content", "Yes.")]
 
 
 def test_headers_of_messages_are_no_text_where_reasoning_is() -> None:
     text = "<|channel|>commentary<|message|>One<|end|><|start|>assistant<|channel|>final<|message|>Two<|return|>"
-    assert [told for _, told in told(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
+    assert [part for _, part in summary(read(text, "gpt_oss", reasoning="text"))] == ["One", "Two"]
 
 
 @pytest.mark.parametrize("format", ["glm4", "json", "pythonic"])
-def test_what_is_no_text_is_refused_within_a_string_and_nothing_is_lost(format: str) -> None:
+def test_input_that_is_not_a_str_is_rejected_inside_a_string_and_nothing_is_lost(format: str) -> None:
     text = write(format, [("get_weather", {"city": "Oslo and so on"})])
     parser = Parser(format, tools=TOOLS)
     place = text.index("and")
@@ -301,7 +301,7 @@ def test_what_is_no_text_is_refused_within_a_string_and_nothing_is_lost(format: 
     assert merge(events) == events_of(format, [text], tools=TOOLS)
 
 
-def test_what_is_no_text_is_refused_and_nothing_is_lost() -> None:
+def test_input_that_is_not_a_str_is_rejected_and_nothing_is_lost() -> None:
     parser = Parser("json")
     parser.feed("ab<tool")
     for wrong in (b"_call>", None, 3):
@@ -313,7 +313,7 @@ def test_what_is_no_text_is_refused_and_nothing_is_lost() -> None:
 
 
 def test_stop_strings_come_in_any_collection() -> None:
-    assert told(read("one abc", stop=["abc", ""])) == [("content", "one ")]
+    assert summary(read("one abc", stop=["abc", ""])) == [("content", "one ")]
     parser = Parser("json", stop=(one for one in ["abc"]))
     assert merge(parser.feed("one abc") + parser.finish()) == [Content("one ", 0)]
     assert Parser("json", stop=None).feed("a") == [Content("a", 0)]
@@ -335,7 +335,7 @@ def test_a_cut_answer_has_no_call_but_whole_ones(format: ToolCallFormat) -> None
 
 
 @pytest.mark.parametrize("name", ["deepseek_dsml", "glm4", "kimi_k3", "minimax_m2", "qwen3_5", "xml_function"])
-def test_a_value_that_was_cut_behind_a_closer_that_it_quotes_is_incomplete(name: str) -> None:
+def test_a_value_cut_after_an_end_marker_that_it_quotes_is_incomplete(name: str) -> None:
     """More of the answer would have shown that it is quoted; where the model has ended it, a call went wrong there."""
     (closer,) = (one for one in get(name).closers if write(name, [("get_weather", {"city": "Oslo"})]).endswith(one))
     text = write(name, [("get_weather", {"city": f'print("{closer}", 1)\nx'})], TOOLS)
@@ -357,8 +357,8 @@ def test_a_word_that_goes_on_is_no_name(format: ToolCallFormat) -> None:
         for tools in (None, TOOLS):
             parser = Parser(format, tools=tools)
             parser.feed(opener)
-            told = [bool(parser.feed("天")) for _ in range(600)]
-            assert any(told), (opener, tools is None)
+            emitted = [bool(parser.feed("天")) for _ in range(600)]
+            assert any(emitted), (opener, tools is None)
 
 
 def test_a_stop_string_ends_what_calls_are_not_written_with() -> None:
@@ -371,13 +371,13 @@ def test_a_stop_string_ends_what_calls_are_not_written_with() -> None:
 
 
 def test_the_answer_ends_at_a_stop_string() -> None:
-    assert told(read("Yes.<|im_end|>\n<|im_start|>user", stop=["<|im_end|>"])) == [("content", "Yes.")]
-    assert told(read("Yes.<|im_", stop=["<|im_end|>"])) == [("content", "Yes.<|im_")]
-    assert told(read(CALL + "<|im_end|>" + CALL, stop=["<|im_end|>"]))[-1] == ("end", "")
+    assert summary(read("Yes.<|im_end|>\n<|im_start|>user", stop=["<|im_end|>"])) == [("content", "Yes.")]
+    assert summary(read("Yes.<|im_", stop=["<|im_end|>"])) == [("content", "Yes.<|im_")]
+    assert summary(read(CALL + "<|im_end|>" + CALL, stop=["<|im_end|>"]))[-1] == ("end", "")
     message = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
     assert read(message + "more", "gpt_oss", stop=["<|call|>"]) == read(message, "gpt_oss")
     raw = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>abc</arg"
-    assert told(read(raw + "STOP", "glm4", stop=["STOP"])) == told(read(raw, "glm4"))
+    assert summary(read(raw + "STOP", "glm4", stop=["STOP"])) == summary(read(raw, "glm4"))
     parser = Parser("json", stop=["<|im_end|>"])
     assert merge(parser.feed("a<|im_end|>") + parser.feed("b") + parser.finish()) == [Content("a", 0)]
     with pytest.raises(RuntimeError, match="after finish"):
@@ -391,13 +391,13 @@ def test_the_answer_ends_at_a_stop_string() -> None:
         Parser("json", stop="<|im_end|>")
 
 
-def test_an_answer_that_is_over_says_so() -> None:
+def test_a_parser_knows_that_the_answer_has_ended() -> None:
     parser = Parser("json", stop=["STOP"])
-    said = []
+    ended = []
     for piece in ("Yes.", "ST", "OP", " more"):
         parser.feed(piece)
-        said.append(parser.ended)
-    assert said == [False, False, True, True]
+        ended.append(parser.ended)
+    assert ended == [False, False, True, True]
     parser = Parser("json")
     parser.feed(CALL)
     assert not parser.ended
@@ -425,14 +425,14 @@ def test_copies_by_the_standard_library_are_copies() -> None:
     assert parser.feed("x") == [Content("<toolx", 5)]
 
 
-def test_a_parser_tells_what_it_waits_for() -> None:
+def test_a_parser_reports_what_it_waits_for() -> None:
     parser = Parser("json", tools=TOOLS)
-    said = [parser.waiting_for]
+    descriptions = [parser.waiting_for]
     for piece in ("<think>H", "m</think>", "Yes. <tool", '_call>{"na', 'me": "get_weather", "arguments": {"city": "P'):
         parser.feed(piece)
-        said.append(parser.waiting_for)
+        descriptions.append(parser.waiting_for)
     parser.finish()
-    assert [*said, parser.waiting_for] == [
+    assert [*descriptions, parser.waiting_for] == [
         "Content, a call or a reasoning block may begin here.",
         "A reasoning block, up to </think>.",
         "Content, a call or a reasoning block may begin here.",
@@ -461,12 +461,12 @@ def test_a_copy_is_where_the_parser_is_though_that_has_not_looked_yet() -> None:
     parser.feed(text[:at])
     parser.feed(text[at:])
     twin = parser.copy()
-    told = parser.finish()
-    assert [type(event) for event in told] == [ToolCallRejected]
-    assert twin.finish() == told
+    events = parser.finish()
+    assert [type(event) for event in events] == [ToolCallRejected]
+    assert twin.finish() == events
 
 
-def test_what_is_read_for_a_copy_is_told_in_its_order() -> None:
+def test_what_is_read_for_a_copy_is_emitted_in_order() -> None:
     """The text behind the call may stream by the time, but is not told before the call."""
     text = "<start_function_call>call:f{a:<escape>x<esape>,b:<escape>y<escape>}<end_function_call>Done"
     at = text.index("x<esape>")
@@ -480,13 +480,13 @@ def test_what_is_read_for_a_copy_is_told_in_its_order() -> None:
         assert events[1] == Content("Done now.", len(text) - 4)
 
 
-def test_a_copy_made_before_the_first_piece_tells_what_the_prompt_has_begun() -> None:
-    begun = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Par'
-    parser = Parser("json", tools=TOOLS, prefix=begun)
+def test_a_copy_made_before_the_first_piece_continues_the_call_of_the_prompt() -> None:
+    prefix = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Par'
+    parser = Parser("json", tools=TOOLS, prefix=prefix)
     twin = parser.copy()
     for one in (parser, twin):
         events = merge(one.feed("is") + one.feed('"}}\n</tool_call>') + one.finish())
-        assert [kind for kind, _ in told(events)] == ["call", "end"]
+        assert [kind for kind, _ in summary(events)] == ["call", "end"]
         assert [event.delta for event in events if isinstance(event, ToolCallArguments)] == ['{"city": "Paris"}']
 
 
@@ -510,7 +510,7 @@ def test_a_copy_of_a_call_is_as_strict_as_the_parser_was_with_it() -> None:
         assert [event.to_dict().get("delta") for event in merge(events)] == [' two"}', None]
 
 
-def test_a_copy_behind_a_key_that_names_no_call_reads_the_object_from_its_beginning() -> None:
+def test_a_copy_after_a_key_that_names_no_call_reads_the_object_from_its_start() -> None:
     """A later object of the list: its second key is a call, which cannot be read without the brace before it."""
     text = '<|tools_prefix|>[{"f": {}}, {"g": 1, "h": {"a": 1}, "i": {}}]<|tools_suffix|>'
     started = [event.name for event in events_of("apertus", text) if isinstance(event, ToolCallStart)]
@@ -521,7 +521,7 @@ def test_a_copy_behind_a_key_that_names_no_call_reads_the_object_from_its_beginn
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("format", ["minimax_m2", "minimax_m3", "kimi_k2", "deepseek_dsml", "xml_function", "json"])
-def test_a_copy_within_a_long_call_of_an_undeclared_tool_tells_the_same(format: str, strict: bool) -> None:
+def test_a_copy_within_a_long_call_of_an_undeclared_tool_emits_the_same_events(format: str, strict: bool) -> None:
     """The second call of a row that nothing frames; it is content once it is too long, with the blanks before it."""
     written = write(format, [("f", {"s": "x"}), ("c", {"s": "z" * 450})])
     opener = max((opener for opener in get(format).openers if written.startswith(opener)), key=len)
@@ -532,7 +532,7 @@ def test_a_copy_within_a_long_call_of_an_undeclared_tool_tells_the_same(format: 
 
 
 @pytest.mark.parametrize("format", ["minimax_m2", "deepseek_dsml", "hunyuan_v3", "xml_function"])
-def test_a_copy_within_an_undeclared_call_that_has_lost_its_end_tells_the_same(format: str) -> None:
+def test_a_copy_within_an_undeclared_call_without_its_end_emits_the_same_events(format: str) -> None:
     text = write(format, [("f", {}), ("c", {"w": "x"})])
     opener = max((opener for opener in get(format).openers if text.startswith(opener)), key=len)
     text = text.removeprefix(opener).lstrip("\n")
@@ -548,12 +548,12 @@ def test_a_copy_that_reads_further_than_the_original_loses_nothing(format: str) 
     parser = Parser(format, tools=tools)
     before = [event for piece in (opener + '[f(v="', "\\", '="l') for event in parser.feed(piece)]
     twin = parser.copy()
-    told = merge(before + parser.feed("x") + parser.finish())
-    assert "x" in "".join(str(event) for event in told)
-    assert merge(before + twin.feed("x") + twin.finish()) == told
+    expected = merge(before + parser.feed("x") + parser.finish())
+    assert "x" in "".join(str(event) for event in expected)
+    assert merge(before + twin.feed("x") + twin.finish()) == expected
 
 
-def test_a_copy_within_a_frame_says_its_opening_once() -> None:
+def test_a_copy_within_a_frame_emits_its_start_once() -> None:
     """The second call of the frame turns out to be text, which the copy tells as the original does."""
     call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"
     text = "<｜tool▁calls▁begin｜>" + call % ("<｜tool▁sep｜>g\n", '{"a": "b": 1}') + call % ("", "{}") + "tail"
@@ -561,7 +561,7 @@ def test_a_copy_within_a_frame_says_its_opening_once() -> None:
         check_copy("deepseek_v3", text, place)
 
 
-def test_a_parser_says_why_it_does_not_pickle() -> None:
+def test_pickling_a_parser_raises_a_clear_error() -> None:
     with pytest.raises(TypeError, match="a reading in progress"):
         pickle.dumps(Parser("json"))
 
@@ -579,11 +579,11 @@ def test_repeated_openers_of_a_call_cost_what_their_characters_do() -> None:
     assert looked[1] <= 1.2 * looked[0]
 
 
-@pytest.mark.parametrize("begun", ['<tool_call>{"name": "get_weather", "arguments": {"ci', '{"arguments": {"city'])
-def test_a_key_has_an_end(begun: str) -> None:
+@pytest.mark.parametrize("partial", ['<tool_call>{"name": "get_weather", "arguments": {"ci', '{"arguments": {"city'])
+def test_a_key_has_an_end(partial: str) -> None:
     parser = Parser("json", tools=TOOLS)
-    said = "".join(e.text for e in parser.feed(begun + PROSE) if isinstance(e, Content))
-    assert len(said) > len(PROSE) - 450
+    content = "".join(e.text for e in parser.feed(partial + PROSE) if isinstance(e, Content))
+    assert len(content) > len(PROSE) - 450
 
 
 @pytest.mark.parametrize(
@@ -603,16 +603,16 @@ def test_one_large_piece_costs_what_its_characters_do(text: str) -> None:
 def test_a_long_literal_is_looked_for_like_any_other() -> None:
     """Longer than the groups of an expression can be nested."""
     literal = "<" + "x" * 5000 + ">"
-    wanted = literals(literal, "<" + "x" * 60)
-    assert wanted.search("a" + literal, 0, False) == (1, literal)
-    assert wanted.search("a" + literal[:-1], 0, False) == (1, "")
-    assert wanted.search("a" + literal[:50], 0, False) == (1, "")
-    assert wanted.search("a" + literal[:61] + "y" * 5000, 0, False) == (1, literal[:61])
-    assert wanted.search("a" + literal[:50] + "y" * 5000, 0, False) is None
-    assert wanted.search("a" + literal, 0, True) == (1, literal)
+    finder = literals(literal, "<" + "x" * 60)
+    assert finder.search("a" + literal, 0, False) == (1, literal)
+    assert finder.search("a" + literal[:-1], 0, False) == (1, "")
+    assert finder.search("a" + literal[:50], 0, False) == (1, "")
+    assert finder.search("a" + literal[:61] + "y" * 5000, 0, False) == (1, literal[:61])
+    assert finder.search("a" + literal[:50] + "y" * 5000, 0, False) is None
+    assert finder.search("a" + literal, 0, True) == (1, literal)
 
 
-def test_what_is_read_ahead_is_told_within_its_bound() -> None:
+def test_what_is_read_ahead_is_emitted_within_the_bound() -> None:
     """A call without a frame is held until what follows decides, but no longer than may be held."""
     parser = Parser("pythonic", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
     fed = len('[f(x="')
@@ -647,11 +647,11 @@ def test_a_long_call_of_an_undeclared_tool_is_content_in_every_format(arguments:
         for size in (1, 4, 50, len(text)):
             pieces = [text[at : at + size] for at in range(0, len(text), size)]
             events = events_of(format.name, pieces, tools=TOOLS)
-            said = "".join(event.text if isinstance(event, Content) else repr(event) for event in events)
+            content = "".join(event.text if isinstance(event, Content) else repr(event) for event in events)
             shown = text
             for marker in format.ignored_markers:
-                said, shown = said.replace(marker, ""), shown.replace(marker, "")
-            assert (format.name, size, said) == (format.name, size, shown)
+                content, shown = content.replace(marker, ""), shown.replace(marker, "")
+            assert (format.name, size, content) == (format.name, size, shown)
 
 
 @pytest.mark.parametrize(
@@ -664,7 +664,7 @@ def test_a_long_call_of_an_undeclared_tool_is_content_in_every_format(arguments:
 )
 def test_a_list_that_has_shown_no_declared_call_within_the_bound_is_content(text: str) -> None:
     assert len(text) > FAR
-    assert told(read(text, "pythonic", tools=TOOLS)) == [("content", text)]
+    assert summary(read(text, "pythonic", tools=TOOLS)) == [("content", text)]
 
 
 @pytest.mark.parametrize("size", [1, 4, 50])
@@ -683,7 +683,7 @@ def test_a_plain_type_is_read_like_any_other() -> None:
 
 
 @pytest.mark.parametrize("format", ["json", "pythonic", "xml_function"])
-def test_values_are_nested_as_deeply_as_is_said_and_no_deeper(format: str) -> None:
+def test_values_may_be_nested_up_to_the_limit_and_no_deeper(format: str) -> None:
     """The arguments' own object is the first level."""
 
     def nested(levels: int) -> object:
@@ -700,20 +700,22 @@ def test_values_are_nested_as_deeply_as_is_said_and_no_deeper(format: str) -> No
         assert isinstance(last, ToolCallEnd if ends else ToolCallRejected), (format, levels)
 
 
-def test_a_quote_that_was_not_escaped_is_looked_behind_no_further_than_is_said() -> None:
+def test_the_lookahead_after_an_unescaped_quote_is_bounded() -> None:
     """Behind it a string ends only where the next argument or the end of the calls follows, soon."""
     parser = Parser("lfm2", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
     parser.feed("<|tool_call_start|>[f(x='he said 'no' and ")
-    told = parser.feed("went") + parser.feed("'" + "." * 100)
-    assert "." not in "".join(event.delta for event in told if isinstance(event, ToolCallArguments))
-    told = parser.feed("." * 40)
-    assert "." * 140 in "".join(event.delta for event in told if isinstance(event, ToolCallArguments))
+    events = parser.feed("went") + parser.feed("'" + "." * 100)
+    assert "." not in "".join(event.delta for event in events if isinstance(event, ToolCallArguments))
+    events = parser.feed("." * 40)
+    assert "." * 140 in "".join(event.delta for event in events if isinstance(event, ToolCallArguments))
 
 
 @pytest.mark.parametrize(("length", "is_the_values"), [(1_900, True), (2_100, False)])
-def test_a_closer_in_a_drafts_value_is_the_values_where_the_call_ends_soon(length: int, is_the_values: bool) -> None:
-    draft = '<tool_call>{"name": "f", "arguments": {"s": "</think>' + "x" * length + '"}}</tool_call>'
-    events = events_of("json", [f"<think>{draft} No.</think>Answer"])
+def test_an_end_marker_in_a_value_inside_reasoning_is_part_of_it_if_the_call_ends_soon(
+    length: int, is_the_values: bool
+) -> None:
+    call = '<tool_call>{"name": "f", "arguments": {"s": "</think>' + "x" * length + '"}}</tool_call>'
+    events = events_of("json", [f"<think>{call} No.</think>Answer"])
     content = "".join(event.text for event in events if isinstance(event, Content))
     assert (content == "Answer", content.startswith("xxx")) == (is_the_values, not is_the_values)
 
@@ -732,7 +734,7 @@ def test_a_copy_of_a_parser_that_was_fed_nothing_reads_like_it(format: str) -> N
     ],
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 100])
-def test_a_stop_string_behind_a_value_cuts_nothing_off_it(
+def test_a_stop_string_after_a_value_cuts_nothing_off_it(
     format: str, stop: list[str], text: str, span: tuple[int, int], size: int
 ) -> None:
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
@@ -751,7 +753,7 @@ def test_a_copy_counts_the_arguments_of_an_undeclared_call() -> None:
 
 
 @pytest.mark.parametrize("format", ["json", "lfm2", "seed_oss", "gpt_oss"])
-def test_a_copy_made_behind_a_stop_string_reads_nothing_more(format: str) -> None:
+def test_a_copy_made_after_a_stop_string_reads_nothing_more(format: str) -> None:
     for text in ("Prose, and more STOP", write(format, [("f", {"x": "y" * 40})])[:-20] + "STOP"):
         parser = Parser(format, stop=["STOP"])
         parser.feed(text)
@@ -760,8 +762,8 @@ def test_a_copy_made_behind_a_stop_string_reads_nothing_more(format: str) -> Non
 
 
 def test_a_copy_within_a_row_of_calls_without_a_frame_goes_on_in_the_row() -> None:
-    sign = "]<]minimax[>["
-    call = f'{sign}<invoke name="g">{sign}<key>%s{sign}</key>{sign}</invoke>\n'
+    delimiter = "]<]minimax[>["
+    call = f'{delimiter}<invoke name="g">{delimiter}<key>%s{delimiter}</key>{delimiter}</invoke>\n'
     text = "Well.\n" + call % "now" + call % ("z" * 450) + call.replace('"g"', '"f"') % "now"
     for place in range(80, len(text), 60):
         check_copy("minimax_m3", text, place, tools=[{"name": "f"}], strict=True)

@@ -32,5 +32,5 @@ from toolfmt.formats.prefix import answer_prefix
         ("I am your assistant", "I am your assistant"),
     ],
 )
-def test_the_answer_begins_behind_the_header(prefix: str, expected: str) -> None:
+def test_the_answer_begins_after_the_header(prefix: str, expected: str) -> None:
     assert answer_prefix(prefix).lstrip(" ") == expected

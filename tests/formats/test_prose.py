@@ -73,16 +73,16 @@ def test_a_tool_without_parameters_is_the_example_where_no_other_is_there() -> N
 def test_results_come_under_a_heading_of_their_own_unless_the_template_has_another_form() -> None:
     assert result_heading("get_weather") == "Result of get_weather:"
     assert result_heading("NAME").startswith(RESULT_HEADING)
-    told = prose("json", TOOLS)
-    assert "in the next message as `Result of NAME:`: wait for it, and never write a result yourself." in told
-    assert told.replace(" as `Result of NAME:`", "") == prose("json", TOOLS, results_in_words=False)
+    instructions = prose("json", TOOLS)
+    assert "in the next message as `Result of NAME:`: wait for it, and never write a result yourself." in instructions
+    assert instructions.replace(" as `Result of NAME:`", "") == prose("json", TOOLS, results_in_words=False)
 
 
-def test_prose_keeps_the_callers_order_unless_it_is_asked_to_sort() -> None:
+def test_tools_keep_the_order_of_the_caller_unless_sorting_is_requested() -> None:
     turned = [tool | {"parameters": dict(reversed(tool.get("parameters", {}).items()))} for tool in reversed(TOOLS)]
     assert prose("json", turned) != prose("json", TOOLS)
-    asked = {"sort_tools": True, "sort_properties": True}
-    assert prose("json", turned, **asked) == prose("json", TOOLS, **asked)
+    options = {"sort_tools": True, "sort_properties": True}
+    assert prose("json", turned, **options) == prose("json", TOOLS, **options)
     with pytest.raises(BadTools):
         prose("json", [{}])
 
@@ -98,7 +98,7 @@ def test_a_definition_is_a_line_and_one_for_each_parameter() -> None:
     ]
 
 
-def test_members_of_objects_and_of_the_objects_in_a_list_stand_below() -> None:
+def test_members_of_objects_and_of_objects_in_a_list_are_indented_below() -> None:
     person = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
     parameters = {
         "properties": {
@@ -121,7 +121,7 @@ def test_members_of_objects_and_of_the_objects_in_a_list_stand_below() -> None:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "description"),
     [
         ({"type": "string", "enum": ["a b", "c"]}, '"a b" | "c"'),
         ({"enum": [1, 2], "type": "integer"}, "1 | 2"),
@@ -146,15 +146,15 @@ def test_members_of_objects_and_of_the_objects_in_a_list_stand_below() -> None:
         (True, "true"),
     ],
 )  # fmt: skip
-def test_the_type_of_a_parameter_is_told_in_words(schema: Any, told: str) -> None:
-    assert lines({"properties": {"a": schema}}) == ["- f", f"  - a ({told})"]
+def test_the_type_of_a_parameter_is_described(schema: Any, description: str) -> None:
+    assert lines({"properties": {"a": schema}}) == ["- f", f"  - a ({description})"]
 
 
-def test_a_name_that_is_none_in_plain_text_stands_in_quotes() -> None:
+def test_a_name_that_is_not_plain_text_is_quoted() -> None:
     assert lines({"properties": {"a b": {}, "c-d.e": {}}}) == ["- f", '  - "a b" (any)', "  - c-d.e (any)"]
 
 
-def test_what_is_required_but_no_property_is_told_all_the_same() -> None:
+def test_a_required_name_without_a_property_is_listed_too() -> None:
     assert lines({"properties": {"a": {}}, "required": ["a", "b"]}) == [
         "- f",
         '  All parameters: required ["b"]',
@@ -187,15 +187,15 @@ def test_two_definitions_that_differ_never_read_the_same() -> None:
     parts = [*inner, *objects, *({"type": "array", "items": part} for part in [*inner, *objects]), {"type": "array"}]
     marks: list[dict[str, Any]] = [{}, {"default": None}, {"default": "a"}, {"minimum": 1}, {"minimum": 2}]
     texts = set()
-    wanted = 0
+    expected = 0
     for part, mark, required, strict in itertools.product(parts, marks, ([], ["a"]), ({}, {"strict": True})):
         texts.add("\n".join(lines({"properties": {"a": part | mark}, "required": required}, **strict)))
-        wanted += 1
-    assert len(texts) == wanted
+        expected += 1
+    assert len(texts) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "schema", "wanted"),
+    ("name", "schema", "expected"),
     [
         ("a", {"const": 7, "examples": [8]}, 7),
         ("a", {"type": "string", "examples": ["x1"], "default": "x2", "enum": ["x3"]}, "x1"),
@@ -241,8 +241,8 @@ def test_two_definitions_that_differ_never_read_the_same() -> None:
         ("a", True, "blue"),
     ],
 )  # fmt: skip
-def test_an_example_has_the_value_that_a_person_would_write(name: str, schema: Any, wanted: Any) -> None:
-    assert json.dumps(value(name, schema)) == json.dumps(wanted)
+def test_an_example_has_the_value_that_a_person_would_write(name: str, schema: Any, expected: Any) -> None:
+    assert json.dumps(value(name, schema)) == json.dumps(expected)
 
 
 def test_a_long_text_is_as_long_as_it_has_to_be() -> None:
@@ -318,7 +318,7 @@ def test_whatever_a_schema_holds_there_is_prose(schema: dict[str, Any], descript
 def test_no_example_is_a_placeholder_and_each_is_of_its_type(kind: str, name: str, least: int) -> None:
     made = value(name, {"type": kind, "minimum": least})
     assert str(made).lower() not in PLACEHOLDERS
-    wanted: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
-    assert isinstance(made, wanted[kind])
+    expected: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+    assert isinstance(made, expected[kind])
     if kind in ("integer", "number"):
         assert made >= least

@@ -36,19 +36,19 @@ def test_known_calls_are_read(record_property: Any) -> None:
 @pytest.mark.sample(0)
 def test_calls_where_no_tool_fits(record_property: Any) -> None:
     """Every call is one of a declared tool; how many answers make one is counted, so that a change is seen."""
-    asked = [case for case in cases("real.jsonl") if case["kind"] == "relevance"]
-    made = {case["id"]: calls_of(read(case)) for case in asked}
-    for case in asked:
+    relevance_cases = [case for case in cases("real.jsonl") if case["kind"] == "relevance"]
+    made = {case["id"]: calls_of(read(case)) for case in relevance_cases}
+    for case in relevance_cases:
         declared = {tool["function"]["name"] for tool in case["tools"]}
         assert {call["name"] for call in made[case["id"]]} <= declared
     count = sum(map(bool, made.values()))
-    record_property("share", f"{count} of {len(asked)} answers make a call where no tool fits")
+    record_property("share", f"{count} of {len(relevance_cases)} answers make a call where no tool fits")
     assert count <= CALLS_WHERE_NO_TOOL_FITS
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("file", ["real.jsonl", "recorded.jsonl"])
-def test_recorded_answers_keep_the_laws(file: str, record_property: Any) -> None:
+def test_recorded_answers_keep_the_invariants(file: str, record_property: Any) -> None:
     """Laws 1 to 5 over all of them; pieces over a sample."""
     found = depth.some(cases(file), 4)
     record_property("share", f"{len(found)} answers of {file} read")

@@ -54,7 +54,7 @@ def test_nothing_of_a_format_is_left_to_fill_in(format: ToolCallFormat) -> None:
 
 
 @EVERY
-def test_a_format_says_all_about_itself(format: ToolCallFormat) -> None:
+def test_every_format_documents_itself(format: ToolCallFormat) -> None:
     for field in ("page", "instructions", "source", "families", "signatures"):
         assert getattr(format, field), f"{format.name} has no {field}: add it in its module in toolfmt/formats/known"
 
@@ -81,7 +81,7 @@ def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
     assert read_back(format, write(format, calls, TOOLS), TOOLS) == [("get_weather", '{"city": "Paris", "days": 3}')]
 
 
-def test_arguments_that_python_cannot_write_are_told_without_its_words() -> None:
+def test_arguments_that_are_not_json_are_reported_without_python_terms() -> None:
     deep: dict[str, Any] = {}
     for _ in range(100_000):
         deep = {"a": deep}
@@ -121,15 +121,15 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("answer", ["<tool_call>", "Well,\nyes", "Good morning to you!", "<tool_call>" * 1000])
-def test_an_answer_where_the_format_is_to_stand_is_told_shortly(answer: str) -> None:
-    with pytest.raises(UnknownFormat) as told:
+def test_an_answer_in_place_of_the_format_is_reported_briefly(answer: str) -> None:
+    with pytest.raises(UnknownFormat) as raised:
         get(answer)
-    assert "if that is an answer, the text comes first: parse(text, format); " in str(told.value)
-    assert len(str(told.value)) < 300
-    assert "(11,000 characters)" in str(told.value) or len(answer) < 60
+    assert "if that is an answer, the text comes first: parse(text, format); " in str(raised.value)
+    assert len(str(raised.value)) < 300
+    assert "(11,000 characters)" in str(raised.value) or len(answer) < 60
 
 
-def test_a_long_name_is_told_shortly_and_a_blank_in_a_name_makes_it_no_answer() -> None:
+def test_a_long_name_is_shortened_and_a_name_with_a_space_is_not_an_answer() -> None:
     with pytest.raises(
         UnknownFormat, match=rf"^no tool-call format is called '{'x' * 60}'… \(5,000 characters\); `tool"
     ):
@@ -144,13 +144,13 @@ def test_a_format_is_got_by_its_name_alone(name: Any) -> None:
         get(name)
 
 
-def test_what_takes_a_format_or_its_name_refuses_anything_else() -> None:
+def test_a_format_argument_of_another_type_is_rejected() -> None:
     for use in (Parser, lambda format: write(format, [], None), lambda format: prose(format, [])):
         with pytest.raises(TypeError, match=r"^a format is given by its name, not as int$"):
             use(3)  # type: ignore[arg-type]  # what it must refuse
 
 
-def test_a_variant_that_is_not_there_is_refused_when_it_is_asked_for() -> None:
+def test_an_unknown_variant_is_rejected_when_it_is_requested() -> None:
     with pytest.raises(KeyError):
         get("glm4").with_variant("no such variant")
 

@@ -51,7 +51,7 @@ def has_template(format: ToolCallFormat) -> bool:
 
 
 @pytest.mark.sample(0)
-def test_as_many_formats_have_a_template_as_the_documentation_says() -> None:
+def test_at_least_as_many_formats_have_a_template_as_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "runtimes.md").read_text("utf-8")
     figures = re.search(r"toolfmt writes one for (\d+) of\s+its (\d+) formats", page)
     assert figures is not None
@@ -69,7 +69,7 @@ def test_as_many_formats_have_a_template_as_the_documentation_says() -> None:
         ("inkling", "closer_behind_bracket opener_in_text quoted_call string_or_number cut_answer"),
     ],
 )
-def test_what_a_template_does_not_read_is_told_by_name(name: str, not_read: str) -> None:
+def test_what_a_template_does_not_read_is_reported_by_name(name: str, not_read: str) -> None:
     template = response_template(name, stop=[STOP])
     assert limits(name, template, stop=[STOP]) == tuple(not_read.split())
 
@@ -80,7 +80,7 @@ def test_every_limit_is_met_by_a_format() -> None:
     assert met == set(LIMITS)
 
 
-def test_what_transformers_misreads_is_refused_with_what_it_made_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_that_transformers_misreads_is_rejected_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*given: Any, **options: Any) -> dict[str, Any]:
         template = right(*given, **options)
         template["fields"]["tool_calls"]["close_pattern"] = "</x>"
@@ -118,12 +118,14 @@ def test_a_number_is_no_word_and_an_integer_no_fraction() -> None:
     assert read({"count": 1}, '{"count": 1.0}') != ""
 
 
-def test_content_before_and_behind_a_call_is_kept() -> None:
+def test_content_before_and_after_a_call_is_kept() -> None:
     template = response_template("json", stop=["<|im_end|>", "<|endoftext|>"])
     call = toolfmt.write("json", [("f", {"text": "x"})])
-    said = parse_response(f"Before.\n\n{call}\nBehind.\n<|im_end|>\n<|endoftext|>", template, prefix="", tools=[*TOOLS])
+    response = parse_response(
+        f"Before.\n\n{call}\nBehind.\n<|im_end|>\n<|endoftext|>", template, prefix="", tools=[*TOOLS]
+    )
     made = {"type": "function", "function": {"name": "f", "arguments": {"text": "x"}}}
-    assert said == {"role": "assistant", "content": "Before.\nBehind.", "tool_calls": [made]}
+    assert response == {"role": "assistant", "content": "Before.\nBehind.", "tool_calls": [made]}
 
 
 @pytest.mark.parametrize("anchor", [None, "<|im_start|>assistant\n", ["<|im_start|>assistant\n", "</tool_response>"]])
@@ -131,8 +133,8 @@ def test_a_prompt_that_opens_the_reasoning_is_read_from_its_last_header_on(ancho
     template = response_template("json", start_anchor=anchor, stop=["<|im_end|>"])
     earlier = "<|im_start|>assistant\n<think>old</think>Old.<|im_end|>\n<|im_start|>user\nQ<|im_end|>\n"
     prompt = earlier + "<|im_start|>assistant\n<think>\n"
-    said = parse_response("New.\n</think>\n\nYes.<|im_end|>", template, prefix=prompt)
-    assert said == {"role": "assistant", "reasoning_content": "New.", "content": "Yes."}
+    response = parse_response("New.\n</think>\n\nYes.<|im_end|>", template, prefix=prompt)
+    assert response == {"role": "assistant", "reasoning_content": "New.", "content": "Yes."}
 
 
 def test_a_tokenizer_saves_it_and_parses_with_it(tmp_path: Path) -> None:
@@ -141,10 +143,12 @@ def test_a_tokenizer_saves_it_and_parses_with_it(tmp_path: Path) -> None:
     tokenizer.save_pretrained(tmp_path)
     loaded: Any = PreTrainedTokenizerFast.from_pretrained(tmp_path)
     answer = toolfmt.write("qwen3_5", [("f", {"text": "5", "count": 5})], TOOLS) + "<|im_end|>"
-    said = loaded.parse_response(tokenizer.encode(answer), prefix="", tools=TOOLS)
-    assert [call["function"] for call in said["tool_calls"]] == [{"name": "f", "arguments": {"text": "5", "count": 5}}]
+    response = loaded.parse_response(tokenizer.encode(answer), prefix="", tools=TOOLS)
+    assert [call["function"] for call in response["tool_calls"]] == [
+        {"name": "f", "arguments": {"text": "5", "count": 5}}
+    ]
 
 
-def test_an_unknown_format_is_refused_as_everywhere() -> None:
+def test_an_unknown_format_is_rejected() -> None:
     with pytest.raises(UnknownFormat):
         response_template("no such format")

@@ -23,26 +23,26 @@ SETS = (
 )
 
 
-def test_the_sign_of_literals_is_what_all_of_them_begin_with() -> None:
+def test_the_first_character_of_literals_is_their_common_one() -> None:
     assert [(literals(*given).sign, literals(*given).before) for given in SETS] == [
         ("<", "\n"), ("<", ""), ("<", "\n"), ("", ""), ("", ""), ("\n", "\r"), ("a", "b"),
     ]  # fmt: skip
 
 
 @given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
-def test_a_text_without_the_sign_is_never_suspect(given: tuple[str, ...], text: str) -> None:
-    wanted = literals(*given)
-    if wanted.sign and wanted.sign not in text and text[-1] not in wanted.before:
-        assert wanted.may_end(text) is None
+def test_a_text_without_the_first_character_is_never_suspicious(given: tuple[str, ...], text: str) -> None:
+    finder = literals(*given)
+    if finder.sign and finder.sign not in text and text[-1] not in finder.before:
+        assert finder.may_end(text) is None
 
 
 @given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
 def test_what_may_begin_a_literal_is_no_more_than_that(given: tuple[str, ...], text: str) -> None:
     """Where the shortcut answers, the search finds the same place, and no literal there."""
-    wanted = literals(*given)
-    found = wanted.may_end(text)
-    begins = None if found is None else wanted.beginning(found)
-    searched = wanted.search(text, 0, False)
+    finder = literals(*given)
+    found = finder.may_end(text)
+    begins = None if found is None else finder.beginning(found)
+    searched = finder.search(text, 0, False)
     assert (found is None) == (searched is None)
     if begins is not None:
         assert searched == (begins, "")
@@ -51,12 +51,12 @@ def test_what_may_begin_a_literal_is_no_more_than_that(given: tuple[str, ...], t
 
 
 def test_a_literal_that_another_begins_with_waits() -> None:
-    wanted = literals("<", "<|end|>")
-    assert wanted.search("a<", 0, False) == (1, "")
-    assert wanted.match("<", 0, False) == ""
-    assert wanted.match("<", 0, True) == "<"
-    assert wanted.match("<b", 0, False) == "<"
-    assert wanted.beginning(found) is None if (found := wanted.may_end("a<")) is not None else False
+    finder = literals("<", "<|end|>")
+    assert finder.search("a<", 0, False) == (1, "")
+    assert finder.match("<", 0, False) == ""
+    assert finder.match("<", 0, True) == "<"
+    assert finder.match("<b", 0, False) == "<"
+    assert finder.beginning(found) is None if (found := finder.may_end("a<")) is not None else False
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=5), min_size=1, max_size=8), st.data())

@@ -70,8 +70,12 @@ def test_outputs(case: Any) -> None:
     else:
         expected = [[name, json.loads(arguments)] for name, arguments in expected]
     actual = [(message.content or "").strip(), (message.reasoning or "").strip(), calls]
-    wanted = [(case["expected_content"] or "").strip(), (case.get("expected_reasoning") or "").strip(), expected]
-    agree(case, wanted, actual)
+    expected_message = [
+        (case["expected_content"] or "").strip(),
+        (case.get("expected_reasoning") or "").strip(),
+        expected,
+    ]
+    agree(case, expected_message, actual)
 
 
 @pytest.mark.parametrize("case", cases("typed.jsonl"))
@@ -83,17 +87,17 @@ def test_typed(case: Any) -> None:
     assert events_of(case["format"], case["chunks"], tools=tools, prefix=prefix) == whole
     message = toolfmt.parse(text, case["format"], tools=tools, prefix=prefix)
     calls = []
-    for call, wanted in zip(message.tool_calls, case["expected_calls"], strict=False):
-        id = {"id": call.id} if "id" in wanted else {}
+    for call, expected_call in zip(message.tool_calls, case["expected_calls"], strict=False):
+        id = {"id": call.id} if "id" in expected_call else {}
         calls.append({"name": call.name, "arguments": json.loads(call.arguments)} | id)
     assert len({call.id for call in message.tool_calls}) == len(message.tool_calls)
     calls += [{"name": call.name} for call in message.tool_calls[len(calls) :]]
     reasons = [rejected.reason for rejected in message.rejected]
-    wanted_reasons = [rejected["reason"] for rejected in case["expected_rejected"]]
+    expected_reasons = [rejected["reason"] for rejected in case["expected_rejected"]]
     # A parser-level case asserts calls only: what its runtime does with text is not in it.
     text_counts = case["level"] in ("processor", "router", "tokens")
     actual = [calls, reasons, (message.content or "").strip() if text_counts else ""]
-    agree(case, [case["expected_calls"], wanted_reasons, case["expected_text"].strip()], actual)
+    agree(case, [case["expected_calls"], expected_reasons, case["expected_text"].strip()], actual)
 
 
 def test_every_decision_is_about_a_case() -> None:

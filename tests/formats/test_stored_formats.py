@@ -29,13 +29,13 @@ from toolfmt.testing.corpus import cases
 EVERY = pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 
 
-def refused(data: object, source: str = "mine.json") -> str:
+def rejection(data: object, source: str = "mine.json") -> str:
     """The sentence by which data is rejected."""
-    with pytest.raises(BadFormat) as told:
+    with pytest.raises(BadFormat) as raised:
         from_data(data, source)
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 800
-    return str(told.value)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 800
+    return str(raised.value)
 
 
 PLAIN: dict[str, Any] = {
@@ -67,14 +67,14 @@ def test_a_known_format_is_the_same_when_it_was_stored(format: ToolCallFormat) -
 
 
 @EVERY
-def test_a_stored_format_reads_its_corpus_alike(format: ToolCallFormat) -> None:
+def test_a_stored_format_reads_its_corpus_identically(format: ToolCallFormat) -> None:
     loaded = from_text(to_text(format))
     for case in cases(format.name):
-        told = [
+        results = [
             merge([*parser.feed(case.text), *parser.finish()])
             for parser in (Parser(one, tools=case.tools, prefix=case.prefix) for one in (format, loaded))
         ]
-        assert told[0] == told[1], case.title
+        assert results[0] == results[1], case.title
 
 
 def test_what_is_not_written_has_its_default() -> None:
@@ -106,7 +106,7 @@ def test_a_format_is_written_as_a_person_would() -> None:
     assert from_text(to_text(format)) == format
 
 
-def test_a_list_that_no_line_holds_stands_in_several() -> None:
+def test_a_list_that_is_too_long_for_one_line_takes_several() -> None:
     pairs = tuple((f"<thinking about number {at}>", f"</thinking about number {at}>") for at in range(3))
     format = ToolCallFormat(
         "mine",
@@ -128,9 +128,9 @@ class Own(JsonObject):
 
 
 def test_what_is_code_is_not_stored() -> None:
-    with pytest.raises(BadFormat) as told:
+    with pytest.raises(BadFormat) as raised:
         as_data(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
-    assert str(told.value) == (
+    assert str(raised.value) == (
         f"the format own cannot be stored as data: engine is {__name__}.Own, which is code; "
         "only what toolfmt itself has can be stored"
     )
@@ -272,7 +272,7 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_named(what: str) -> None:
     data, sentence = WRONG[what]
-    assert refused(data) == f"mine.json: {sentence}"
+    assert rejection(data) == f"mine.json: {sentence}"
 
 
 def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,8 +283,8 @@ def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: 
 
     monkeypatch.setattr(JsonObject, "write", write)
     why = "cannot write a call and read it back (IndexError: string index out of range)"
-    assert refused(PLAIN) == f"mine.json: engine: {why}"
-    assert refused(plain(engine={"kind": "tagged", **TAGS}, variants={"json": PLAIN["engine"]})) == (
+    assert rejection(PLAIN) == f"mine.json: engine: {why}"
+    assert rejection(plain(engine={"kind": "tagged", **TAGS}, variants={"json": PLAIN["engine"]})) == (
         f"mine.json: variants['json']: {why}"
     )
 
@@ -293,7 +293,7 @@ def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: 
     "form", ["call", "{}", "{0}", "{number!r}", "{number:999999999d}", "{number:{name}}", "{number[0]}", "{number", "}"]
 )
 def test_the_form_of_an_id_is_filled_in_by_two_words_only(form: str) -> None:
-    assert refused(plain(call_id=form)).startswith(f"mine.json: call_id: is {form!r}, and ")
+    assert rejection(plain(call_id=form)).startswith(f"mine.json: call_id: is {form!r}, and ")
 
 
 @pytest.mark.parametrize("form", ["{number}", "functions.{name}:{number}", "call{number:06d}"])
@@ -308,16 +308,16 @@ def test_engines_do_not_nest_without_an_end() -> None:
     assert from_data(plain(engine=inner)).openers == ("<call>",)
     for _ in range(1000):
         inner = {"kind": "choice", "engines": [inner]}
-    told = refused(plain(engine=inner))
-    assert told == f"mine.json: engine{'.engines[0]' * 8}: is nested deeper than 8 times"
+    message = rejection(plain(engine=inner))
+    assert message == f"mine.json: engine{'.engines[0]' * 8}: is nested deeper than 8 times"
 
 
 def test_there_is_an_end_to_everything() -> None:
-    assert "signatures: has 201 items, and at most 200 are taken" in refused(plain(signatures=["x"] * 201))
+    assert "signatures: has 201 items, and at most 200 are taken" in rejection(plain(signatures=["x"] * 201))
     assert from_data(plain(families=["x"] * 200)).families == ("x",) * 200
     many = {"kind": "choice", "engines": [PLAIN["engine"] | {"also": [f"<{at}>" for at in range(190)]}] * 25}
-    assert "also: this is more than 4,000 values" in re.sub(r"\[\d+\]", "", refused(plain(engine=many)))
-    assert "page: is longer than 20,000 characters" in refused(plain(page="x" * 20_001))
+    assert "also: this is more than 4,000 values" in re.sub(r"\[\d+\]", "", rejection(plain(engine=many)))
+    assert "page: is longer than 20,000 characters" in rejection(plain(page="x" * 20_001))
     for text, why in {
         "x" * 262_145: "longer than 262,144 characters, which no format is",
         "[" * 100_000: "not JSON: nested too deeply",
@@ -326,9 +326,9 @@ def test_there_is_an_end_to_everything() -> None:
         '{"name": NaN}': "not JSON: NaN is no value of JSON",
         "": "not JSON: Expecting value: line 1 column 1 (char 0)",
     }.items():
-        with pytest.raises(BadFormat) as told:
+        with pytest.raises(BadFormat) as raised:
             from_text(text, "mine.json")
-        assert str(told.value) == f"mine.json: {why}"
+        assert str(raised.value) == f"mine.json: {why}"
 
 
 # --- regular expressions
@@ -367,7 +367,7 @@ UNSAFE = [
 def test_patterns_that_are_not(pattern: str) -> None:
     with pytest.raises(NotTaken):
         check_pattern(pattern)
-    assert refused(plain(headers=[pattern])).startswith("mine.json: headers[0]: ")
+    assert rejection(plain(headers=[pattern])).startswith("mine.json: headers[0]: ")
 
 
 def test_a_pattern_that_is_taken_takes_time_in_proportion_to_the_text() -> None:
@@ -401,10 +401,10 @@ def test_a_pattern_that_is_taken_takes_time_in_proportion_to_the_text() -> None:
         except NotTaken:
             continue
         taken += 1
-        begun = time.process_time()
+        started = time.process_time()
         for text in texts:
             re.search(pattern + "zz", text)
-        assert time.process_time() - begun < 1, pattern
+        assert time.process_time() - started < 1, pattern
     assert taken > 100
 
 
@@ -449,19 +449,19 @@ GOOD = [as_data(format) for format in FORMATS]
 
 @settings(deadline=None, max_examples=depth.examples(300), suppress_health_check=list(HealthCheck))
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
-def test_damaged_data_is_a_format_or_refused(chance: random.Random, times: int) -> None:
+def test_damaged_data_is_a_format_or_rejected(chance: random.Random, times: int) -> None:
     data: Any = chance.choice(GOOD)
     for _ in range(times):
         if data:
             data = mutated(chance, data)
-    begun = time.process_time()
+    started = time.process_time()
     try:
         loaded = from_text(json.dumps(data), "mine.json")
     except BadFormat as refusal:
         assert str(refusal).startswith("mine.json: ")
     else:
         assert from_text(to_text(loaded)) == loaded
-        assert time.process_time() - begun < 1
+        assert time.process_time() - started < 1
         assert_reads_anything(loaded, chance)
 
 
@@ -483,14 +483,14 @@ def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None
     for _ in range(3):
         text = "".join(chance.choice(own) for _ in range(chance.randrange(1, 12)))
         parser = Parser(format)
-        for sign in text:
-            parser.feed(sign)
+        for character in text:
+            parser.feed(character)
         parser.finish()
 
 
 @settings(deadline=None, max_examples=depth.examples(200))
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 9_000), st.integers(0, 30), st.text(max_size=8))
-def test_damaged_text_is_a_format_or_refused(which: int, at: int, lost: int, put: str) -> None:
+def test_damaged_text_is_a_format_or_rejected(which: int, at: int, lost: int, put: str) -> None:
     text = json.dumps(GOOD[which])
     try:
         from_text(text[: at % len(text)] + put + text[at % len(text) + lost :], "mine.json")
@@ -498,16 +498,16 @@ def test_damaged_text_is_a_format_or_refused(which: int, at: int, lost: int, put
         assert str(refusal).startswith("mine.json: ")
 
 
-def test_what_is_refused_costs_little_memory() -> None:
+def test_rejected_data_costs_little_memory() -> None:
     texts = ["[" * 262_000, '{"a":' * 50_000, json.dumps(plain(aliases=["x"] * 60_000)), '"' + "x" * 262_000 + '"']
     texts.append(json.dumps(plain(signatures=["(?:" * 90] * 800)))
     from_data(PLAIN)  # what is imported and compiled once
     tracemalloc.start()
     for text in texts:
-        begun = time.process_time()
+        started = time.process_time()
         with pytest.raises(BadFormat):
             from_text(text)
-        assert time.process_time() - begun < 1
+        assert time.process_time() - started < 1
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 50_000_000
@@ -524,5 +524,5 @@ def test_a_format_that_calls_only_declared_tools_is_tried_with_one() -> None:
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {}, "c": {}}}}]
     assert [event for event in Parser(format).feed(call) if isinstance(event, ToolCallStart)] == []
     parser = Parser(format, tools=tools)
-    told = [*parser.feed(call), *parser.finish()]
-    assert [event.name for event in told if isinstance(event, ToolCallStart)] == ["f"]
+    events = [*parser.feed(call), *parser.finish()]
+    assert [event.name for event in events if isinstance(event, ToolCallStart)] == ["f"]

@@ -21,7 +21,7 @@ TEXTS = ["", "a", "ab", "abab", "b", "A1", "a-b", "a.b", "12", "1234", "a_b", "]
     ],
 )  # fmt: skip
 def test_the_same_strings(pattern: str) -> None:
-    read = string_pattern(pattern, lambda sign: True)
+    read = string_pattern(pattern, lambda character: True)
     assert not read.startswith("^")
     for text in TEXTS:
         assert bool(re.fullmatch(read, text)) is bool(re.search(pattern, text, re.ASCII)), text
@@ -50,20 +50,20 @@ def test_the_same_strings(pattern: str) -> None:
         ("^[[]$", "holds another"),
     ],
 )
-def test_anything_else_is_refused_and_quoted(pattern: str, why: str) -> None:
-    with pytest.raises(NotConstrained) as refusal:
-        string_pattern(pattern, lambda sign: True)
-    assert why in refusal.value.why
-    assert repr(pattern) in refusal.value.why
+def test_any_other_pattern_is_rejected_and_quoted(pattern: str, why: str) -> None:
+    with pytest.raises(NotConstrained) as raised:
+        string_pattern(pattern, lambda character: True)
+    assert why in raised.value.why
+    assert repr(pattern) in raised.value.why
 
 
 @pytest.mark.parametrize("pattern", ['^"$', '^["a]$', "^[!-a]$", '^(a|")$'])
-def test_a_character_that_would_end_the_string_is_refused(pattern: str) -> None:
+def test_a_character_that_would_end_the_string_is_rejected(pattern: str) -> None:
     with pytest.raises(NotConstrained, match="does not stand for itself"):
-        string_pattern(pattern, lambda sign: sign != '"')
-    assert string_pattern(pattern, lambda sign: True)
+        string_pattern(pattern, lambda character: character != '"')
+    assert string_pattern(pattern, lambda character: True)
 
 
-def test_a_short_class_is_held_to_what_may_stand() -> None:
+def test_a_character_class_may_only_match_allowed_characters() -> None:
     with pytest.raises(NotConstrained, match="'_' does not stand"):
-        string_pattern(r"^\w$", lambda sign: sign != "_")
+        string_pattern(r"^\w$", lambda character: character != "_")

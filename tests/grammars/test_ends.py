@@ -39,7 +39,7 @@ def test_there_are_such_formats() -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("choice", ["required", "auto"])
 @pytest.mark.parametrize("format", _ENDING, ids=named)
-def test_a_call_stands_with_its_end_or_without(format: ToolCallFormat, choice: str) -> None:
+def test_the_end_marker_of_a_call_is_optional_at_the_end(format: ToolCallFormat, choice: str) -> None:
     """Strict reads both alike; between two calls the end must stand."""
     grammar = Gbnf(gbnf(answer_grammar(format, TOOLS, choice=choice).rules).text)
     one, two = (write(format, _CALLS[:count], TOOLS) for count in (1, 2))
@@ -114,5 +114,5 @@ def _further(grammar: Gbnf, texts: list[str], pieces: int) -> list[str]:
     if not pieces:
         return []
     more = [text + piece for text in texts for piece in ("a", "b", "c", ",", _END)]
-    begun = [text for text in more if grammar.may_begin(text)]
-    return begun + _further(grammar, begun, pieces - 1)
+    partial = [text for text in more if grammar.may_begin(text)]
+    return partial + _further(grammar, partial, pieces - 1)

@@ -47,9 +47,9 @@ def _words(alphabet: str, longest: int) -> list[str]:
 
 def _agrees(accepts: Accepts, answers: Iterable[str], meaning: Accepts) -> None:
     answers = list(answers)
-    told = {answer: meaning(answer) for answer in answers}
-    assert any(told.values()) and not all(told.values()), "answers of both kinds"
-    assert {answer: accepts(answer) for answer in answers} == told
+    expected = {answer: meaning(answer) for answer in answers}
+    assert any(expected.values()) and not all(expected.values()), "answers of both kinds"
+    assert {answer: accepts(answer) for answer in answers} == expected
 
 
 def _is_raw(node: RawText, answer: str) -> bool:
@@ -156,7 +156,7 @@ def test_what_may_be_missing(engine: Judge) -> None:
     _agrees(engine.accepts(rules), _words("abcd", 4), lambda answer: pattern.fullmatch(answer) is not None)
 
 
-def test_alternatives_that_begin_alike_part_where_they_differ(engine: Judge) -> None:
+def test_alternatives_with_a_common_prefix_branch_where_they_differ(engine: Judge) -> None:
     """Three hundred tools are one way to go on, until their names differ: llama.cpp follows each way over the whole
     vocabulary."""
     rows = [row("ab", Pattern("[c-d]")), row("ab", Pattern("[d-e]"), "b"), row("b", Pattern("c"))]
@@ -224,12 +224,12 @@ def test_patterns(engine: Judge, pattern: str, alphabet: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["a.b", "^a", "a$", "(?=a)", r"\d", "(a", "a)", "[a", "*a", "a{b}", "\\"])
-def test_patterns_that_no_syntax_supports_are_refused(pattern: str) -> None:
+def test_patterns_that_no_syntax_supports_are_rejected(pattern: str) -> None:
     with pytest.raises(ValueError, match="no expression"):
         gbnf(Rules(Pattern(pattern)))
 
 
-def test_texts_and_blanks(engine: Judge) -> None:
+def test_text_and_whitespace(engine: Judge) -> None:
     text = 'a"\\\n\r\t\x01\x7fé\u2028🙂[^]-\\x416{2}'
     accepts = engine.accepts(Rules(row(text, Blanks(), "1")))
     answers = [text + "1", text + " \t\r\n 1", text, text + "\v1", text.replace("6", "") + "1"]
@@ -269,9 +269,9 @@ def test_rules_of_one_name_stay_apart(engine: Judge) -> None:
 
 def test_a_value_that_no_grammar_holds_is_named() -> None:
     schema = '{"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}'
-    with pytest.raises(NotConstrained, match="the keyword 'uniqueItems'") as refusal:
+    with pytest.raises(NotConstrained, match="the keyword 'uniqueItems'") as raised:
         gbnf(Rules(JsonValue(schema)))
-    assert refusal.value.path == ["a"]
+    assert raised.value.path == ["a"]
 
 
 @pytest.mark.sample(1)
@@ -284,7 +284,7 @@ def test_a_bounded_text_with_many_markers_holds_no_start_of_one(engine: Judge) -
     assert not accepts("a" * 4001 + node.closer)
 
 
-def test_a_text_that_cannot_be_is_told() -> None:
+def test_an_impossible_text_is_reported() -> None:
     with pytest.raises(CannotConstrain, match="no text of 3 to 2 characters"):
         gbnf(Rules(RawText("x", (), 3, 2)))
 
@@ -300,5 +300,5 @@ def test_the_sets_of_members_stay_within_a_bound() -> None:
     assert len(many.text) < 400_000
 
 
-def test_what_the_rules_are_narrower_in_is_told_too() -> None:
+def test_where_the_rules_are_narrower_is_reported_too() -> None:
     assert gbnf(Rules(Text("a"), {}, ("something",))).narrower == ("something",)

@@ -141,14 +141,14 @@ def _accepts(judge: Judge, schema: Any, *, exact: bool = True) -> Any:
 def test_what_is_valid_is_accepted_and_nothing_else(judge: Judge, name: str) -> None:
     schema = _SCHEMAS[name]
     accepts, validator = _accepts(judge, schema), Draft202012Validator(schema)
-    told = [(value, bool(validator.is_valid(value))) for value in _pool()]
-    assert any(valid for _, valid in told), "a value of each kind"
-    assert name == "any value" or not all(valid for _, valid in told), "a value of each kind"
-    assert [value for value, valid in told if accepts(_spelt(value)) != valid] == []
+    judged = [(value, bool(validator.is_valid(value))) for value in _pool()]
+    assert any(valid for _, valid in judged), "a value of each kind"
+    assert name == "any value" or not all(valid for _, valid in judged), "a value of each kind"
+    assert [value for value, valid in judged if accepts(_spelt(value)) != valid] == []
 
 
 @pytest.mark.parametrize("name", ["a tree", "members", "lists with bounds", "any value"])
-def test_blanks_stand_where_json_allows_them(judge: Judge, name: str) -> None:
+def test_whitespace_is_allowed_where_json_allows_it(judge: Judge, name: str) -> None:
     schema = _SCHEMAS[name]
     accepts, validator = _accepts(judge, schema, exact=False), Draft202012Validator(schema)
     for value in _pool():
@@ -156,7 +156,7 @@ def test_blanks_stand_where_json_allows_them(judge: Judge, name: str) -> None:
             assert accepts(text) == bool(validator.is_valid(value)), text
 
 
-def test_what_is_no_json_is_refused(judge: Judge) -> None:
+def test_invalid_json_is_rejected(judge: Judge) -> None:
     accepts = _accepts(judge, {})
     for wrong in ("", "{", '{"a": 1', '{"a": 1,}', "[1, ]", "[1,2]", "01", "1.", ".5", "+1", "NaN", "'a'", '"a', '"\n"',
                   '"\\x"', '"\\ud800"', "tru", "nul", "{1: 2}", "[1] ", " 1", '{"a":1}'):  # fmt: skip

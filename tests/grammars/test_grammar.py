@@ -45,7 +45,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["grammar", *arguments], prog_name="toolfmt")
 
 
-def refusal(*arguments: str) -> str:
+def error_line(*arguments: str) -> str:
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     line = result.stderr.removeprefix("toolfmt: ")
@@ -58,11 +58,11 @@ def refusal(*arguments: str) -> str:
 def test_the_command_prints_what_the_function_gives(syntax: Any, choice: str, tools_file: str) -> None:
     made = toolfmt.grammar("glm4", TOOLS, syntax=syntax, choice=choice)
     result = run("glm4", "--tools", tools_file, "--for", syntax, "--choice", choice)
-    told = "toolfmt: the grammar allows less than the format: markers-in-texts\n"
+    printed = "toolfmt: the grammar allows less than the format: markers-in-texts\n"
     if syntax == "llguidance":
-        told += "toolfmt: without a MODEL it is unknown which markers are a single token; "
-        told += "llguidance treats all of them as text\n"
-    assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, told)
+        printed += "toolfmt: without a MODEL it is unknown which markers are a single token; "
+        printed += "llguidance treats all of them as text\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (0, made.text, printed)
     assert made.narrower == ("markers-in-texts",)
     assert (made.syntax, made.triggers) == (syntax, ("<tool_call>",) if choice == "auto" else ())
 
@@ -105,7 +105,7 @@ def test_markers_that_are_tokens_are_named_by_their_ids() -> None:
     assert not LLMatcher.validate_grammar(LLMatcher.grammar_from_lark(made.text))
 
 
-def test_a_model_tells_its_tokens_its_variant_and_what_its_prompt_began(tmp_path: Path) -> None:
+def test_the_grammar_of_a_model_uses_its_tokens_its_variant_and_its_prefix(tmp_path: Path) -> None:
     home = tmp_path / "model"
     shutil.copytree(GLM, home)
     config = json.loads((home / "tokenizer_config.json").read_text())
@@ -124,7 +124,7 @@ def test_a_model_tells_its_tokens_its_variant_and_what_its_prompt_began(tmp_path
     )
 
 
-def test_a_model_without_such_a_list_is_asked_by_its_tokenizer(tmp_path: Path) -> None:
+def test_without_such_a_list_the_tokenizer_of_the_model_is_used(tmp_path: Path) -> None:
     from tokenizers import AddedToken, Tokenizer, models
 
     home = tmp_path / "model"
@@ -139,7 +139,7 @@ def test_a_model_without_such_a_list_is_asked_by_its_tokenizer(tmp_path: Path) -
     assert "<[2]>" in made.text
 
 
-def test_a_model_that_is_broken_is_told(tmp_path: Path, tools_file: str) -> None:
+def test_a_broken_model_is_reported(tmp_path: Path, tools_file: str) -> None:
     home = tmp_path / "model"
     shutil.copytree(GLM, home)
     (home / "chat_template.jinja").write_text("{% if")
@@ -154,7 +154,7 @@ def test_a_grammar_without_a_tokenizer_names_those_of_the_masks() -> None:
     from toolfmt.grammars.masks import Masks
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[]))
+    tokenizer = Tokenizer(models.BPE(vocab={character: number for number, character in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text in ("<eos>", "<tool_call>", "</tool_call>")])
@@ -179,7 +179,7 @@ def test_a_request_is_printed_as_json(tools_file: str) -> None:
     assert fields["ebnf"].startswith("root ::=")
 
 
-def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
+def test_a_narrower_grammar_is_reported_on_stderr(tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
     file.write_text(
         json.dumps(
@@ -192,7 +192,7 @@ def test_what_is_narrower_is_told_beside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("syntax", ["gbnf", "xgrammar", "lark"])
-def test_members_in_declared_order_are_told(syntax: Any) -> None:
+def test_members_in_declared_order_are_reported(syntax: Any) -> None:
     def narrower(count: int) -> tuple[str, ...]:
         properties = {f"a{at}": {"type": "integer"} for at in range(count)}
         tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
@@ -202,25 +202,25 @@ def test_members_in_declared_order_are_told(syntax: Any) -> None:
 
 
 def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
-    assert "nope: no such file or directory" in refusal("nope", "--tools", tools_file)
-    assert "no tool-call format is called 'nope'" in refusal("nope", "--tools", tools_file)
-    assert "no tool called 'nope' is declared; there are get_weather" in refusal(
+    assert "nope: no such file or directory" in error_line("nope", "--tools", tools_file)
+    assert "no tool-call format is called 'nope'" in error_line("nope", "--tools", tools_file)
+    assert "no tool called 'nope' is declared; there are get_weather" in error_line(
         "glm4", "--tools", tools_file, "--choice", "nope"
     )
-    assert "vllm reads no grammar in the syntax 'gbnf'" in refusal(
+    assert "vllm reads no grammar in the syntax 'gbnf'" in error_line(
         "glm4", "--tools", tools_file, "--request", "vllm", "--for", "gbnf"
     )
-    assert "nothing but a tool's name" in refusal("glm4_legacy", "--tools", tools_file)
-    assert "cannot be read" in refusal("glm4", "--tools", str(tmp_path / "none.json"))
+    assert "nothing but a tool's name" in error_line("glm4_legacy", "--tools", tools_file)
+    assert "cannot be read" in error_line("glm4", "--tools", str(tmp_path / "none.json"))
     file = tmp_path / "tools.json"
     file.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {"p": {"not": {}}}}}]')
-    line = refusal("glm4", "--tools", str(file))
+    line = error_line("glm4", "--tools", str(file))
     assert line == (
         "no grammar in the format glm4 holds to the argument 'p' of 'f': "
         "the keyword 'not' is not one that a grammar can hold to"
     )
     file.write_text("[]")
-    assert "there is nothing to call" in refusal("glm4", "--tools", str(file))
+    assert "there is nothing to call" in error_line("glm4", "--tools", str(file))
     with pytest.raises(ValueError, match="no syntax 'nope'; there are llguidance"):
         toolfmt.grammar("glm4", TOOLS, syntax="nope")  # type: ignore[arg-type]  # what a program may pass
     with pytest.raises(toolfmt.UnknownFormat):
@@ -243,10 +243,10 @@ def test_what_a_syntax_cannot_express_is_named(syntax: Any, name: str, schema: d
     fine = {"type": "object", "properties": {"x": {"type": "string"}}}
     odd = {"type": "object", "properties": {"a": {"type": "string"}, "p": schema}, "required": ["a", "p"]}
     tools = [{"name": "fine", "parameters": fine}, {"name": "look", "parameters": odd}]
-    with pytest.raises(toolfmt.CannotConstrain) as refusal:
+    with pytest.raises(toolfmt.CannotConstrain) as raised:
         toolfmt.grammar(name, tools, syntax=syntax)
-    assert all(part in str(refusal.value) for part in (name, "the argument 'p' of 'look'", why))
-    assert "\n" not in str(refusal.value)
+    assert all(part in str(raised.value) for part in (name, "the argument 'p' of 'look'", why))
+    assert "\n" not in str(raised.value)
 
 
 def test_every_format_makes_a_grammar_that_llguidance_takes() -> None:

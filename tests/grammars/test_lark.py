@@ -63,7 +63,7 @@ def test_a_text_is_itself_and_nothing_else(text: str, other: str) -> None:
 
 
 @given(st.text("\\\"/\n'n", min_size=1, max_size=5), st.text("\\\"/\n'n", max_size=5))
-def test_signs_that_lark_reads_itself_survive_in_literals_and_in_patterns(closer: str, text: str) -> None:
+def test_characters_that_are_special_in_lark_are_escaped_in_literals_and_patterns(closer: str, text: str) -> None:
     assert takes(reader(Text(closer)), closer)
     whole = text + closer
     ends = (closer, closer.strip() or closer)
@@ -102,7 +102,7 @@ def subsets(count: int) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("required", [(), (False,), (True, False), (False, True, False), (True, True, True, False)])
 @pytest.mark.parametrize("separator", [",", ""])
-def test_members_stand_in_any_order_none_twice_and_the_required_ones_once(
+def test_members_come_in_any_order_at_most_once_and_required_ones_exactly_once(
     required: tuple[bool, ...], separator: str
 ) -> None:
     needed = {at for at, is_needed in enumerate(required) if is_needed}
@@ -120,7 +120,7 @@ def test_so_many_members_as_are_allowed_in_any_order_are_not_narrower() -> None:
     assert takes(reader(start), ",".join(map(str, reversed(range(ANY_ORDER)))))
 
 
-def test_more_members_stand_in_declared_order_which_is_told() -> None:
+def test_many_members_come_in_declared_order_and_this_is_reported() -> None:
     start = members(*(at in (1, 3) for at in range(ANY_ORDER + 1)))
     assert plain_lark(Rules(start, {}, ("another",))).narrower == ("another", DECLARED_ORDER)
     texts = {"1,3": True, "0,1,2,3,4,5,6": True, "0,1,3,6": True, "1,3,5": True}
@@ -172,7 +172,7 @@ def test_the_inside_of_a_string_has_escapes_and_ends_with_its_quote() -> None:
     assert taken(QuotedText("'"), "a\\'\"'", "a'b'", "\\\"'") == ["a\\'\"'"]
 
 
-def test_blanks_and_free_text_may_be_nothing() -> None:
+def test_whitespace_and_free_text_may_be_empty() -> None:
     assert taken(row("a", Blanks(), "b"), "ab", "a \t\r\nb", "a\u00a0b", "a") == ["ab", "a \t\r\nb"]
     assert taken(Maybe(Blanks()), "", " ", "x") == ["", " "]
     assert taken(FreeText(), "", "x\ny") == ["", "x\ny"]
@@ -220,7 +220,7 @@ def test_a_schema_is_rules_whose_names_stay_its_own() -> None:
     assert taken(Row((exact, Text(" "), other)), f"{right} true", f"{right} {{}}") == [f"{right} true"]
 
 
-def test_terminals_tell_what_they_are_made_of() -> None:
+def test_terminals_know_what_they_are_made_of() -> None:
     raw, quoted = RawText("</v>", ("<k>",)), QuotedText('"')
     made = plain_lark(Rules(row("<v>", raw, '"', quoted, Blanks(), raw)))
     assert [terminal.node for terminal in made.terminals.values()] == [raw, quoted, Blanks()]

@@ -36,7 +36,7 @@ from toolfmt.formats.nodes import (
 from toolfmt.grammars.llguidance import MOST_IN_ANY_ORDER, llguidance
 
 
-def told_apart(node: Node | Rules, inside: Sequence[str], outside: Sequence[str], markers: Sequence[str] = ()) -> None:
+def check_texts(node: Node | Rules, inside: Sequence[str], outside: Sequence[str], markers: Sequence[str] = ()) -> None:
     """The grammar has the texts inside, and not those outside; the markers are one token each."""
     rules = node if isinstance(node, Rules) else Rules(node)
     tokenizer = byte_tokenizer(markers)
@@ -46,32 +46,32 @@ def told_apart(node: Node | Rules, inside: Sequence[str], outside: Sequence[str]
 
 def test_a_text_is_just_that_text() -> None:
     text = 'a "quoted" \\ back/slash\n\ttab \x7f \x01 é🙂 <x> %json'
-    told_apart(row(text, "!"), [text + "!"], [text, text[1:] + "!", text.replace("\n", " ") + "!"])
-    told_apart(EMPTY, [""], ["a"])
+    check_texts(row(text, "!"), [text + "!"], [text, text[1:] + "!", text.replace("\n", " ") + "!"])
+    check_texts(EMPTY, [""], ["a"])
 
 
 def test_no_literal_takes_more_than_there_is() -> None:
     """Where one text begins with another, the longer one would be taken, and the grammar not go on behind it."""
     names = either(*(row(name, end) for name, end in (("get", "_w()"), ("get_w", "[]"), ("get_weather", "{}"))))
-    told_apart(names, ["get_w()", "get_w[]", "get_weather{}"], ["get()", "get_weather[]", "get_weather_w()"])
+    check_texts(names, ["get_w()", "get_w[]", "get_weather{}"], ["get()", "get_weather[]", "get_weather_w()"])
     listed = row(Repeated(Text("x"), Text("\n")), "\n</calls>")
-    told_apart(listed, ["x\n</calls>", "x\nx\n</calls>"], ["x</calls>", "x\nx", "\n</calls>"])
+    check_texts(listed, ["x\n</calls>", "x\nx\n</calls>"], ["x</calls>", "x\nx", "\n</calls>"])
     listed = row(Repeated(Text("<call>"), Text("\n")), "\n</calls>")
-    told_apart(listed, ["<call>\n</calls>", "<call>\n<call>\n</calls>"], ["<call></calls>", "<call>\n<call>"])
+    check_texts(listed, ["<call>\n</calls>", "<call>\n<call>\n</calls>"], ["<call></calls>", "<call>\n<call>"])
 
 
 def test_how_often_something_is_repeated() -> None:
-    told_apart(Repeated(Text("a"), Text(", "), 2, 3), ["a, a", "a, a, a"], ["a", "a, a, a, a", "aa", ""])
-    told_apart(row("[", Repeated(Text("a"), most=1), "]"), ["[a]"], ["[]", "[aa]"])
-    told_apart(row("[", Repeated(Text("a"), Text(","), 0, 2), "]"), ["[]", "[a]", "[a,a]"], ["[a,a,a]", "[,a]"])
-    told_apart(row("[", Maybe(Text("a")), "]"), ["[]", "[a]"], ["[aa]"])
+    check_texts(Repeated(Text("a"), Text(", "), 2, 3), ["a, a", "a, a, a"], ["a", "a, a, a, a", "aa", ""])
+    check_texts(row("[", Repeated(Text("a"), most=1), "]"), ["[a]"], ["[]", "[aa]"])
+    check_texts(row("[", Repeated(Text("a"), Text(","), 0, 2), "]"), ["[]", "[a]", "[a,a]"], ["[a,a,a]", "[,a]"])
+    check_texts(row("[", Maybe(Text("a")), "]"), ["[]", "[a]"], ["[aa]"])
 
 
 def test_a_raw_text_ends_at_its_closer_and_holds_nothing_that_ends_it() -> None:
     node = row("<v>", RawText("</v>", ("<v>",)), "\n")
-    told_apart(node, ["<v>a < b\n</w></v>\n", "<v></v>\n"], ["<v>a</v>b</v>\n", "<v>a<v>b</v>\n", "<v>a"])
-    told_apart(row(RawText("aba"), "!"), ["xaba!", "aba!", "baba!"], ["xababa!", "aba", "abaaba!"])
-    told_apart(RawText("|", (), 2, 3), ["ab|", "東京🙂|"], ["a|", "abcd|", "ab"])
+    check_texts(node, ["<v>a < b\n</w></v>\n", "<v></v>\n"], ["<v>a</v>b</v>\n", "<v>a<v>b</v>\n", "<v>a"])
+    check_texts(row(RawText("aba"), "!"), ["xaba!", "aba!", "baba!"], ["xababa!", "aba", "abaaba!"])
+    check_texts(RawText("|", (), 2, 3), ["ab|", "東京🙂|"], ["a|", "abcd|", "ab"])
 
 
 @pytest.mark.parametrize("special", [True, False], ids=["control tokens", "tokens that were added"])
@@ -115,29 +115,29 @@ def test_a_token_may_follow_a_raw_text_that_is_over() -> None:
 
 def test_quoted_texts_are_escaped() -> None:
     inside = ["'", "it\\'s'", '"', "\\n\\\\\\u00e9 é'", "\\uD7FF'"]
-    told_apart(
+    check_texts(
         QuotedText("'"),
         [inside[0], *inside[1:2], *inside[3:]],
         ["it's'", "\n'", "a", "\\x'", "\\ud800'", "\\uDFFF'", "\\'", "\\\"'"],
     )
-    told_apart(QuotedText('"', 2, 3), ['ab"', 'a\\n\\""'], ['a"', 'abcd"', '\\u00e9"'])
+    check_texts(QuotedText('"', 2, 3), ['ab"', 'a\\n\\""'], ['a"', 'abcd"', '\\u00e9"'])
 
 
 def test_patterns_are_read_as_they_are_written() -> None:
-    told_apart(row(Pattern(r"(a/b|\<[\n/]+\>){1,2}"), "."), ["a/b.", "<\n/>a/b."], ["a/ba/ba/b.", "."])
-    told_apart(row("a", Blanks(), "b"), ["ab", "a \r\n\tb"], ["a\x0cb"])
+    check_texts(row(Pattern(r"(a/b|\<[\n/]+\>){1,2}"), "."), ["a/b.", "<\n/>a/b."], ["a/ba/ba/b.", "."])
+    check_texts(row("a", Blanks(), "b"), ["ab", "a \r\n\tb"], ["a\x0cb"])
 
 
-def test_free_text_holds_none_of_what_is_named_and_begins_otherwise() -> None:
-    told_apart(FreeText(("<call>", "[x]")), ["", "a <call\n>[x"], ["a<call>b", "[x]"])
-    told_apart(FreeText((), "{"), ["", "a{", "\n"], ["{", "{a"])
-    told_apart(FreeText(("]",), "["), ["", "a["], ["a]", "[a"])
+def test_free_text_contains_no_excluded_text_and_has_no_excluded_first_character() -> None:
+    check_texts(FreeText(("<call>", "[x]")), ["", "a <call\n>[x"], ["a<call>b", "[x]"])
+    check_texts(FreeText((), "{"), ["", "a{", "\n"], ["{", "{a"])
+    check_texts(FreeText(("]",), "["), ["", "a["], ["a]", "[a"])
 
 
 def test_text_and_then_calls() -> None:
     node = either(row(RawText("<call>"), "f()"), FreeText(("<call>",)))
     for markers in ((), ("<call>",)):
-        told_apart(node, ["", "a < b", "so <call>f()", "<call>f()"], ["<call>", "<call>f()x", "f()<call>"], markers)
+        check_texts(node, ["", "a < b", "so <call>f()", "<call>f()"], ["<call>", "<call>f()x", "f()<call>"], markers)
 
 
 def members(number: int, required: Sequence[int] = (), separator: str = ", ") -> Node:
@@ -153,21 +153,21 @@ def call(*keys: int, separator: str = ", ") -> str:
 def test_members_come_in_any_order_and_none_twice(separator: str) -> None:
     inside = [(0, 2), (2, 0), (0, 1, 2), (2, 1, 0), (1, 2, 0)]
     outside = [(), (0,), (2,), (0, 2, 0), (0, 0, 2), (0, 1), (2, 2), (0, 2, 3)]
-    told_apart(
+    check_texts(
         members(3, [0, 2], separator),
         [call(*keys, separator=separator) for keys in inside],
         [call(*keys, separator=separator) for keys in outside],
     )
-    told_apart(members(2), [call(), call(0), call(1), call(1, 0)], [call(0, 0), "(, k0=1)", "(k0=1, )", "(k0=1k1=1)"])
-    told_apart(row("(", Members(()), ")"), ["()"], ["(,)"])
+    check_texts(members(2), [call(), call(0), call(1), call(1, 0)], [call(0, 0), "(, k0=1)", "(k0=1, )", "(k0=1k1=1)"])
+    check_texts(row("(", Members(()), ")"), ["()"], ["(,)"])
 
 
 def test_of_very_many_members_the_first_ones_come_first() -> None:
     last = MOST_IN_ANY_ORDER - 1
     assert last == 63
     every = [*range(last + 1)]
-    told_apart(members(last + 1, every), [call(*reversed(every))], [call(*every[1:]), call(*every, 5)])
-    told_apart(
+    check_texts(members(last + 1, every), [call(*reversed(every))], [call(*every[1:]), call(*every, 5)])
+    check_texts(
         members(2 * last, [3, last + 2]),
         [call(3, last + 2), call(60, 3, 2 * last - 1, last + 2), call(last, 3, last + 1, last + 2)],
         [call(3), call(last + 2), call(last + 2, 3), call(3, last + 2, last + 2), call(3, 3, last + 2), call()],
@@ -176,17 +176,17 @@ def test_of_very_many_members_the_first_ones_come_first() -> None:
 
 def test_rules_may_refer_to_themselves() -> None:
     rules = {"t0_any": either("x", row("[", Rule("t0_any"), "]")), "T0/any": Text("y")}
-    told_apart(Rules(row(Rule("t0_any"), Rule("T0/any")), rules), ["xy", "[[x]]y"], ["[xy", "yy", "xx"])
+    check_texts(Rules(row(Rule("t0_any"), Rule("T0/any")), rules), ["xy", "[[x]]y"], ["[xy", "yy", "xx"])
 
 
-def test_json_is_spelt_as_written_or_with_blanks() -> None:
+def test_json_is_written_exactly_or_with_free_whitespace() -> None:
     schema = json.dumps({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}}}})
-    spelt, blank = '{"a": [1, 2]}', '{ "a":[ 1,2 ]\n}'
-    told_apart(row("=", JsonValue(schema), ";"), [f"={spelt};"], [f"={blank};", '={"a": ["x"]};', "={}"])
-    told_apart(row("=", JsonValue(schema, exact=False), ";"), [f"={spelt};", f"={blank};"], ['={"a": ["x"]};', "=;"])
+    spelt, spaced = '{"a": [1, 2]}', '{ "a":[ 1,2 ]\n}'
+    check_texts(row("=", JsonValue(schema), ";"), [f"={spelt};"], [f"={spaced};", '={"a": ["x"]};', "={}"])
+    check_texts(row("=", JsonValue(schema, exact=False), ";"), [f"={spelt};", f"={spaced};"], ['={"a": ["x"]};', "=;"])
 
 
-def test_what_is_held_to_an_order_or_a_format_is_said() -> None:
+def test_a_fixed_order_or_an_unchecked_format_is_reported() -> None:
     def of(schema: object) -> tuple[str, ...]:
         return llguidance(Rules(Row((Text("a"), JsonValue(json.dumps(schema))))), {}).narrower
 
@@ -204,12 +204,12 @@ def test_the_same_part_is_one_rule() -> None:
     assert llguidance(Rules(either(row("1", part), row("2", part))), {}).text.count("0-9a-ce-f") == 1
 
 
-def test_a_schema_that_is_not_held_is_refused_by_name() -> None:
+def test_an_unsupported_schema_is_rejected_by_name() -> None:
     with pytest.raises(CannotConstrain, match=r"'not' \(at \$ of its schema\)"):
         llguidance(Rules(JsonValue('{"not": {}}')), {})
 
 
-def test_a_token_that_is_none_is_told() -> None:
+def test_an_unknown_token_id_is_reported() -> None:
     tokenizer = byte_tokenizer()
     with pytest.raises(CannotConstrain, match="llguidance takes no such grammar"):
         masks_of(llguidance(Rules(Text("<x>")), {"<x>": end_of(tokenizer) + 1}), tokenizer)

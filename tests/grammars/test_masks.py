@@ -68,7 +68,7 @@ def test_an_answer_is_followed_back_too() -> None:
     assert masks.allowed() == letters("a")
 
 
-def test_nothing_counts_behind_the_end() -> None:
+def test_nothing_counts_after_the_end() -> None:
     """A runtime makes ready for one token more than there are."""
     masks, tokenizer = made()
     end = end_of(tokenizer)
@@ -100,7 +100,7 @@ def test_whole_texts_are_accepted_or_not_wherever_one_is() -> None:
     assert masks.allowed() == letters("d")
 
 
-def test_what_is_no_grammar_is_told_in_llguidance_s_words() -> None:
+def test_an_invalid_grammar_is_reported_with_the_message_of_llguidance() -> None:
     with pytest.raises(CannotConstrain, match=r"llguidance takes no such grammar: .*unknown name"):
         made('%llguidance {}\nstart: "a" nothing\n')
     with pytest.raises(CannotConstrain, match="llguidance takes no such grammar"):
@@ -167,7 +167,7 @@ def test_a_tokenizer_that_pads_and_cuts_is_taken_without_that() -> None:
     assert tokenizer.truncation is not None
 
 
-def test_another_kind_of_tokenizer_is_refused() -> None:
+def test_another_kind_of_tokenizer_is_rejected() -> None:
     with pytest.raises(ToolfmtError, match="masks need a tokenizer of the tokenizers package"):
         Masks(GRAMMAR, SimpleNamespace(encode=str))
 

@@ -68,7 +68,7 @@ def test_a_tool_that_is_named_is_called(loaded: Any) -> None:
         assert [call.name for call in calls] == [tool]
 
 
-def test_a_draft_model_guesses_ahead_and_is_held_to_it_too(loaded: Any) -> None:
+def test_a_draft_model_guesses_ahead_and_is_constrained_too(loaded: Any) -> None:
     format = format_of("xml_function")
     grammar = grammar_of(format, loaded[1], parallel=False)
     for guessed in (1, 3):
@@ -77,16 +77,16 @@ def test_a_draft_model_guesses_ahead_and_is_held_to_it_too(loaded: Any) -> None:
 
 
 def test_other_processors_stay(loaded: Any) -> None:
-    asked = []
+    sizes = []
 
     def processor(tokens: Any, logits: Any) -> Any:
-        asked.append(tokens.size)
+        sizes.append(tokens.size)
         return logits
 
     format = format_of("json")
     given = [processor]
     valid_calls(streamed(loaded, format, grammar_of(format, loaded[1], parallel=False), logits_processors=given))
-    assert len(asked) > 5
+    assert len(sizes) > 5
     assert given == [processor]
 
 
@@ -98,7 +98,7 @@ def test_a_model_directory_gives_prompt_and_grammar(directory: Path, loaded: Any
     assert [call.name for call in valid_calls(stream)] == ["note"]
 
 
-def test_what_is_no_grammar_is_told_before_anything_is_generated(loaded: Any) -> None:
+def test_an_invalid_grammar_is_reported_before_anything_is_generated(loaded: Any) -> None:
     with pytest.raises(ToolfmtError, match="llguidance takes no such grammar"):
         streamed(loaded, format_of("json"), 'root ::= "a"')
 
@@ -114,7 +114,7 @@ def url(directory: Path) -> Iterator[str]:
         yield address
 
 
-def asked(url: str, directory: Path, **more: Any) -> Any:
+def request_choice(url: str, directory: Path, **more: Any) -> Any:
     client = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
     messages: Any = [{"role": "user", "content": "Hi"}]
     given: dict[str, Any] = {"tools": TOOLS, "temperature": 1.0, "max_tokens": 600, "parallel_tool_calls": False}
@@ -131,11 +131,11 @@ def asked(url: str, directory: Path, **more: Any) -> Any:
         ({"type": "function", "function": {"name": "get_weather"}}, {"get_weather"}),
     ],
 )
-def test_the_server_holds_a_model_to_the_calls_that_are_asked_for(
+def test_the_server_constrains_a_model_to_the_requested_calls(
     choice: Any, names: set[str], url: str, directory: Path
 ) -> None:
     with ThreadPoolExecutor(3) as several:
-        answers = [several.submit(asked, url, directory, tool_choice=choice, seed=seed) for seed in range(3)]
+        answers = [several.submit(request_choice, url, directory, tool_choice=choice, seed=seed) for seed in range(3)]
     for answer in (future.result() for future in answers):
         (call,) = answer.message.tool_calls
         assert (call.function.name in names, answer.finish_reason) == (True, "tool_calls")
@@ -154,18 +154,18 @@ def test_the_server_lets_several_calls_be_made_unless_the_request_forbids_it(
 
     monkeypatch.setattr(for_mlx_server, "grammar", grammar)
     for several in (True, False, None):
-        asked(url, directory, tool_choice="required", parallel_tool_calls=several, max_tokens=1)
+        request_choice(url, directory, tool_choice="required", parallel_tool_calls=several, max_tokens=1)
     assert made == [True, False, True]
 
 
 @pytest.mark.sample(0)
 def test_the_server_holds_it_to_nothing_else(url: str, directory: Path) -> None:
     for more in ({}, {"tool_choice": "auto"}, {"tool_choice": "none"}, {"tool_choice": {"type": "other"}}):
-        assert not asked(url, directory, max_tokens=40, **more).message.tool_calls
+        assert not request_choice(url, directory, max_tokens=40, **more).message.tool_calls
 
 
-def test_a_choice_that_there_is_no_grammar_for_is_told(url: str, directory: Path) -> None:
-    refusals: dict[str, dict[str, Any]] = {
+def test_a_tool_choice_without_a_grammar_is_reported(url: str, directory: Path) -> None:
+    rejections: dict[str, dict[str, Any]] = {
         "no tool called 'nothing' is declared; there are get_weather, note": {
             "tool_choice": {"type": "function", "function": {"name": "nothing"}}
         },
@@ -174,10 +174,10 @@ def test_a_choice_that_there_is_no_grammar_for_is_told(url: str, directory: Path
             "tools": openai.NOT_GIVEN,
         },
     }
-    for why, more in refusals.items():
-        with pytest.raises(openai.APIStatusError) as refused:
-            asked(url, directory, **more)
-        assert refused.value.body == why
+    for why, more in rejections.items():
+        with pytest.raises(openai.APIStatusError) as raised:
+            request_choice(url, directory, **more)
+        assert raised.value.body == why
 
 
 @pytest.mark.sample(0)
@@ -185,7 +185,7 @@ def test_the_server_takes_its_processors_once(url: str, directory: Path) -> None
     from mlx_serving import served
 
     with served(directory, options=for_mlx_server.ServerOptions(format=format_of("json"))) as again:
-        answer = asked(again, directory, tool_choice="required", logit_bias={"5": 1.0})
+        answer = request_choice(again, directory, tool_choice="required", logit_bias={"5": 1.0})
     assert len(answer.message.tool_calls) == 1
 
 
@@ -227,13 +227,13 @@ def test_guesses_of_an_assistant_are_held_to_it_too(of_transformers: Any) -> Non
 
 @pytest.mark.sample(0)
 def test_other_processors_of_transformers_stay(of_transformers: Any) -> None:
-    asked = []
+    sizes = []
 
     def processor(input_ids: Any, scores: Any) -> Any:
-        asked.append(input_ids.shape[-1])
+        sizes.append(input_ids.shape[-1])
         return scores
 
     format = format_of("json")
     grammar = grammar_of(format, of_transformers[1], parallel=False)
     valid_calls(generated(of_transformers, format, grammar, logits_processor=[processor]))
-    assert len(asked) > 5
+    assert len(sizes) > 5

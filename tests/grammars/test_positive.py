@@ -47,31 +47,31 @@ def is_open(text: str, without: Sequence[str], not_first: str = "") -> bool:
 
 
 @pytest.mark.parametrize(("closer", "never"), MARKERS)
-def test_small_expressions_are_told_text_by_text(closer: str, never: tuple[str, ...]) -> None:
+def test_small_expressions_match_exactly_the_expected_texts(closer: str, never: tuple[str, ...]) -> None:
     characters = "".join(dict.fromkeys(closer + "".join(never))) + "x"
-    closed, without, begun = closed_text(closer, never), open_text((closer, *never)), open_text((closer,), closer[0])
-    assert closed and without and begun
+    closed, without, partial = closed_text(closer, never), open_text((closer, *never)), open_text((closer,), closer[0])
+    assert closed and without and partial
     for text in texts(characters, 8 if len(characters) < 5 else 6 if len(characters) < 7 else 5):
         assert bool(re.fullmatch(closed, text)) == is_closed(text, closer, never), text
         assert bool(re.fullmatch(without, text)) == is_open(text, (closer, *never)), text
-        assert bool(re.fullmatch(begun, text)) == is_open(text, (closer,), closer[0]), text
+        assert bool(re.fullmatch(partial, text)) == is_open(text, (closer,), closer[0]), text
 
 
 @pytest.mark.parametrize(
     "format", [pytest.param(format, id=named(format)) for format in depth.spread([*variants()], 5)]
 )
-def test_expressions_of_a_format_are_told_by_texts_of_their_parts(format: ToolCallFormat) -> None:
+def test_expressions_of_a_format_match_texts_made_of_their_parts(format: ToolCallFormat) -> None:
     chance, nodes = random.Random(5), dict[RawText | FreeText, None]()
     for choice in ("required", "auto"):
         with suppress(CannotConstrain):
             found = Subject(format, False, choice)._nodes()
             nodes |= dict.fromkeys(node for node in found if isinstance(node, (RawText, FreeText)))
     assert nodes or format.name == "glm4_legacy"
-    are_told = {told(node, chance) for node in nodes}
-    assert (False in are_told) == (format.name in TOO_LARGE)
+    results = {check_expression(node, chance) for node in nodes}
+    assert (False in results) == (format.name in TOO_LARGE)
 
 
-def told(node: RawText | FreeText, chance: random.Random) -> bool:
+def check_expression(node: RawText | FreeText, chance: random.Random) -> bool:
     """Holds an expression to texts of parts of its markers; False where there is none."""
     closer, never = (node.closer, node.never) if isinstance(node, RawText) else ("", node.without)
     not_first = node.not_first if isinstance(node, FreeText) else ""
@@ -99,7 +99,7 @@ def test_what_grows_too_large_is_none() -> None:
     assert open_text(("",), "x") is None
 
 
-def test_a_branch_that_says_nothing_new_stands_where_a_marker_has_begun() -> None:
+def test_redundant_branches_are_left_out_unless_a_marker_has_started() -> None:
     found = closed_text("</v>", ())
     assert found is not None and found.count(r"[^>]*<\/v>") > 3
     assert r"[^>]*" not in (closed_text("aba>b", ()) or "")

@@ -109,9 +109,9 @@ def test_llama_cpp_holds_the_whole_answer_without_a_trigger() -> None:
     ],
 )
 def test_a_syntax_that_does_not_fit_names_the_one_that_does(runtime: str, syntax: str, way: str) -> None:
-    with pytest.raises(ToolfmtError) as told:
+    with pytest.raises(ToolfmtError) as raised:
         request(_Grammar("text", syntax), runtime)
-    assert str(told.value) == f"{runtime} reads no grammar in the syntax {syntax!r}; make it with {way}"
+    assert str(raised.value) == f"{runtime} reads no grammar in the syntax {syntax!r}; make it with {way}"
 
 
 def test_an_unknown_runtime_is_named() -> None:
@@ -143,8 +143,10 @@ def tokenizer() -> Any:
     pytest.importorskip("torch", reason="vLLM's and SGLang's backends make their masks with it")
     tokenizers = pytest.importorskip("tokenizers", reason="a tokenizer for the backends")
     transformers = pytest.importorskip("transformers", reason="a tokenizer for the backends")
-    signs = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={sign: at for at, sign in enumerate(signs)}, merges=[]))
+    characters = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+    made = tokenizers.Tokenizer(
+        tokenizers.models.BPE(vocab={character: at for at, character in enumerate(characters)}, merges=[])
+    )
     made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     made.decoder = tokenizers.decoders.ByteLevel()
     made.add_special_tokens([tokenizers.AddedToken(mark, special=True) for mark in ("<end>", *_MARKERS)])
@@ -252,9 +254,9 @@ def test_llama_cpp_wakes_at_the_trigger(tmp_path: Path, markers: tuple[str, ...]
     pytest.importorskip("llama_cpp", reason="asks llama.cpp itself")
     pytest.importorskip("gguf", reason="writes a vocabulary for llama.cpp")
     engine = LlamaGrammars(tmp_path, markers)
-    sampler = engine.asked(request(_of("gbnf", "auto"), "llama.cpp"))
+    sampler = engine.sampler_for(request(_of("gbnf", "auto"), "llama.cpp"))
     texts = (_CALL, _BROKEN, "Let me see. " + _CALL, "No call.", "Let me see. " + _BROKEN, _CALL + "\n" + _CALL)
     expected = [True, False, True, True, False, True]
     assert [engine.accepts(sampler, text) for text in texts] == expected
-    required = engine.asked(request(_of("gbnf"), "llama.cpp"))
+    required = engine.sampler_for(request(_of("gbnf"), "llama.cpp"))
     assert [engine.accepts(required, text) for text in texts] == [True, False, False, False, False, True]

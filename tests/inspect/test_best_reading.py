@@ -14,7 +14,7 @@ from toolfmt.formats import ToolCallFormat, formats, get
 from toolfmt.inspect.format.best_reading import ReadBack, best_reading
 from toolfmt.inspect.format.read_back import SINGLE_CALL, RoundTrip, rendered_variant, trials, try_calls
 from toolfmt.inspect.probe.capabilities import probe
-from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
@@ -38,7 +38,7 @@ WRITTEN = {
 
 
 def renders_of(source: str) -> Renders:
-    renders = Renders(ChatTemplate(source), STAND_INS)
+    renders = Renders(ChatTemplate(source), PLACEHOLDERS)
     renders.render([{"role": "user", "content": "Hello."}])
     return renders
 
@@ -87,13 +87,13 @@ FAILS = {
 @pytest.mark.parametrize("typed", [[], ["xlam"]])
 @pytest.mark.parametrize("fails", FAILS)
 def test_a_format_that_reads_less_is_not_taken(fails: str, typed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def faulty(renders: Renders, format: ToolCallFormat, shape: TurnShape, **options: bool) -> list[RoundTrip]:
+    def failing(renders: Renders, format: ToolCallFormat, shape: TurnShape, **options: bool) -> list[RoundTrip]:
         made = trials(renders, format, shape, **options)
-        is_faulty = (format.name, shape.arguments) in FAILS[fails]
-        return [*made[:-1], replace(made[-1], outcome="inexact")] if is_faulty else made
+        is_failing = (format.name, shape.arguments) in FAILS[fails]
+        return [*made[:-1], replace(made[-1], outcome="inexact")] if is_failing else made
 
-    monkeypatch.setattr("toolfmt.inspect.format.best_reading.trials", faulty)
-    compare(LOOP.format(call=WRITTEN["read by seven formats in either form"]), typed, faulty)
+    monkeypatch.setattr("toolfmt.inspect.format.best_reading.trials", failing)
+    compare(LOOP.format(call=WRITTEN["read by seven formats in either form"]), typed, failing)
 
 
 def test_a_format_that_tolerates_something_in_a_later_call_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

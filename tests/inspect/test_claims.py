@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lying_templates import HONEST, QUESTION, RESULT, told
+from lying_templates import HONEST, QUESTION, RESULT, branch_findings
 
 from toolfmt.inspect.inspection import inspect_files, inspect_template
 from toolfmt.templates import load_files
@@ -106,7 +106,7 @@ def test_the_sentence_of_a_condition_that_no_probe_makes_true_is_shown(condition
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
         assert evidence == f"the text of messages changes the prompt: '{SENTENCE}' is added"
-    assert {(finding.code, finding.line) for finding in told(report)} == {("TF085", 1), ("TF086", 1)}
+    assert {(finding.code, finding.line) for finding in branch_findings(report)} == {("TF085", 1), ("TF086", 1)}
 
 
 UNUSUAL = {
@@ -295,12 +295,14 @@ def test_removed_spaces_at_the_ends_limit_the_statement(was: str, now: str, word
 def test_a_tools_name_that_is_changed_is_shown(change: str, effect: str) -> None:
     template = HONEST.replace("call.function.name", f"(call.function.name{change})")
     assert template != HONEST
-    assert [effect in one.message for one in told(inspect_template(template))] == [True]
+    assert [effect in one.message for one in branch_findings(inspect_template(template))] == [True]
 
 
-def test_a_cut_far_behind_is_shown() -> None:
+def test_a_cut_far_into_the_text_is_reported() -> None:
     template = HONEST.replace(QUESTION, QUESTION.replace("content", "content[:100000]"))
-    assert ["its end is no longer in the prompt" in one.message for one in told(inspect_template(template))] == [True]
+    assert [
+        "its end is no longer in the prompt" in one.message for one in branch_findings(inspect_template(template))
+    ] == [True]
 
 
 def test_sentences_that_only_prompts_with_tools_contain_are_quoted() -> None:
@@ -326,7 +328,7 @@ def test_a_system_message_that_is_changed_limits_the_statement() -> None:
 
 def test_a_question_that_is_lost_in_a_long_conversation_without_tools_is_shown() -> None:
     lost = f"{{%- if tools or loop.index < 4 %}}{QUESTION}{{%- endif %}}"
-    (found,) = told(inspect_template(HONEST.replace(QUESTION, lost)))
+    (found,) = branch_findings(inspect_template(HONEST.replace(QUESTION, lost)))
     assert "messages without tools change the prompt: " in found.message
 
 
@@ -337,7 +339,7 @@ def test_lines_of_words_that_are_no_sentences_are_shown() -> None:
     assert "'Cutting Knowledge Date: December 2023" in shown.evidence
 
 
-def test_the_default_system_message_is_shown_beside_the_sentence_that_stays() -> None:
+def test_the_default_system_message_is_shown_next_to_the_sentence_that_stays() -> None:
     rule = "{{- '<|rules|>You must not speak of fees.<|end|>' }}"
     default = "{%- if messages[0].role != 'system' %}{{- 'You are a helpful captain of ships.\\n' }}{%- endif %}\n"
     shown = inspect_template(rule + default + HONEST).sections.safety["no_instructions"]

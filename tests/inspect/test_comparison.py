@@ -48,7 +48,7 @@ REWRITTEN = "{# as before #}\n" + TEMPLATE.replace("message", "turn").replace("t
     ".content or ''", "['content'] or ''"
 )
 PREFILL = Effect("adds", "the prefill changes")
-REFUSED = TemplateFailure("refused", "no")
+RAISED = TemplateFailure("raised", "no")
 GONE = "{{ raise_exception('no results') if messages | selectattr('role', 'equalto', 'tool') | list }}"
 
 
@@ -79,7 +79,7 @@ def test_a_model_does_not_differ_from_itself() -> None:
     assert list(comparison.same_prompts) == list(a.prompts)
 
 
-def test_a_template_written_otherwise_that_does_the_same_does_not_differ() -> None:
+def test_a_rewritten_template_that_does_the_same_does_not_differ() -> None:
     comparison = compare(inspect_template(TEMPLATE), inspect_template(REWRITTEN))
     assert (comparison.differs, comparison.same_text) == (False, False)
 
@@ -139,8 +139,8 @@ def test_what_becomes_of_an_answer_once_the_user_goes_on_is_compared(when: str, 
     block = "{% if m.role == 'assistant' and " + when + " %}<think></think>{% endif %}"
     plain = "{% for m in messages if m.role != 'tool' and not m.tool_calls %}<{{ m.role }}>{{ m.content }}{% endfor %}"
     other = plain.replace("{{ m.content }}", block + "{{ m.content }}")
-    told = {one.conversation for one in compare(inspect_template(plain), inspect_template(other)).prompts}
-    assert {name for name in told if "call" not in name} == differing
+    conversations = {one.conversation for one in compare(inspect_template(plain), inspect_template(other)).prompts}
+    assert {name for name in conversations if "call" not in name} == differing
 
 
 def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
@@ -148,7 +148,7 @@ def test_of_a_prompt_that_does_not_end_a_bounded_part_is_kept() -> None:
     assert {len(prompt.text) for prompt in endless.values()} == {LONGEST}
 
 
-def test_answers_of_every_chapter_are_compared_by_what_they_say() -> None:
+def test_answers_of_every_section_are_compared_by_their_content() -> None:
     a = report("a")
     sections = Sections(
         details={"ids": Answer("yes", "any")},
@@ -213,7 +213,7 @@ def test_findings_come_and_go_by_code_and_number() -> None:
     rejected = replace(other, outcome="object-rejected")
     assert compare(report("a", other), report("b", rejected)).behavior == Differences((), (other,), (rejected,))
     second = replace(other, message="Another one.")
-    assert compare(report("a", other), report("b", other, second)).behavior.came == (second,)
+    assert compare(report("a", other), report("b", other, second)).behavior.added == (second,)
 
 
 # --- settings are no behavior
@@ -238,11 +238,11 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     }.items():
         (original / name).write_text(json.dumps(value))
     result = run("--json", str(original), str(package))
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["differs"], told["same_text"]) == (0, False, True)
-    assert told["behavior"]["changes"] == [] != told["behavior"]["prompts"]["same"]
-    settings = {change["what"]: (change["a"], change["b"]) for change in told["settings"]["changes"]}
-    assert (told["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
+    printed = json.loads(result.stdout)
+    assert (result.exit_code, printed["differs"], printed["same_text"]) == (0, False, True)
+    assert printed["behavior"]["changes"] == [] != printed["behavior"]["prompts"]["same"]
+    settings = {change["what"]: (change["a"], change["b"]) for change in printed["settings"]["changes"]}
+    assert (printed["settings"]["differ"], settings["format.confidence"]) == (True, ("declared", "verified"))
     assert {what.partition(".")[0] for what in settings} == {"format", "runtimes"}
     lines = run(str(original), str(package)).stdout.splitlines()
     assert "settings (not behavior; they do not count as differences)" in lines
@@ -252,8 +252,8 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))
     assert json.loads(run("--json", str(original), str(package)).stdout)["differs"] is False
     (original / "generation_config.json").write_text('{"eos_token_id": [3]}')
-    came = json.loads(run("--json", str(package), str(original)).stdout)["behavior"]["findings"]["came"]
-    assert [one["code"] for one in came] == ["TF069"]
+    added = json.loads(run("--json", str(package), str(original)).stdout)["behavior"]["findings"]["added"]
+    assert [one["code"] for one in added] == ["TF069"]
 
 
 @pytest.mark.parametrize(
@@ -298,9 +298,9 @@ def test_findings_about_files_are_settings() -> None:
 
 
 def test_a_runtime_that_only_one_report_lists() -> None:
-    told = run(str(MODELS / "json-frames"), str(MODELS / "no-tools-no-system")).stdout
-    assert "  runtimes.llama.cpp\n    - --jinja" in told
-    assert "    + not in this report\n  runtimes.any runtime\n    - not in this report\n    + " in told
+    printed = run(str(MODELS / "json-frames"), str(MODELS / "no-tools-no-system")).stdout
+    assert "  runtimes.llama.cpp\n    - --jinja" in printed
+    assert "    + not in this report\n  runtimes.any runtime\n    - not in this report\n    + " in printed
 
 
 def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
@@ -364,16 +364,16 @@ def test_differences_are_selected(
         return
     kept = DifferenceSelection.of(select, ignore).apply(different)
     groups = (kept.behavior, kept.settings)
-    told = {change.what for change in all_changes(kept)}
-    told |= {one.code for group in groups for one in (*group.went, *group.came)} | (
+    selected = {change.what for change in all_changes(kept)}
+    selected |= {one.code for group in groups for one in (*group.removed, *group.added)} | (
         {"prompts"} if kept.prompts else set()
     )
-    assert (told, kept.left_out) == (left, len(ALL) - len(left))
+    assert (selected, kept.left_out) == (left, len(ALL) - len(left))
     assert kept.differs == bool(left - {"stop", "TF068"})
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "hint"),
     [
         ("capabilities.system", ""),
         ("definitions.enum", ""),  # neither of the two shows tools: that is no slip
@@ -391,12 +391,12 @@ def test_differences_are_selected(
     ],
 )
 @pytest.mark.parametrize("option", ["select", "ignore"])
-def test_a_part_that_is_not_there_is_a_slip(option: str, word: str, said: str, different: Comparison) -> None:
+def test_a_part_that_is_not_there_is_a_slip(option: str, word: str, hint: str, different: Comparison) -> None:
     selection = DifferenceSelection.of(**{option: (word,)})
-    if not said:
+    if not hint:
         selection.apply(different)
         return
-    with pytest.raises(UnknownCode, match=re.escape(f"no part is called {word!r}{said}")):
+    with pytest.raises(UnknownCode, match=re.escape(f"no part is called {word!r}{hint}")):
         selection.apply(different)
 
 
@@ -429,7 +429,7 @@ def test_what_is_left_out_is_counted_and_does_not_count(tmp_path: Path, differen
 
 
 @pytest.mark.sample(0)
-def test_diff_says_by_its_status_whether_the_two_differ(tmp_path: Path) -> None:
+def test_the_exit_status_of_diff_shows_whether_the_two_differ(tmp_path: Path) -> None:
     a, b = places(tmp_path, TEMPLATE, REWRITTEN)
     same = run(a, b)
     assert (same.exit_code, same.stderr) == (0, "")
@@ -454,10 +454,10 @@ def test_diff_shows_what_differs_and_where_the_prompts_part(tmp_path: Path) -> N
     assert lines[at + 1] == "    + [user]\\n"
     assert "    + throws: the template raises: no results" in lines
     assert lines[-1].endswith("0 of 24 prompts are the same.") or "0 of 24" in " ".join(lines[-2:])
-    told = json.loads(run(a, b, "--json").stdout)
-    first = told["behavior"]["prompts"]["differ"][0]
+    printed = json.loads(run(a, b, "--json").stdout)
+    first = printed["behavior"]["prompts"]["differ"][0]
     assert (first["conversation"], first["at"], first["a"][:5], first["b"][:5]) == ("a question", 0, "<user", "[user")
-    assert [one["what"] for one in told["behavior"]["changes"] if one["what"].startswith("cap")] == [
+    assert [one["what"] for one in printed["behavior"]["changes"] if one["what"].startswith("cap")] == [
         "capabilities.tool_results"
     ]
 
@@ -479,8 +479,8 @@ LONG = "all of this is the same in both of them, " * 4
             "one.",
         ),
         (
-            {"prompts": {"x": SamplePrompt("", TemplateFailure("refused", LONG + "one"))}},
-            {"prompts": {"x": SamplePrompt("", TemplateFailure("refused", LONG + "two"))}},
+            {"prompts": {"x": SamplePrompt("", TemplateFailure("raised", LONG + "one"))}},
+            {"prompts": {"x": SamplePrompt("", TemplateFailure("raised", LONG + "two"))}},
             "one",
         ),
         ({"profile": TemplateProfile(stop=(LONG + "one",))}, {"profile": TemplateProfile(stop=(LONG + "two",))}, "one"),
@@ -507,22 +507,22 @@ def test_what_differs_is_shown_however_much_before_it_is_the_same(
     assert len(line) < 110
 
 
-def test_what_is_cut_behind_a_difference_begins_where_the_value_does() -> None:
-    told = LONG[:60]
+def test_a_value_that_is_cut_after_a_difference_starts_at_its_beginning() -> None:
+    start = LONG[:60]
     a, b = (
         replace(
             report(name),
-            profile=TemplateProfile(stop=(f"{told} {name} {LONG}",)),
-            prompts={"x": SamplePrompt("", TemplateFailure("refused", f"{told[:38]} {name} {LONG}"))},
+            profile=TemplateProfile(stop=(f"{start} {name} {LONG}",)),
+            prompts={"x": SamplePrompt("", TemplateFailure("raised", f"{start[:38]} {name} {LONG}"))},
         )
         for name in "ab"
     )
     text = comparison_text(compare(a, b), 300, False)
-    assert f"    - {told} a all of" in text
-    assert f"    - throws: the template raises: {told[:38]} a a" in text
+    assert f"    - {start} a all of" in text
+    assert f"    - throws: the template raises: {start[:38]} a a" in text
 
 
-def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> None:
+def test_a_difference_caused_by_other_files_is_reported_as_such(tmp_path: Path) -> None:
     a, b = places(tmp_path, TEMPLATE + "{{ eos_token }}", TEMPLATE + "{{ eos_token }}")
     Path(b, "tokenizer_config.json").write_text('{"eos_token": "</s>"}')
     Path(a, "tokenizer_config.json").write_text('{"eos_token": "<eos>"}')
@@ -532,10 +532,10 @@ def test_a_difference_that_other_files_make_is_told_as_such(tmp_path: Path) -> N
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
     hostile = "\x1b[2J\u202e[red]" * 20
-    a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("", REFUSED)})
+    a = replace(report("a"), prompts={"a question": SamplePrompt("x"), "two": SamplePrompt("", RAISED)})
     b = replace(
         report(hostile, replace(finding("TF013"), message=hostile)),
-        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", TemplateFailure("refused", hostile))},
+        prompts={"a question": SamplePrompt(hostile), "two": SamplePrompt("", TemplateFailure("raised", hostile))},
         sections=Sections(details={hostile: Answer("no", hostile)}),
         profile=TemplateProfile(stop=(hostile,)),
     )
@@ -546,7 +546,7 @@ def test_a_comparison_fits_its_width_and_moves_no_cursor(columns: int) -> None:
 
 
 @pytest.mark.sample(0)
-def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
+def test_every_pair_of_model_directories_compares_the_same_both_ways() -> None:
     names = sorted(path.name for path in MODELS.iterdir() if path.name != "broken")[:5]
     reports = {name: inspect_template((MODELS / name / "chat_template.jinja").read_text("utf-8")) for name in names}
     for a in names:
@@ -557,7 +557,7 @@ def test_every_pair_of_model_directories_compares_alike_both_ways() -> None:
                 assert {(change.what, str(change.a), str(change.b)) for change in one.changes} == {
                     (change.what, str(change.b), str(change.a)) for change in other.changes
                 }
-                assert (one.came, one.went) == (other.went, other.came)
+                assert (one.added, one.removed) == (other.removed, other.added)
 
 
 def test_a_chapter_that_only_one_has_is_one_change() -> None:

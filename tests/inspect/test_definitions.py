@@ -26,7 +26,7 @@ SIGNATURE = (
 
 
 def parts(report: Report, answer: str) -> set[str]:
-    return {name for name, told in report.sections.definitions.items() if told.answer == answer}
+    return {name for name, result in report.sections.definitions.items() if result.answer == answer}
 
 
 def after(each: str) -> Report:
@@ -57,8 +57,8 @@ def test_a_signature_keeps_what_it_writes() -> None:
 
 def test_what_matters_of_the_parts_that_are_dropped_is_one_finding() -> None:
     report = inspect_template(SIGNATURE)
-    told = next(finding for finding in report.findings if finding.code == "TF040")
-    assert told.message == (
+    reported = next(finding for finding in report.findings if finding.code == "TF040")
+    assert reported.message == (
         "The prompt does not contain these parts of a tool's definition: the descriptions of parameters, "
         "which parameters are required, the allowed values (`enum`), the properties of objects, "
         "the types of list items, the types in `anyOf` and what `$ref` points to."
@@ -81,9 +81,9 @@ def test_additional_properties_shown_as_a_parameter_are_named() -> None:
     report = inspect_template(KEYS_AS_PARAMETERS)
     answer = report.sections.definitions["additional_properties"]
     assert (answer.answer, answer.outcome) == ("no", "as-parameter")
-    (told,) = (finding for finding in report.findings if finding.code == "TF040")
+    (reported,) = (finding for finding in report.findings if finding.code == "TF040")
     what = "the `additionalProperties` of an object without `properties`: it shows a parameter of that name."
-    assert told.message.endswith(what)
+    assert reported.message.endswith(what)
     typed = {"type": "object", "description": "Sizes.", "additionalProperties": {"type": "integer"}}
     prompt = model_of(KEYS_AS_PARAMETERS).render([{"role": "user", "content": "Hello"}], [tool({"sizes": typed})])
     assert prompt.adaptations == ("parameters-in-description",)
@@ -126,8 +126,8 @@ NO_QUESTIONS = "tools"
 def test_what_to_do_about_dropped_parts_is_what_render_does(
     template: str, fix: str, fixed_by: str, strategy: str
 ) -> None:
-    (told,) = (finding for finding in inspect_template(template).findings if finding.code == "TF040")
-    assert (told.fix, told.fixed_by) == (fix, fixed_by)
+    (reported,) = (finding for finding in inspect_template(template).findings if finding.code == "TF040")
+    assert (reported.fix, reported.fixed_by) == (fix, fixed_by)
     definition = tool({"city": text("The city.", enum=["Oslo"])})
     if strategy:
         prompt = model_of(template).render([{"role": "user", "content": "Hello"}], [definition])
@@ -141,7 +141,7 @@ def test_a_template_that_shows_no_tools_has_nothing_to_look_at() -> None:
     assert inspect_template(PLAIN).sections.definitions == {}
 
 
-def test_tools_that_are_shown_beside_a_system_message_only_are_looked_at_there() -> None:
+def test_tools_that_are_shown_only_with_a_system_message_are_inspected_there() -> None:
     report = inspect_template("{% if messages[0].role == 'system' %}" + JSON.replace(PLAIN, "") + "{% endif %}" + PLAIN)
     assert report.sections.definitions["enum"].answer == "yes"
 
@@ -180,22 +180,22 @@ def test_tools_that_are_shown_beside_a_system_message_only_are_looked_at_there()
         ("{{ f | tojson(ensure_ascii=True) }}", "non_ascii", "no"),
     ],
 )  # fmt: skip
-def test_a_part_is_told_from_the_prompt(each: str, part: str, answer: str) -> None:
+def test_the_support_of_a_part_is_read_from_the_prompt(each: str, part: str, answer: str) -> None:
     assert after(each).sections.definitions[part].answer == answer
 
 
 def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
     report = after("\n{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
-    told = report.sections.definitions
+    definitions = report.sections.definitions
     # A list of types is no text; `anyOf`, `oneOf` and `$ref` stand without a type, and a tool may have no `parameters`.
     # Everything else goes in.
     assert parts(report, "error") == {
         "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
     }  # fmt: skip
     joined = 'it concatenates a string and another type (TypeError: can only concatenate str (not "list") to str)'
-    assert (told["nullable"].evidence, told["nullable"].line) == (joined, 2)
-    assert told["any_of"].evidence == f"`type` is undefined ({NO_TYPE})"
-    assert told["enum"].answer == "yes"
+    assert (definitions["nullable"].evidence, definitions["nullable"].line) == (joined, 2)
+    assert definitions["any_of"].evidence == f"`type` is undefined ({NO_TYPE})"
+    assert definitions["enum"].answer == "yes"
 
 
 def test_what_throws_for_one_reason_is_one_finding() -> None:
@@ -209,23 +209,23 @@ def test_what_throws_for_one_reason_is_one_finding() -> None:
     ]
 
 
-def test_what_is_wanted_for_one_reason_is_one_finding_whatever_the_engine_calls_it() -> None:
+def test_errors_with_one_cause_are_one_finding_whatever_the_engine_calls_them() -> None:
     joins = "{% for p in f.parameters.properties.values() %}{{ '' + (p.enum or '') }}"
     joins += "{{ '' + (p.get('items') or '') }}{% endfor %}"
     report = after(joins + "{{ f | tojson }}")
     errors = {part: report.sections.definitions[part].error for part in ("enum", "item_types")}
-    assert len({error.own_words for error in errors.values() if error}) == 2
+    assert len({error.engine_message for error in errors.values() if error}) == 2
     assert [finding.message for finding in report.findings if finding.code == "TF041"][:1] == [
         "The template fails on a parameter of type array, `enum` and lists: it concatenates a string and another type "
         '(TypeError: can only concatenate str (not "dict") to str).'
     ]
 
 
-def test_a_refusal_is_quoted_whole() -> None:
-    refuse = (
+def test_a_raised_message_is_quoted_in_full() -> None:
+    raising = (
         "{% for p in f.parameters.properties.values() if p.enum %}{{ raise_exception('no: enum: here') }}{% endfor %}"
     )
-    report = after(refuse + "{{ f | tojson }}")
+    report = after(raising + "{{ f | tojson }}")
     messages = [finding.message for finding in report.findings if finding.code == "TF041"]
     assert "The template fails on `enum`: it raises: no: enum: here." in messages
 
@@ -233,8 +233,8 @@ def test_a_refusal_is_quoted_whole() -> None:
 def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
     report = after("{{ '' + f.description }}{{ f | tojson }}")
     assert codes(report) == [("TF041", "warning")]
-    told = next(finding for finding in report.findings if finding.code == "TF041")
-    assert told.message.startswith("The template fails on a tool without a description: `description` is undefined")
+    reported = next(finding for finding in report.findings if finding.code == "TF041")
+    assert reported.message.startswith("The template fails on a tool without a description: `description` is undefined")
 
 
 @pytest.mark.parametrize(
@@ -254,12 +254,12 @@ def test_what_a_tool_may_leave_out_is_a_warning_of_its_own() -> None:
 )  # fmt: skip
 def test_what_to_do_is_to_give_what_was_left_out(each: str, left_out: str, fix: str) -> None:
     report = after(each)
-    (told,) = (
+    (reported,) = (
         found
         for found in report.findings
         if found.code == "TF041" and found.message.startswith(f"The template fails on {left_out}: ")
     )
-    assert told.fix == f"{fix}`toolfmt render` adapts the definition or describes the tools in the system prompt."
+    assert reported.fix == f"{fix}`toolfmt render` adapts the definition or describes the tools in the system prompt."
 
 
 def test_several_tools_have_to_be_there_in_order_and_as_often_as_one() -> None:
@@ -300,8 +300,8 @@ def test_what_a_description_came_out_as(prompt: str, broken: bool) -> None:
 
 
 def test_where_no_description_is_shown_none_can_break() -> None:
-    told = after("{{ f.parameters.properties | list | join }}").sections.definitions
-    assert (told["quoting"].answer, told["non_ascii"].answer) == ("yes", "yes")
+    definitions = after("{{ f.parameters.properties | list | join }}").sections.definitions
+    assert (definitions["quoting"].answer, definitions["non_ascii"].answer) == ("yes", "yes")
 
 
 def test_a_description_between_quotes_is_a_finding_and_an_escape_a_note() -> None:
@@ -323,7 +323,7 @@ def test_a_change_goes_to_the_ends_of_words() -> None:
     assert change('"string"', '"strict"') == TextChange("string", "strict", at_end=False)
 
 
-def test_of_several_changes_the_first_is_told() -> None:
+def test_of_several_changes_the_first_is_returned() -> None:
     between = " some words that both of them have "
     assert first_change("one" + between + "two", "six" + between + "ten") == TextChange("one", "six", at_end=False)
 
@@ -333,7 +333,7 @@ def test_a_megabyte_is_compared_quickly() -> None:
     assert change(long + "x " + long, long + "y " + long) == TextChange("x", "y", at_end=False)
 
 
-def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None:
+def test_enum_values_and_defaults_that_are_not_strings_are_tested_too() -> None:
     """Harmony's TypeScript writes the values of strings alone, and joins a default beside them to text."""
     shows = "{{ p.type }}{{ p.enum | join('|') if p.type == 'string' and p.enum }}"
     joined = "{{ ' = ' + p.default if p.enum or p.oneOf else ' = ' + p.default | tojson }}"
@@ -345,10 +345,10 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     )  # fmt: skip
     report = inspect_template(source)
     assert report.sections.definitions["enum"].answer == "no"
-    told = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
-    assert any("the allowed values (`enum`) of integer parameters, " in one for one in told)
+    messages = [one.message for one in report.findings if one.code in ("TF040", "TF041")]
+    assert any("the allowed values (`enum`) of integer parameters, " in one for one in messages)
     numbers = "a number as `default` next to `enum`, null as `default` next to `enum` and a number as `default` next to"
-    assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it concatenates a string") for one in told)
+    assert any(one.startswith(f"The template fails on {numbers} `oneOf`: it concatenates a string") for one in messages)
     shown = "{{ p.type }}{{ p.enum | join('|') if p.enum }}{{ p.const }}{{ p.get('items', '') | tojson }}"
     whole = inspect_template(source.replace(shows, shown).replace("' = ' + p.default if", "'' if"))
     assert (whole.sections.definitions["enum"].answer, whole.sections.definitions["default"].answer) == ("yes", "yes")
@@ -356,38 +356,38 @@ def test_values_and_defaults_that_are_no_strings_are_asked_for_as_well() -> None
     assert alone.words == "a number as `default`, true as `default` and null as `default`"
 
 
-def test_a_part_that_list_items_alone_have_is_told_as_such() -> None:  # Gemma 4 prints every key of list items
+def test_a_part_that_only_list_items_have_is_reported_as_such() -> None:  # Gemma 4 prints every key of list items
     report = after("{% for p in f.parameters.properties.values() %}{{ p.type }} {{ p.get('items') }}{% endfor %}")
-    told = report.sections.definitions
-    assert told["pattern"].evidence == "for a parameter it is not in the prompt; for list items it is shown"
-    assert told["any_of"].evidence == (
+    definitions = report.sections.definitions
+    assert definitions["pattern"].evidence == "for a parameter it is not in the prompt; for list items it is shown"
+    assert definitions["any_of"].evidence == (
         "for a parameter the prompt is the same with another one; for list items it is shown"
     )
     (finding,) = (one for one in report.findings if one.code == "TF040")
     assert "the types in `anyOf` of parameters" in finding.message
-    refused = after(
+    raising = after(
         "{% for p in f.parameters.properties.values() %}{{ p.type }}"
         "{{ raise_exception('no') if p.pattern is not defined and p.get('items',{}).pattern }}{% endfor %}"
     )
-    assert refused.sections.definitions["pattern"].evidence == "it is not in the prompt"
+    assert raising.sections.definitions["pattern"].evidence == "it is not in the prompt"
     nowhere = after("{{ f.parameters.properties | list }}").sections.definitions
     assert nowhere["pattern"].evidence == "it is not in the prompt"
 
 
 def test_an_object_without_properties_fails_with_the_keys_that_are_named() -> None:  # Gemma 4 of early 2026
     template = KEYS_AS_PARAMETERS.replace("{{ p.type }}", "{{ p.get('type') }}")
-    told = inspect_template(template).sections.definitions["additional_properties"]
-    assert told.words == "an object without `properties` that has `additionalProperties` or `title`"
+    result = inspect_template(template).sections.definitions["additional_properties"]
+    assert result.words == "an object without `properties` that has `additionalProperties` or `title`"
     kept = template.replace("['type', ", "['type', 'title', ")
-    told = inspect_template(kept).sections.definitions["additional_properties"]
-    assert told.words == "an object without `properties` that has `additionalProperties`"
+    result = inspect_template(kept).sections.definitions["additional_properties"]
+    assert result.words == "an object without `properties` that has `additionalProperties`"
 
 
 def test_a_definition_without_function_is_tried_with_its_type_as_well() -> None:  # as OpenAI's Responses API has it
     each = "{% for tool in tools or [] %}{% set f = tool.function if tool.type == 'function' else tool %}"
     report = inspect_template(each + "{{ f.name }}{{ f.description.strip() }}{{ f | tojson }}{% endfor %}" + PLAIN)
-    told = report.sections.definitions["without_wrapper"]
-    assert (told.answer, told.words) == (
+    result = report.sections.definitions["without_wrapper"]
+    assert (result.answer, result.words) == (
         "error",
         "a definition without `function` around it, but with `type`, is rejected",
     )

@@ -35,12 +35,12 @@ from toolfmt.inspect.format.derive import candidates
 from toolfmt.inspect.format.derive.candidates import Candidates
 from toolfmt.inspect.format.derive.engine_drafts import made
 from toolfmt.inspect.format.derive.frames import Frames, frames
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES
 from toolfmt.inspect.format.derive.text_cuts import chunks, common_end, common_start, is_marker, markers
 from toolfmt.inspect.format.derive.value_paths import decode, enclosing, place_of
 from toolfmt.inspect.probe.capabilities import find_shape
-from toolfmt.inspect.probe.conversations import STAND_INS
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.messages.message import Message
@@ -57,10 +57,10 @@ COMMA = "{{ '' if loop.last else ', ' }}"
 def template(call: str, before: str = "", between: str = "", after: str = "", words: str = "", header: str = "") -> str:
     """A template that writes each call as `call` says, with texts before the first, between two and behind the last;
     `words` stands before an answer in words, `header` asks for an answer."""
-    asking = header or "<|im_start|>assistant\n"
+    generation_prompt = header or "<|im_start|>assistant\n"
     return (
         "{% for m in messages %}{% if m.role == 'assistant' %}"
-        + asking
+        + generation_prompt
         + "{% else %}<|im_start|>{{ m.role }}\n{% endif %}"
         + "{% if m.reasoning_content %}<pondering>{{ m.reasoning_content }}</pondering>{% endif %}"
         + "{% if m.content %}"
@@ -74,7 +74,7 @@ def template(call: str, before: str = "", between: str = "", after: str = "", wo
         + "{% endif %}{% endfor %}"
         + _kept(after)
         + "{% endif %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}"
-        + asking
+        + generation_prompt
         + "{% endif %}"
     )
 
@@ -89,7 +89,7 @@ def pairs(one: str) -> str:
 
 
 def derivation(source: str) -> Candidates:
-    renders = Renders(ChatTemplate(source), STAND_INS)
+    renders = Renders(ChatTemplate(source), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
     return Candidates(renders, shape)
@@ -104,7 +104,7 @@ def why_not(source: str) -> str:
     """Why nothing is derived: the most telling reason."""
     derived = derivation(source)
     assert list(derived.candidates()) == []
-    return derived.refusals[-1][1]
+    return derived.rejections[-1][1]
 
 
 ENGINES: dict[str, tuple[str, Engine]] = {
@@ -533,7 +533,7 @@ def test_a_value_of_code_is_read_as_the_template_shows_them(written: str, given:
         assert read == ([{"x": 'a/b é 😀 "q"', "y": [True, None]}] if strict or not how else [])
 
 
-REFUSED = {
+REJECTED = {
     "values without quotes": (
         template("[{{ f.name }}(" + pairs("{{ k }}=" + TEXT + COMMA) + ")]"),
         "values have no quotes or end markers: a comma or a line break in one looks like the next argument",
@@ -617,45 +617,45 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_told_apart_is_refused_in_a_clause(what: str) -> None:
-    source, why = REFUSED[what]
+@pytest.mark.parametrize("what", REJECTED)
+def test_what_cannot_be_distinguished_is_rejected_with_a_reason(what: str) -> None:
+    source, why = REJECTED[what]
     assert why == why_not(source)
 
 
-def test_what_an_engine_refuses_is_told_without_the_names_of_its_parameters() -> None:
-    alike = "what closes a value, '<k', cannot be told apart from the text before a key"
-    with pytest.raises(Refused) as refused:
+def test_an_engine_error_is_reported_without_the_names_of_its_parameters() -> None:
+    expected = "what closes a value, '<k', cannot be told apart from the text before a key"
+    with pytest.raises(NotDerivable) as error:
         made(Tagged, name_opener="<c>", call_closer="</c>", key_opener="<k>", key_closer="</k>", value_closer="<k")
-    assert str(refused.value) == alike
-    with pytest.raises(Refused, match=r"^keys and values need markers that are more than blanks$"):
+    assert str(error.value) == expected
+    with pytest.raises(NotDerivable, match=r"^keys and values need markers that are more than blanks$"):
         made(Tagged, name_opener="<c>", call_closer="</c>", key_opener=" ", key_closer="</k>", value_closer="<k")
 
 
-def test_a_second_call_in_another_form_is_refused() -> None:
+def test_a_second_call_in_another_form_is_rejected() -> None:
     other = '{% if loop.first %}<act>{"name": "{{ f.name }}", "arguments": ' + JSON + "}</act>{% else %}"
     source = template(other + "<act>{{ f.name }} does " + JSON + "</act>{% endif %}")
     derived = derivation(source)
     assert list(derived.candidates()) == []
-    assert ("JSON objects", "the second of two calls is written differently than the first") in derived.refusals
+    assert ("JSON objects", "the second of two calls is written differently than the first") in derived.rejections
 
 
-def test_a_value_that_is_not_written_is_refused() -> None:
+def test_a_value_that_is_not_written_is_rejected() -> None:
     source = template("<act>{{ f.name }}{% for k, v in f.arguments.items() %}<k>{{ k }}</k>{% endfor %}</act>")
-    with pytest.raises(Refused, match="the value of a call is not in the output"):
-        Candidates(Renders(ChatTemplate(source), STAND_INS), TurnShape())
+    with pytest.raises(NotDerivable, match="the value of a call is not in the output"):
+        Candidates(Renders(ChatTemplate(source), PLACEHOLDERS), TurnShape())
 
 
-def test_a_prompt_that_is_too_long_is_refused() -> None:
+def test_a_prompt_that_is_too_long_is_rejected() -> None:
     source = "{{ 'x' * 200001 }}" + template(*_ACT)
-    with pytest.raises(Refused, match="longer than 200,000 characters"):
-        Candidates(Renders(ChatTemplate(source), STAND_INS), TurnShape())
+    with pytest.raises(NotDerivable, match="longer than 200,000 characters"):
+        Candidates(Renders(ChatTemplate(source), PLACEHOLDERS), TurnShape())
 
 
 _ACT = ("<act>{{ f.name }}<with>" + JSON + "</act>",)
 
 
-_BESIDE = "{{ '<@>' ~ m.content ~ '</@>' if m.tool_calls else m.content }}"
+_TEXT_WITH_CALL = "{{ '<@>' ~ m.content ~ '</@>' if m.tool_calls else m.content }}"
 
 
 def test_a_format_knows_its_own_reasoning_first_and_the_common_pairs() -> None:
@@ -663,20 +663,20 @@ def test_a_format_knows_its_own_reasoning_first_and_the_common_pairs() -> None:
 
 
 def test_a_block_that_the_prompt_opens_is_reasoning_and_no_header() -> None:
-    asking = "<reply-here>\n<think>"
-    source = template(*_ACT, header=asking).replace("<pondering>", "").replace("</pondering>", "</think>")
+    generation_prompt = "<reply-here>\n<think>"
+    source = template(*_ACT, header=generation_prompt).replace("<pondering>", "").replace("</pondering>", "</think>")
     format = first(source)
     assert format.reasoning == (THINK,)
     assert format.reasoning_read == COMMON
     assert format.headers == (r"<reply\-here>",)
 
 
-def test_markers_between_a_text_and_the_call_behind_it_say_nothing() -> None:
+def test_markers_between_a_text_and_the_call_after_it_are_ignored() -> None:
     source = template(*_ACT, before="{% if m.content %}<|im_end|>\n<|im_start|>assistant\n{% endif %}")
     assert first(source).ignored_markers == ("<|im_end|>", "<|im_start|>assistant")
 
 
-def test_marks_around_the_text_before_a_call_say_nothing() -> None:
+def test_markers_around_the_text_before_a_call_are_ignored() -> None:
     source = template(*_ACT).replace(
         "{{ m.content }}", "{{ '<aside>' ~ m.content ~ '</aside>' if m.tool_calls else m.content }}"
     )
@@ -690,7 +690,7 @@ def test_a_plan_before_a_call_is_reasoning() -> None:
     assert first(source).reasoning[0] == ("<plan>", "</plan>")
 
 
-def test_what_stands_before_an_answer_in_words_says_nothing_there() -> None:
+def test_markers_before_a_text_response_are_ignored_there() -> None:
     assert first(template(*_ACT, words="Reply> ")).ignored_at_start == ("Reply> ",)
 
 
@@ -709,7 +709,7 @@ def test_a_header_that_its_shape_does_not_show_is_kept() -> None:
     assert first(template(*_ACT)).headers == ()
 
 
-def test_a_template_that_writes_one_call_in_a_turn_is_told_apart() -> None:
+def test_a_template_that_writes_one_call_in_a_turn_is_recognized() -> None:
     one = template(*_ACT).replace("for c in m.tool_calls", "for c in m.tool_calls[:1]")
     assert not derivation(one).parallel
     assert derivation(template(*_ACT)).parallel
@@ -743,13 +743,13 @@ def test_no_marker_holds_what_the_conversation_holds() -> None:
     source = template("<act {{ messages[0].content }}>{{ f.name }}<with>" + JSON + "</act>")
     derived = derivation(source)
     assert list(derived.candidates()) == []
-    assert derived.refusals[-1][1] == "a marker would hold a part of the conversation: Uq1question"
+    assert derived.rejections[-1][1] == "a marker would hold a part of the conversation: Uq1question"
 
 
 # --- the tools of the derivation
 
 
-def test_what_stands_in_brackets_of_any_script_is_a_marker() -> None:
+def test_text_in_brackets_of_any_script_is_a_marker() -> None:
     assert markers("⟨∕⟩⟦∎⟧a⦗x y⦘〔b〕＜c") == ["⟨∕⟩", "⟦∎⟧", "a", "⦗x y⦘", "〔b〕", "＜c"]
     assert chunks("❮调 x❯to=⧼X⧽") == ["❮调 x❯", "to=", "⧼X⧽"]
     assert is_marker("⟨∕⟩") and is_marker("«x»") and not is_marker("∕") and not is_marker("‚x")
@@ -832,7 +832,7 @@ class _Damaged(Renders):
         return _damaged(made, random.Random(self.seed)) if isinstance(made, str) else made
 
 
-_SIGNS = (
+_DELIMITERS = (
     "<",
     ">",
     "{",
@@ -859,13 +859,13 @@ _SIGNS = (
 def _damaged(text: str, chance: random.Random) -> str:
     for _ in range(chance.randrange(1, 5)):
         place = chance.randrange(max(0, len(text) - 300), len(text) + 1)
-        sign = chance.choice(_SIGNS)
+        delimiter = chance.choice(_DELIMITERS)
         text = chance.choice(
             (
-                text.replace(sign, chance.choice(_SIGNS)),
-                text[:place] + sign * chance.choice((1, 60)) + text[place:],
+                text.replace(delimiter, chance.choice(_DELIMITERS)),
+                text[:place] + delimiter * chance.choice((1, 60)) + text[place:],
                 text[:place] + text[place + chance.randrange(20) :],
-                text.replace(chance.choice((*NAMES, *KEYS, *VALUES)), chance.choice(("", "x", sign))),
+                text.replace(chance.choice((*NAMES, *KEYS, *VALUES)), chance.choice(("", "x", delimiter))),
                 text + text[-200:],
             )
         )
@@ -874,16 +874,16 @@ def _damaged(text: str, chance: random.Random) -> str:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("what", ENGINES)
-def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
+def test_whatever_is_rendered_ends_in_candidates_or_rejections(what: str) -> None:
     source, _ = ENGINES[what]
-    shape, _ = find_shape(Renders(ChatTemplate(source), STAND_INS))
+    shape, _ = find_shape(Renders(ChatTemplate(source), PLACEHOLDERS))
     assert shape is not None
     for seed in range(25):
-        renders = _Damaged(ChatTemplate(source), STAND_INS)
+        renders = _Damaged(ChatTemplate(source), PLACEHOLDERS)
         renders.seed = seed
         try:
             found = list(Candidates(renders, shape).candidates())
-        except Refused:
+        except NotDerivable:
             continue
         assert len(found) <= 24
         for candidate in found:
@@ -891,21 +891,25 @@ def test_whatever_is_rendered_ends_in_candidates_or_refusals(what: str) -> None:
             hash(candidate.format.engine)
 
 
-_BLANKS = "{{ ' ' * 6000 }}"
-BLANKS = {
-    "behind a key": template("<act={{ f.name }}>" + pairs("<k={{ k }}>" + _BLANKS + "<v>" + TEXT + "</v>") + "</act>"),
-    "in a list": template(
-        '{"name": "{{ f.name }}", "arguments": ' + JSON + "}", "<ops>[", "," + _BLANKS, _BLANKS + "]</ops>"
+_WHITESPACE = "{{ ' ' * 6000 }}"
+WITH_WHITESPACE = {
+    "behind a key": template(
+        "<act={{ f.name }}>" + pairs("<k={{ k }}>" + _WHITESPACE + "<v>" + TEXT + "</v>") + "</act>"
     ),
-    "before code": template("{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<c>" + _BLANKS + "["),
-    "behind a name": template("<act>{{ f.name }}" + _BLANKS + JSON + "</act>"),
+    "in a list": template(
+        '{"name": "{{ f.name }}", "arguments": ' + JSON + "}", "<ops>[", "," + _WHITESPACE, _WHITESPACE + "]</ops>"
+    ),
+    "before code": template(
+        "{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }}" + COMMA) + ")", "<c>" + _WHITESPACE + "["
+    ),
+    "behind a name": template("<act>{{ f.name }}" + _WHITESPACE + JSON + "</act>"),
     "of signs": template("{{ '<{[' * 1200 }}<act>{{ f.name }}<with>" + JSON + "</act>"),
 }
 
 
-@pytest.mark.parametrize("where", BLANKS)
+@pytest.mark.parametrize("where", WITH_WHITESPACE)
 def test_long_stretches_cost_no_time(where: str) -> None:
     shape = TurnShape()
     begin = time.process_time()
-    list(Candidates(Renders(ChatTemplate(BLANKS[where]), STAND_INS), shape).candidates())
+    list(Candidates(Renders(ChatTemplate(WITH_WHITESPACE[where]), PLACEHOLDERS), shape).candidates())
     assert time.process_time() - begin < 0.4

@@ -27,14 +27,14 @@ from toolfmt.inspect.format import near_miss
 from toolfmt.inspect.format.decision import decide
 from toolfmt.inspect.inspection import inspect_template
 from toolfmt.inspect.probe.capabilities import probe
-from toolfmt.inspect.probe.conversations import STAND_INS, TOOL
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, TOOL
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import DerivedFormat, Finding, Report
 from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.model.jobs import DERIVE
 from toolfmt.templates import ChatTemplate
 
-OWN = MODELS / "dialect-of-its-own"
+OWN = MODELS / "format-of-its-own"
 TEMPLATE = (OWN / "chat_template.jinja").read_text("utf-8")
 KNOWN = MODELS / "glm4-key-value"
 TOOLS = [
@@ -51,8 +51,8 @@ TOOLS = [
         },
     }
 ]
-ASKED = [{"role": "user", "content": "Will it rain?"}]
-SAID = "I look.\n【use get_weather】\n【with place】Oslo【/with】\n【with days】2【/with】\n【/use】<|end|>\n"
+MESSAGES = [{"role": "user", "content": "Will it rain?"}]
+OUTPUT = "I look.\n【use get_weather】\n【with place】Oslo【/with】\n【with days】2【/with】\n【/use】<|end|>\n"
 UNDELIMITED = TEMPLATE.replace("【with ' + key + '】'", "' + key + ': '").replace("'【/with】\\n'", "'\\n'")
 
 
@@ -85,20 +85,20 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
 
 
 def test_the_report_as_json_holds_the_format_itself() -> None:
-    told = json.loads(json.dumps(toolfmt.load(OWN).inspect().to_dict()))["format"]
-    format = from_text(json.dumps(told["derived"]["format"]))
-    assert called(toolfmt.parse(SAID, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
+    reported = json.loads(json.dumps(toolfmt.load(OWN).inspect().to_dict()))["format"]
+    format = from_text(json.dumps(reported["derived"]["format"]))
+    assert called(toolfmt.parse(OUTPUT, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
 
 
 def test_the_model_renders_parses_and_constrains_with_it() -> None:
     model = toolfmt.load(OWN)
-    prompt = model.render(ASKED, tools=TOOLS)
+    prompt = model.render(MESSAGES, tools=TOOLS)
     assert (prompt.strategy, prompt.format) == ("template", DERIVED)
     for parser in (prompt.parser(), model.parser(tools=TOOLS)):
-        message = toolfmt.Message.from_events([*parser.feed(SAID), *parser.finish()])
+        message = toolfmt.Message.from_events([*parser.feed(OUTPUT), *parser.finish()])
         assert (message.content, called(message)) == ("I look.\n", [("get_weather", {"place": "Oslo", "days": 2})])
     written = model.write([("get_weather", {"place": "Oslo", "days": 2})], TOOLS)
-    assert written in SAID
+    assert written in OUTPUT
     assert "【use" in model.grammar(TOOLS, choice="required").text
 
 
@@ -106,11 +106,11 @@ def test_a_prompt_and_a_saved_profile_keep_it(tmp_path: Path) -> None:
     model = toolfmt.load(OWN)
     again = toolfmt.load(OWN, profile=model.saved_profile())
     assert again.profile == model.profile
-    assert called(toolfmt.parse(SAID, again.render(ASKED, tools=TOOLS).parser().format, tools=TOOLS))
+    assert called(toolfmt.parse(OUTPUT, again.render(MESSAGES, tools=TOOLS).parser().format, tools=TOOLS))
 
 
 @pytest.mark.parametrize("text", ["{}", "nothing", '{"toolfmt_format": 1, "name": "json"}'])
-def test_a_profile_with_a_derived_format_that_is_none_is_refused(text: str) -> None:
+def test_a_profile_with_an_invalid_derived_format_is_rejected(text: str) -> None:
     assert not TemplateProfile(format=DERIVED, derived=text).has_known_format
     assert not TemplateProfile(format=DERIVED).has_known_format
 
@@ -121,15 +121,15 @@ def test_the_command_prints_what_can_be_loaded(tmp_path: Path) -> None:
     file = tmp_path / "myformat.json"
     file.write_text(result.stdout, "utf-8")
     format = toolfmt.format_from_file(file)
-    assert called(toolfmt.parse(SAID, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
+    assert called(toolfmt.parse(OUTPUT, format, tools=TOOLS)) == [("get_weather", {"place": "Oslo", "days": 2})]
     assert result.stderr.startswith("toolfmt: derived (tags), verified on ")
     answer = tmp_path / "answer.txt"
-    answer.write_text(SAID, "utf-8")
+    answer.write_text(OUTPUT, "utf-8")
     parsed = run("parse", str(answer), "--format", str(file), "--output", "message")
     assert json.loads(parsed.stdout)["tool_calls"][0]["function"]["name"] == "get_weather"
 
 
-def test_a_sentence_says_why_none_can_be_derived(tmp_path: Path) -> None:
+def test_a_message_explains_why_no_format_can_be_derived(tmp_path: Path) -> None:
     place = made(tmp_path, UNDELIMITED).files.directory
     result = run("dev", "derive", str(place))
     why = toolfmt.derive(place).why_not
@@ -168,8 +168,8 @@ def test_the_advice_for_an_unknown_format_names_each_next_step_that_applies() ->
 
 
 def test_the_advice_leaves_out_what_does_not_apply() -> None:
-    refusing = "{% if not tools %}{{ raise_exception('no tools') }}{% endif %}" + UNDELIMITED
-    assert "--strategy prompt" not in advice(refusing)
+    raising = "{% if not tools %}{{ raise_exception('no tools') }}{% endif %}" + UNDELIMITED
+    assert "--strategy prompt" not in advice(raising)
     described = (
         "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.content }}{% endfor %}"
     )
@@ -192,7 +192,7 @@ def test_trusted_or_not_the_same_is_derived() -> None:
     assert toolfmt.derive(TEMPLATE, trusted=True) == toolfmt.derive(TEMPLATE)
 
 
-def test_calls_of_a_known_format_are_derived_when_asked_for_and_the_known_one_is_told() -> None:
+def test_calls_of_a_known_format_are_derived_on_request_and_the_known_one_is_reported() -> None:
     made = toolfmt.derive(KNOWN)
     assert made.format is not None
     assert made.known == "glm4"
@@ -201,7 +201,7 @@ def test_calls_of_a_known_format_are_derived_when_asked_for_and_the_known_one_is
     assert (decided.name, decided.confidence, decided.derived) == ("glm4", "verified", None)
 
 
-def test_calls_that_nearly_are_a_known_formats_are_the_templates_fault() -> None:
+def test_calls_close_to_a_known_format_are_an_error_of_the_template() -> None:
     near = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     assert near.count("<tool_call>") >= 1
     made = toolfmt.derive(near.replace("<tool_call>", "<tool_cal>"))
@@ -261,8 +261,8 @@ def test_where_the_directory_declares_a_format_nothing_is_derived(tmp_path: Path
     assert toolfmt.derive(tmp_path / "model").format is not None
 
 
-def test_known_formats_alone_are_asked_where_nothing_is_to_be_derived() -> None:
-    renders = Renders(ChatTemplate(TEMPLATE), STAND_INS)
+def test_only_known_formats_are_tried_if_nothing_is_to_be_derived() -> None:
+    renders = Renders(ChatTemplate(TEMPLATE), PLACEHOLDERS)
     decided = decide(TEMPLATE, renders, probe(renders), derive=False)
     assert (decided.format, decided.decision.confidence, decided.unclaimed) == (None, "none", None)
 
@@ -275,7 +275,7 @@ def test_known_formats_alone_are_asked_where_nothing_is_to_be_derived() -> None:
         DerivationResult(why_not="", known="json"),
     ],
 )
-def test_what_no_derivation_says_is_no_answer_of_a_worker(answer: DerivationResult) -> None:
+def test_an_impossible_derivation_is_an_invalid_result_of_a_worker(answer: DerivationResult) -> None:
     with pytest.raises(UnreadableJson):
         DERIVE.check(answer)
 
@@ -287,7 +287,7 @@ def test_a_derived_format_and_a_reason_against_it_are_no_answer_of_a_worker() ->
         DERIVE.check(DerivationResult(derived, why_not="it is none"))
 
 
-def test_of_a_template_alone_the_parser_is_made_of_its_file_and_reads_what_the_line_says(tmp_path: Path) -> None:
+def test_the_parser_advised_for_a_template_alone_is_made_from_its_file_and_reads_its_calls(tmp_path: Path) -> None:
     place = tmp_path / "alone.jinja"
     place.write_text(TEMPLATE, "utf-8")
     [line] = [row.text for row in toolfmt.load(place).inspect().sections.advice if row.runtime == "transformers"]
@@ -299,11 +299,11 @@ def test_of_a_template_alone_the_parser_is_made_of_its_file_and_reads_what_the_l
 
 
 def test_of_a_template_without_a_place_the_parser_is_made_of_the_derived_file() -> None:
-    told = json.dumps(inspect_template(TEMPLATE).to_dict())
-    assert 'toolfmt.Parser(toolfmt.format_from_file(\\"derived.json\\"), tools=tools' in told
+    report_json = json.dumps(inspect_template(TEMPLATE).to_dict())
+    assert 'toolfmt.Parser(toolfmt.format_from_file(\\"derived.json\\"), tools=tools' in report_json
 
 
-def test_the_name_alone_stands_for_no_format() -> None:
+def test_the_name_of_a_derived_format_alone_is_not_a_format() -> None:
     with pytest.raises(toolfmt.UnknownFormat, match="a derived format is in no registry"):
         toolfmt.get(DERIVED)
 
@@ -314,7 +314,7 @@ def test_a_limit_of_a_trusted_template_is_the_reason_too() -> None:
     assert "limit" in made.why_not
 
 
-def test_a_path_with_the_signs_of_templates_is_a_place(tmp_path: Path) -> None:
+def test_a_path_with_template_characters_is_a_path(tmp_path: Path) -> None:
     place = tmp_path / "{{cookie}}"
     place.mkdir()
     (place / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
@@ -342,13 +342,13 @@ def test_a_format_that_is_read_with_tools_alone_is_derived_and_stored() -> None:
     loop = "{%- for call in message.tool_calls or [] %}({{ call.function.name }}" + calls + "{%- endfor %}"
     source = "{%- for message in messages %}<|{{ message.role }}|>\n{{ message.content or '' }}" + loop + "<|end|>\n"
     source += "{%- endfor %}{%- if add_generation_prompt %}<|assistant|>\n{%- endif %}"
-    told = {toolfmt.derive(source, trusted=trusted).why_not for trusted in (False, True)}
-    assert len(told) == 1
-    assert "limit" not in told.pop()
+    reasons = {toolfmt.derive(source, trusted=trusted).why_not for trusted in (False, True)}
+    assert len(reasons) == 1
+    assert "limit" not in reasons.pop()
 
 
 @pytest.mark.sample(0)
-def test_a_format_that_no_file_holds_is_refused_with_a_sentence() -> None:
+def test_a_format_that_no_file_can_hold_is_rejected_with_a_message() -> None:
     long = TEMPLATE.replace("【with ", "【" + "Y" * 450 + " ")
     for trusted in (False, True):
         made = toolfmt.derive(long, trusted=trusted)
@@ -361,21 +361,21 @@ def test_the_grammar_of_a_derived_format_has_no_reasoning_but_its_own() -> None:
     assert format is not None
     assert (format.reasoning, format.any_reasoning) == ((("<think>", "</think>"),), True)
     assert "seed:think" not in toolfmt.grammar(format, TOOLS, syntax="gbnf").text
-    thought = toolfmt.parse("<seed:think>Hm.</seed:think>" + SAID, format, tools=TOOLS)
+    thought = toolfmt.parse("<seed:think>Hm.</seed:think>" + OUTPUT, format, tools=TOOLS)
     assert (thought.reasoning, called(thought)) == ("Hm.", [("get_weather", {"place": "Oslo", "days": 2})])
 
 
 @pytest.mark.sample(0)
-def test_a_model_with_a_derived_format_is_mended_like_any_other(tmp_path: Path) -> None:
+def test_a_model_with_a_derived_format_is_fixed_like_any_other(tmp_path: Path) -> None:
     result = run("inspect", str(OWN), "--fix", "--output", str(tmp_path / "copy"))
     assert result.exit_code == 0, result.output
     assert "Traceback" not in result.output
     assert "TF014" in result.output
 
 
-@pytest.mark.parametrize("sign", ["## ", ">>> ", "$$ "])
-def test_signs_that_mark_headings_and_programs_open_no_call(sign: str) -> None:
-    source = TEMPLATE.replace("'【use ' + call.function.name + '】", f"'{sign}' + call.function.name + '")
+@pytest.mark.parametrize("prefix", ["## ", ">>> ", "$$ "])
+def test_characters_that_mark_headings_and_programs_start_no_call(prefix: str) -> None:
+    source = TEMPLATE.replace("'【use ' + call.function.name + '】", f"'{prefix}' + call.function.name + '")
     made = toolfmt.derive(source)
     assert made.format is None
     assert "which ordinary responses contain" in made.why_not
@@ -396,7 +396,7 @@ def test_what_is_a_slip_and_what_another_notation(own: str, rendered: str, sligh
     assert near_miss._slightly(own, rendered) is slight
 
 
-def test_of_a_dialect_like_a_declared_format_one_is_derived_when_asked_for(tmp_path: Path) -> None:
+def test_a_variant_of_a_declared_format_is_derived_on_request(tmp_path: Path) -> None:
     """What is alike in all but the markers is near, and no mistake: nothing stands against deriving it."""
     known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     source = known.replace("<tool_call>", "<use_function>").replace("</tool_call>", "</use_function>")
@@ -414,23 +414,23 @@ def test_the_advice_names_derive_where_nothing_was_tried(tmp_path: Path) -> None
     assert " Or run `toolfmt dev derive MODEL`: it writes a format file if the calls allow it. Or write a format" in fix
 
 
-def test_where_tools_go_in_as_words_calls_are_asked_for_in_the_derived_format(tmp_path: Path) -> None:
+def test_if_tools_are_described_in_the_prompt_calls_use_the_derived_format(tmp_path: Path) -> None:
     begin, end = TEMPLATE.index("{%- if tools %}"), TEMPLATE.index("{%- for message in messages %}")
     model = made(tmp_path, TEMPLATE[:begin] + TEMPLATE[end:])
     assert model.inspect().verdict.sentence.endswith(
         "Format of the calls: derived from the calls that the template renders."
     )
-    prompt = model.render(ASKED, tools=TOOLS)
+    prompt = model.render(MESSAGES, tools=TOOLS)
     assert (prompt.strategy, prompt.format) == ("prompt", DERIVED)
     assert "【use get_weather】\n【with place】" in prompt.text
     parser = prompt.parser()
-    message = toolfmt.Message.from_events([*parser.feed(SAID), *parser.finish()])
+    message = toolfmt.Message.from_events([*parser.feed(OUTPUT), *parser.finish()])
     assert called(message) == [("get_weather", {"place": "Oslo", "days": 2})]
 
 
-def test_what_the_model_wrote_stands_in_the_next_prompt() -> None:
-    talk = toolfmt.Conversation(toolfmt.load(OWN), ASKED, TOOLS)
+def test_the_output_of_the_model_is_in_the_next_prompt() -> None:
+    talk = toolfmt.Conversation(toolfmt.load(OWN), MESSAGES, TOOLS)
     talk.prompt()
-    message = talk.answered(SAID.partition("<|end|>")[0])
+    message = talk.answered(OUTPUT.partition("<|end|>")[0])
     talk.result(message.tool_calls[0].id, "Rain.")
     assert "【with days】2【/with】\n【/use】<|end|>\n<|tool|>\nRain.<|end|>" in talk.prompt().prompt.text

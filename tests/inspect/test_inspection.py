@@ -56,7 +56,7 @@ ANSWER = ["answer", "evidence", "outcome", "excerpts", "error", "line"]
 
 
 def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path) -> None:
-    told = json.loads(json.dumps(directory(tmp_path, config={"model_type": "qwen3"}).to_dict()))
+    reported = json.loads(json.dumps(directory(tmp_path, config={"model_type": "qwen3"}).to_dict()))
     contract = [
         "schema",
         "verdict",
@@ -68,22 +68,22 @@ def test_the_dictionary_has_the_keys_of_the_contract_and_is_json(tmp_path: Path)
         "runtimes",
         "findings",
     ]
-    assert list(told)[: len(contract)] == contract
-    assert told["schema"] == "toolfmt.report/1"
-    assert list(told["template"]) == ["origin", "name", "sha256", "variables"]
-    assert list(told["capabilities"]) == list(CAPABILITIES)
-    assert all(list(answer) == ANSWER for answer in told["capabilities"].values())
-    assert list(told["format"]) == ["name", "confidence", "evidence"]
-    assert told["capabilities"]["tools"]["evidence"].endswith("(line 1)")
+    assert list(reported)[: len(contract)] == contract
+    assert reported["schema"] == "toolfmt.report/1"
+    assert list(reported["template"]) == ["origin", "name", "sha256", "variables"]
+    assert list(reported["capabilities"]) == list(CAPABILITIES)
+    assert all(list(answer) == ANSWER for answer in reported["capabilities"].values())
+    assert list(reported["format"]) == ["name", "confidence", "evidence"]
+    assert reported["capabilities"]["tools"]["evidence"].endswith("(line 1)")
 
 
-def test_every_runtime_is_named_a_parser_or_told_why_there_is_none() -> None:
+def test_every_runtime_has_a_parser_or_a_reason_why_there_is_none() -> None:
     known = {runtime for format in formats.FORMATS for runtime in format.runtime_parsers}
-    told = inspect_template(TEMPLATE).runtimes
-    assert list(told) == sorted(known, key=str.lower)
-    assert {"vLLM": "hermes", "llama.cpp": "auto", "mlx-lm": "json_tools"}.items() <= told.items()
+    runtimes = inspect_template(TEMPLATE).runtimes
+    assert list(runtimes) == sorted(known, key=str.lower)
+    assert {"vLLM": "hermes", "llama.cpp": "auto", "mlx-lm": "json_tools"}.items() <= runtimes.items()
     broken = inspect_template("{{ messages }}{% for").runtimes
-    assert broken == dict.fromkeys(told, "none: the chat template does not compile")
+    assert broken == dict.fromkeys(runtimes, "none: the chat template does not compile")
 
 
 # --- capabilities
@@ -133,7 +133,7 @@ def test_a_capability_is_what_rendering_shows(template: str, capability: str, an
     assert answers(inspect_template(template))[capability] == answer
 
 
-def test_an_error_tells_the_message_and_the_line() -> None:
+def test_an_error_has_the_message_and_the_line() -> None:
     answer = inspect_template(
         "\n{% if tools %}\n{{ raise_exception('no tools here') }}{% endif %}" + PLAIN
     ).capabilities
@@ -199,15 +199,15 @@ def test_what_the_directory_declares_goes_first(tmp_path: Path) -> None:
     assert codes(report) == ["TF022"]
 
 
-def test_servers_that_read_arguments_are_named_where_objects_are_wanted_alone() -> None:
+def test_servers_that_parse_arguments_are_named_if_only_objects_are_accepted() -> None:
     only = {"objects": "function.arguments | tojson", "strings": "function.arguments | tojson | tojson"}
     # As text it is encoded twice; as an object it comes out as text, where text is printed as it is.
     only["strings"] = "(function.arguments if function.arguments is string else function.arguments | tojson | tojson)"
-    for wanted, printed in only.items():
+    for expected, printed in only.items():
         text = changed((EITHER_FORM, "{% set function = call.function %}{% set arguments = " + printed + " %}"))
         (finding,) = [one for one in inspect_template(text).findings if one.code == "TF014"]
-        assert finding.fix.startswith(f"Pass arguments as {wanted}; `toolfmt render` does this")
-        assert ("and so do vLLM's and SGLang's chat endpoints" in finding.fix) is (wanted == "objects")
+        assert finding.fix.startswith(f"Pass arguments as {expected}; `toolfmt render` does this")
+        assert ("and so do vLLM's and SGLang's chat endpoints" in finding.fix) is (expected == "objects")
 
 
 def test_a_declaration_that_agrees_is_no_finding(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_declaration_that_agrees_is_no_finding(tmp_path: Path) -> None:
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "declared", [])
 
 
-def test_a_declared_parser_that_nobody_knows_is_a_finding_and_no_decision(tmp_path: Path) -> None:
+def test_an_unknown_declared_parser_is_a_finding_and_not_a_decision(tmp_path: Path) -> None:
     report = directory(tmp_path, tokenizer_config={"tool_parser_type": "not_a_parser"})
     assert (report.format.name, report.format.confidence, codes(report)) == ("json", "verified", ["TF023"])
 
@@ -236,7 +236,7 @@ def test_declarations_of_other_types_are_none(value: Any) -> None:
     assert declarations({"tool_parser_type": value, "response_template": value}, {"tool_parser": value}) == ()
 
 
-def test_a_call_that_no_format_reads_is_none_whatever_else_says() -> None:
+def test_a_call_that_no_format_reads_has_no_format_whatever_else_suggests_one() -> None:
     report = inspect_template(UNKNOWN_CALLS + "{# <arg_key> #}", model_type="qwen3")
     assert (report.format.name, report.format.confidence, codes(report)) == (None, "none", ["TF025"])
     assert report.runtimes == {}
@@ -259,14 +259,14 @@ def test_the_model_type_inside_a_multimodal_one_counts(tmp_path: Path) -> None:
     assert (report.format.name, report.format.confidence) == ("glm4", "model-type")
 
 
-def test_where_nothing_tells_the_default_is_told_as_such() -> None:
+def test_if_nothing_identifies_a_format_the_default_is_reported_as_such() -> None:
     report = inspect_template(PLAIN, model_type="nobody_knows")
     assert (report.format.name, report.format.confidence) == (default_format().name, "default")
     assert (report.strategy, codes(report)) == ("prompt", ["TF038"])
 
 
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("parts", "name"),
     [
         ({}, None),
         ({"model_type": "qwen3"}, "json"),
@@ -283,8 +283,8 @@ def test_where_nothing_tells_the_default_is_told_as_such() -> None:
         ({"template": "{{ messages }}", "model_type": "qwen3"}, "json"),
     ],
 )
-def test_inference_from_parts_has_the_same_order_and_no_default(told: dict[str, str], name: str | None) -> None:
-    found = infer(**told)
+def test_inference_from_parts_has_the_same_order_and_no_default(parts: dict[str, str], name: str | None) -> None:
+    found = infer(**parts)
     assert (None if found is None else found.name) == name
 
 
@@ -295,7 +295,7 @@ def test_inference_takes_strings_alone(name: str) -> None:
         infer(**given)
 
 
-def test_of_formats_that_read_alike_the_model_type_goes_before_the_signature() -> None:
+def test_of_formats_that_read_equally_well_the_model_type_precedes_the_signature() -> None:
     """And before both what the format writes as the template renders it."""
     typed, signed = formats.get("qwen3_5"), formats.get("xml_function")
     readings = [
@@ -346,7 +346,7 @@ BROKEN = "{% for message in messages %}"
         ),
     ],
 )
-def test_a_question_that_does_not_come_out_is_an_error_unless_render_heals_it(
+def test_a_question_that_is_not_rendered_is_an_error_unless_render_fixes_it(
     template: str, fix: tuple[str, str, str]
 ) -> None:
     found = [finding for finding in inspect_template(template).findings if finding.code == "TF003"]
@@ -359,10 +359,10 @@ def test_renders_of_a_template_that_takes_parts_only_hand_over_parts() -> None:
     renders = Renders(ChatTemplate(parts))
     assert needs_parts(renders)
     renders.content_as_parts = True
-    asked = user()
-    for alike in (renders, renders.given({"x": True}), renders.bare(), renders.anew()):
-        assert alike.text(asked) == USER
-    assert renders.unchanged_content().text(asked) == ""
+    messages = user()
+    for variant in (renders, renders.given({"x": True}), renders.bare(), renders.anew()):
+        assert variant.text(messages) == USER
+    assert renders.unchanged_content().text(messages) == ""
 
 
 def test_what_no_question_can_carry_is_not_advised() -> None:
@@ -372,7 +372,7 @@ def test_what_no_question_can_carry_is_not_advised() -> None:
     assert fixes == ["Use another template for chat: what is described in words does not reach the prompt either."]
 
 
-def test_a_template_without_calls_is_not_said_to_render_one_beside_null() -> None:
+def test_a_template_without_calls_is_not_reported_to_render_one_with_null_content() -> None:
     answer = inspect_template("{% for m in messages %}{{ m.content or '' }}{% endfor %}").capabilities["content_null"]
     assert answer.evidence == "a turn with a call and null content is rendered, without the call"
 
@@ -390,12 +390,12 @@ def test_named_templates_are_a_finding_and_the_one_for_tools_is_probed(tmp_path:
     assert (report.template.name, report.strategy, codes(report)) == ("tool_use", "template", ["TF021"])
 
 
-def test_a_template_asked_only_with_tools_is_not_said_to_refuse_a_question_alone(tmp_path: Path) -> None:
+def test_a_template_used_only_with_tools_is_not_reported_to_reject_a_question_alone(tmp_path: Path) -> None:
     bare = "{% for tool in tools %}{{ tool.name + ':' }}{% endfor %}" + PLAIN
     named = [{"name": "default", "template": PLAIN}, {"name": "tool_use", "template": bare}]
     report = directory(tmp_path, None, tokenizer_config={"chat_template": named})
-    told = next(finding.message for finding in report.findings if finding.code == "TF003")
-    assert told.startswith("The template rejects a single user message with tools: `name` is undefined")
+    message = next(finding.message for finding in report.findings if finding.code == "TF003")
+    assert message.startswith("The template rejects a single user message with tools: `name` is undefined")
 
 
 def test_an_unknown_code_names_the_nearest() -> None:

@@ -56,7 +56,7 @@ class Break:
     template: str
     severity: str
     code: str
-    says: str
+    message: str
     fix: str
     at: str = ""
     files: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -228,22 +228,22 @@ def test_the_sound_template_passes(tmp_path: Path) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BREAKS)
-def test_a_break_is_told_where_it_is_and_what_to_mend(name: str, tmp_path: Path) -> None:
+def test_a_break_is_reported_with_its_line_and_what_to_fix(name: str, tmp_path: Path) -> None:
     made = BREAKS[name]
     status, findings = inspected(directory(tmp_path, made.template, made.files))
     (found,) = [one for one in findings if made.code in (one["code"], one["outcome"])]
     assert (found["severity"], status) == (made.severity, int(made.severity == "error")), findings
-    assert made.says in found["message"]
+    assert made.message in found["message"]
     assert made.fix in found["fix"]
     assert not made.at or found["line"] == line_of(made.template, made.at)
 
 
 @pytest.mark.parametrize("name", UNPARSED)
-def test_what_does_not_parse_is_told_by_what_to_look_at(name: str, tmp_path: Path) -> None:
-    template, says = UNPARSED[name]
+def test_what_does_not_parse_is_reported_with_what_to_check(name: str, tmp_path: Path) -> None:
+    template, message = UNPARSED[name]
     result = CliRunner().invoke(main, ["inspect", str(directory(tmp_path, template)), "--trusted"])
     assert (result.exit_code, result.stderr) == (1, "")
-    assert says in " ".join(result.stdout.split())
+    assert message in " ".join(result.stdout.split())
 
 
 def notes(template: str, code: str) -> list[Finding]:
@@ -258,7 +258,7 @@ def test_a_line_end_missing_from_the_generation_prompt_is_a_note() -> None:
     assert notes(SOUND, "TF045") == []
 
 
-def test_reasoning_that_is_opened_and_never_closed_is_told() -> None:
+def test_reasoning_that_is_opened_and_never_closed_is_reported() -> None:
     left = broken("{{- message.content or '' }}", "{{- '<think>' + (message.content or '') }}")
     found = [one for one in inspect_template(left).findings if label(one) == "TF046"]
     assert [one.message for one in found] == [
@@ -267,7 +267,7 @@ def test_reasoning_that_is_opened_and_never_closed_is_told() -> None:
     ]
 
 
-def test_a_closer_that_the_parser_overlooks_is_told() -> None:
+def test_an_end_marker_that_the_parser_overlooks_is_reported() -> None:
     home = HOME.parent / "xml-functions"
     source = (home / "chat_template.jinja").read_text(encoding="utf-8")
     closer = "</function>\\n</tool_call>"

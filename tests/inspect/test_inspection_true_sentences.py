@@ -52,8 +52,8 @@ def report(template: str) -> Report:
 
 
 def finding(template: str, code: str) -> Finding:
-    told = report(template)
-    return next(one for one in (*told.findings, *told.notes) if label(one) == code)
+    inspected = report(template)
+    return next(one for one in (*inspected.findings, *inspected.notes) if label(one) == code)
 
 
 def codes(template: str) -> list[str]:
@@ -61,7 +61,7 @@ def codes(template: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("said", "end"),
+    ("message", "end"),
     [
         ("must alternate user/assistant/...", "user/assistant/..."),  # BreezeAI's Breeze 7B
         ("one call at once!", "one call at once!"),  # Llama 3.1
@@ -70,14 +70,14 @@ def codes(template: str) -> list[str]:
         ("no such role", "no such role."),
     ],
 )
-def test_a_message_that_ends_with_the_words_of_the_template_ends_as_they_do(said: str, end: str) -> None:
-    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('" + said + "') }}{% endif %}" + PLAIN
-    assert finding(refusing, "system-message-lost").message.endswith(end)
+def test_a_message_that_ends_with_the_words_of_the_template_ends_as_they_do(message: str, end: str) -> None:
+    raising = "{% if messages[0].role == 'system' %}{{ raise_exception('" + message + "') }}{% endif %}" + PLAIN
+    assert finding(raising, "system-message-lost").message.endswith(end)
 
 
 def evidence(template: str, name: str) -> str:
-    told = report(template)
-    answer = (told.capabilities | told.sections.details)[name]
+    inspected = report(template)
+    answer = (inspected.capabilities | inspected.sections.details)[name]
     return f"{answer.answer}: {answer.evidence}"
 
 
@@ -126,10 +126,10 @@ def test_what_to_do_works_with_this_template(code: str, template: str, fix: str)
         (PARTS_ONLY, "warning", SEND_TEXT_PARTS),
     ],
 )
-def test_a_question_that_is_dropped_is_an_error_unless_render_heals_it(template: str, severity: str, fix: str) -> None:
+def test_a_question_that_is_dropped_is_an_error_unless_render_fixes_it(template: str, severity: str, fix: str) -> None:
     found = finding(template, "TF003")
-    said = "A user message with string content is not in the prompt: the prompt is empty."
-    assert (found.severity, found.message, found.fix) == (severity, said, fix)
+    message = "A user message with string content is not in the prompt: the prompt is empty."
+    assert (found.severity, found.message, found.fix) == (severity, message, fix)
     assert [one.text for one in report(template).sections.advice if one.supported] == []
 
 
@@ -173,7 +173,7 @@ NAMED_BY_ID = (
 )
 
 
-def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
+def test_an_id_that_selects_the_name_of_the_tool_changes_the_prompt() -> None:
     by_name = "no: results of the same tool are matched by position; the id only selects the tool's name"
     by_place = "no: results are matched to calls by position; their ids change nothing in the prompt"
     assert evidence(NAMED_BY_ID, "results_reordered") == by_name
@@ -185,7 +185,7 @@ def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
     [
         ("tool_results", 5),
         ("results_several", 5),
-        ("text_beside_call", 8),
+        ("text_with_call", 8),
         ("system", 8),
         ("tool_calls", 10),
         ("parallel_tool_calls", 10),
@@ -196,8 +196,8 @@ def test_an_id_that_tells_the_tools_name_does_change_the_prompt() -> None:
 def test_the_line_is_that_which_writes_it(name: str, line: int) -> None:
     # The first line is a statement that only mentions the roles and `tool_calls`, as in G4-Plainsong.
     template = "{% set kind = 'tool' %}{% set other = 'system' %}{% set tool_calls = 1 %}\n" + CALLS
-    told = report(template)
-    assert (told.capabilities | told.sections.details)[name].line == line
+    inspected = report(template)
+    assert (inspected.capabilities | inspected.sections.details)[name].line == line
 
 
 def test_the_line_of_a_printed_null_is_that_which_prints_it() -> None:
@@ -205,7 +205,7 @@ def test_the_line_of_a_printed_null_is_that_which_prints_it() -> None:
     assert finding(TOOLS + "\n" + printed, "content-null-printed").line == 8
 
 
-def test_nothing_between_two_turns_is_said() -> None:
+def test_nothing_between_two_turns_is_reported() -> None:
     joined = "{% for m in messages %}{{ m.content }}{% endfor %}"
     assert evidence(joined, "users_in_a_row").endswith("both are in the prompt; there is nothing between them")
     assert evidence(joined.replace("{{ m.content }}", "{{ m.content }}\n"), "users_in_a_row").endswith(
@@ -220,7 +220,7 @@ def test_a_call_that_is_not_rendered_is_not_called_rendered() -> None:
 # --- what else a person needs
 
 
-def test_content_in_parts_that_is_refused_is_told() -> None:
+def test_content_in_parts_that_is_rejected_is_reported() -> None:
     # Skywork-R1V3-38B, Phi-3-medium: only what is printed raw or dropped was a finding.
     found = finding("{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}\n{% endfor %}", "content-parts-lost")
     assert (found.severity, found.message, found.line) == (
@@ -234,14 +234,14 @@ def variable(template: str, name: str) -> str:
     return next(one.effect for one in report(template).sections.variables if one.name == name)
 
 
-def test_what_a_variable_changes_beside_the_reasoning_block() -> None:
+def test_what_a_variable_changes_next_to_the_reasoning_block() -> None:
     # GLM-4.6: `/nothink` behind the question was not told.
     off = "{{ '/nothink' if enable_thinking is defined and not enable_thinking else '' }}"
     empty = "{{ '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + off + "{% endfor %}"
     template += "{% if add_generation_prompt %}<|assistant|>" + empty + "{% endif %}"
-    told = 'false adds "/nothink", and ends the prompt with an empty reasoning block: <think></think>'
-    assert variable(template, "enable_thinking") == told
+    expected = 'false adds "/nothink", and ends the prompt with an empty reasoning block: <think></think>'
+    assert variable(template, "enable_thinking") == expected
 
 
 MARKED = """\
@@ -255,9 +255,9 @@ MARKED = """\
 
 def test_what_is_added_begins_at_a_marker_and_every_empty_block_is_known() -> None:
     # G4-Plainsong: 'adds "system\n<|think|>\n<turn|>\n<|turn>"', without a word of the block.
-    told = variable(MARKED, "enable_thinking")
+    effect = variable(MARKED, "enable_thinking")
     block = "does not end the prompt with an empty reasoning block (<|channel>thought\\n<channel|>)"
-    assert told == 'true adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
+    assert effect == 'true adds "<|turn>system\\n<|think|>\\n<turn|>", and ' + block
 
 
 def test_a_variable_for_reasoning_under_the_name_thought() -> None:
@@ -267,12 +267,12 @@ def test_a_variable_for_reasoning_under_the_name_thought() -> None:
     assert variable(template, "add_thoughts").startswith('true adds "<thinking>Tq5thought</thinking>" with reasoning')
 
 
-def test_an_answer_behind_a_closed_reasoning_block_holds_no_reasoning() -> None:
+def test_a_response_after_a_closed_reasoning_block_holds_no_reasoning() -> None:
     # G4-Plainsong: 65 % of the prompt stayed, of a conversation with reasoning that its default switches off.
-    told = report(MARKED.replace(" and loop.last", "")).sections.stability
-    assert told is not None
-    assert {turn.cause for turn in told.turns} == {"generation-prompt"}
-    assert [turn.name for turn in told.turns if "Tq2" in turn.becomes] == []
+    stability = report(MARKED.replace(" and loop.last", "")).sections.stability
+    assert stability is not None
+    assert {turn.cause for turn in stability.turns} == {"generation-prompt"}
+    assert [turn.name for turn in stability.turns if "Tq2" in turn.becomes] == []
 
 
 def test_default_instructions_end_before_the_header_of_the_question() -> None:
@@ -283,8 +283,8 @@ def test_default_instructions_end_before_the_header_of_the_question() -> None:
 {% if m.role == 'user' %}### Input:
 {% elif m.role == 'assistant' %}### Response:
 {% endif %}{{ m.content }}{% endfor %}"""
-    said = "The template adds: 'You are a very helpful assistant.'."
-    assert finding(template, "TF057").message == said
+    message = "The template adds: 'You are a very helpful assistant.'."
+    assert finding(template, "TF057").message == message
 
 
 def test_default_instructions_that_come_with_tools() -> None:
@@ -295,8 +295,8 @@ def test_default_instructions_that_come_with_tools() -> None:
 {{- 'These are your tools:' }}{{ tools | tojson }}{% elif messages[0].role == 'system' %}
 {{- '<|system|>' + messages[0].content }}{% endif %}"""
     template = begin + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    said = "The template adds with tools: 'First of all think about it step by step.'."
-    assert finding(template, "TF057").message == said
+    message = "The template adds with tools: 'First of all think about it step by step.'."
+    assert finding(template, "TF057").message == message
 
 
 # --- of ten templates drawn at random, and of the findings of publishers' slips
@@ -333,25 +333,27 @@ ARGUMENTS_FIRST = CALLS.replace(
 )
 
 
-def test_members_in_another_order_are_no_fault_of_a_call() -> None:
+def test_members_in_another_order_are_not_a_defect_of_a_call() -> None:
     # nousresearch-hermes-2-pro-llama-3-8b-tool-use-hfjs
     assert report(TOOLS + ARGUMENTS_FIRST).format.name == "json"
     assert "TF026" not in codes(TOOLS + ARGUMENTS_FIRST)
 
 
-BLANK = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant:"
+WITHOUT_SPACE = (
+    "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant:"
+)
 DOUBLED = (
     "{% for m in messages %}<|{{ m.role }}|>\n{% if m.role == 'assistant' %}{{ '\\n' }}{% endif %}"
     "{{ m.content }}<|end|>\n{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>\\n' }}{% endif %}"
 )
 
 
-def test_a_blank_before_an_answer_is_not_missing_from_the_generation_prompt() -> None:
+def test_a_space_before_a_response_is_not_missing_from_the_generation_prompt() -> None:
     # openchat-3.5-0106 and thirty others: 'GPT4 Correct Assistant:' is how their models were trained to go on
-    assert "TF045" not in [label(one) for one in report(BLANK + "{% endif %}").notes]
+    assert "TF045" not in [label(one) for one in report(WITHOUT_SPACE + "{% endif %}").notes]
 
 
-def test_a_generation_prompt_that_lacks_a_second_line_end_is_told_with_its_first() -> None:
+def test_a_generation_prompt_that_lacks_a_second_line_end_is_reported_with_its_first() -> None:
     # arcee-ai-Trinity-Nano-Preview: an empty line before each answer
     assert "ends with '<|end|>\\n<|assistant|>\\n', without the line end" in finding(DOUBLED, "TF045").message
 
@@ -387,17 +389,17 @@ def test_the_line_of_the_generation_prompt_is_that_which_writes_it(template: str
     assert report(template).sections.details["generation_prompt"].line == line
 
 
-def test_a_mark_that_stands_only_behind_earlier_answers_ends_answers() -> None:
+def test_a_marker_that_appears_only_after_earlier_responses_ends_responses() -> None:
     # deepseek-ai-deepseek-v3-xinference: {% if not last %}<｜end▁of▁sentence｜>{% endif %}
     template = """\
 {% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.role == 'assistant' and not loop.last %}<|end|>{% endif %}
 {% endfor %}"""
-    said = "yes: a response without calls ends with <|end|>; no eos_token is defined"
-    assert evidence(template, "stop") == said
+    expected = "yes: a response without calls ends with <|end|>; no eos_token is defined"
+    assert evidence(template, "stop") == expected
     assert evidence(template.replace("<|end|>", ""), "stop").startswith("no: unknown")
 
 
-def test_a_stand_in_behind_the_last_answer_hides_no_mark_behind_the_earlier_ones() -> None:
+def test_a_placeholder_after_the_last_response_hides_no_marker_after_earlier_ones() -> None:
     # allenai's Olmo 3: {% if not loop.last %}<|im_end|>{% else %}{{ eos_token }}{% endif %}
     end = "{{ '<|end|>' if m.role == 'user' or not loop.last else eos_token }}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + end + "\n{% endfor %}"
@@ -410,18 +412,18 @@ def test_a_stand_in_behind_the_last_answer_hides_no_mark_behind_the_earlier_ones
     assert evidence(named, "stop") == "yes: a response without calls ends with </s>; no eos_token is defined"
 
 
-def test_where_nothing_ends_an_answer_what_follows_it_is_told() -> None:
+def test_if_nothing_ends_a_response_what_follows_it_is_reported() -> None:
     # zai-org's GLM-4.5: <|user|> stands behind an answer in words, and the model's files name it
     end = "{{ '<|observation|>' if m.role == 'tool' else '<|' ~ m.role ~ '|>' }}"
     template = TOOLS + CALLS.replace("<|{{ m.role }}|>", end).replace("<|end|>\n", "")
     unknown = "no: unknown: no eos_token is defined, and the template writes no other marker after a response"
     assert evidence(template, "stop") == f"{unknown}; if the conversation continues, <|user|> follows"
-    said = "what ends a response is unknown, but <|user|> follows it"
-    assert said in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
+    sentence = "what ends a response is unknown, but <|user|> follows it"
+    assert sentence in " ".join(report_text(report(template), 120, False, full=False, notes=False, whole=True).split())
     assert evidence(template.replace(end, "{{ m.role }}: "), "stop") == unknown
 
 
-def test_a_turn_that_is_left_out_for_its_content_is_not_told_as_rendered() -> None:
+def test_a_turn_that_is_left_out_for_its_content_is_not_reported_as_rendered() -> None:
     # nvidia's audio-visual Flamingo: {% for message in messages if message['content'] is not none %}
     template = "{# prints #}\n" + PLAIN.replace("in messages", "in messages if m['content'] is not none")
     assert evidence(template, "content_null") == "no: the whole turn is dropped when the content is null"
@@ -439,13 +441,13 @@ def test_the_second_call_is_lost_on_the_line_that_takes_the_first(taken: str) ->
     assert finding(template, "TF019").line == line
 
 
-@pytest.mark.parametrize("asked", ["'tool_calls' in m", "m.tool_calls is defined", "m['tool_calls'] is not none"])
-def test_calls_that_are_none_go_wrong_on_the_line_that_asks_for_the_key(asked: str) -> None:
+@pytest.mark.parametrize("condition", ["'tool_calls' in m", "m.tool_calls is defined", "m['tool_calls'] is not none"])
+def test_calls_that_are_none_fail_on_the_line_that_looks_up_the_key(condition: str) -> None:
     # llm-jp-4-8b: {%- if "tool_calls" in message %}, and message.tool_calls[0] twelve lines below
     loop = "{% for c in m.tool_calls or [] %}"
-    template = TOOLS + CALLS.replace(loop, "{% if " + asked + " %}\n<calls>\n{% for c in m.tool_calls or [] %}")
+    template = TOOLS + CALLS.replace(loop, "{% if " + condition + " %}\n<calls>\n{% for c in m.tool_calls or [] %}")
     template = template.replace("</tool_call>\n{% endfor %}", "</tool_call>\n{% endfor %}\n</calls>\n{% endif %}")
-    (line,) = [number for number, text in enumerate(template.split("\n"), 1) if asked in text]
+    (line,) = [number for number, text in enumerate(template.split("\n"), 1) if condition in text]
     assert finding(template, "TF009").line == line
 
 
@@ -474,13 +476,13 @@ def test_the_line_of_a_result_given_as_parts_is_that_which_writes_it() -> None:
     assert report(template).sections.details["results_as_parts"].line == 6
 
 
-def test_a_system_message_that_takes_the_place_of_the_first_is_told() -> None:
+def test_a_system_message_that_replaces_the_first_is_reported() -> None:
     # generic-alpaca-vllm: selectattr('role', 'equalto', 'system') | list | last
     of_system = "(messages | selectattr('role', 'equalto', 'system') | list | last).content"
     last = "{{ " + of_system + " if messages[0].role == 'system' }}"
     template = last + "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
-    said = "no: a later system message replaces the first, which is dropped"
-    assert evidence(template, "system_later") == said
+    expected = "no: a later system message replaces the first, which is dropped"
+    assert evidence(template, "system_later") == expected
     assert (
         finding(template, "later-system-message-lost").message
         == "A system message after the first turn replaces the first, which is dropped."
@@ -488,14 +490,14 @@ def test_a_system_message_that_takes_the_place_of_the_first_is_told() -> None:
     assert phrases(report(template), "system") == ["only the last of several"]
 
 
-def test_arguments_printed_as_python_are_told_so_once() -> None:
+def test_arguments_printed_as_python_are_reported_once() -> None:
     # deepseek-ai-deepseek-v3-xinference
     template = TOOLS + CALLS.replace("arguments | tojson", "arguments")
-    said = "Arguments given as an object are printed as Python's repr: <tool_call>"
-    assert finding(template, "object-rejected").message.startswith(said)
+    message = "Arguments given as an object are printed as Python's repr: <tool_call>"
+    assert finding(template, "object-rejected").message.startswith(message)
 
 
-def test_of_a_call_that_is_nearly_known_more_than_blanks_is_told() -> None:
+def test_for_a_nearly_known_call_more_than_whitespace_is_reported() -> None:
     # deepseek-ai-deepseek-v3-xinference: '  ' behind the first marker, and a call in JSON
     near = TOOLS + CALLS.replace("<tool_call>{", "<tool_call>  {").replace("| tojson }}}", "| tojson }}")
     assert "It is what json writes, but without '}\\n'" in finding(near, "no-known-format").message
@@ -516,16 +518,16 @@ def test_one_share_in_all_the_report() -> None:
 {{- m.content }}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"""
     for padding in range(0, 60, 10):
         template = "x" * padding + dropped
-        told = report(template).sections.stability
-        assert told is not None
+        stability = report(template).sections.stability
+        assert stability is not None
         assert (
-            f"keeps {int(told.share * 100)} % of an example conversation"
+            f"keeps {int(stability.share * 100)} % of an example conversation"
             in finding(template, "prefix-not-stable").message
         )
 
 
 @pytest.mark.parametrize(
-    ("refused", "end"),
+    ("raised", "end"),
     [
         # mistralai/Mistral-7B-Instruct-v0.3
         ("roles must alternate user/assistant/...", "roles must alternate user/assistant/..."),
@@ -535,8 +537,8 @@ def test_one_share_in_all_the_report() -> None:
         ("no tools", "no tools."),
     ],
 )
-def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: str) -> None:
-    message = finding("{{ raise_exception('" + refused + "') }}", "TF003").message
+def test_a_sentence_that_ends_with_a_quotation_has_one_mark(raised: str, end: str) -> None:
+    message = finding("{{ raise_exception('" + raised + "') }}", "TF003").message
     assert message.endswith(f"the template raises: {end}")
 
 
@@ -544,7 +546,7 @@ def test_a_sentence_that_ends_with_a_quotation_has_one_mark(refused: str, end: s
 
 
 @pytest.mark.parametrize("absent", ["{% set a = m.arguments | absent %}", "{% if m.arguments is absent %}{% endif %}"])
-def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -> None:  # FrogMini 14B
+def test_what_the_engine_lacks_is_reported_at_its_line(absent: str) -> None:  # FrogMini 14B
     kind = "filter" if "|" in absent else "test"
     template = (
         "\n{% for m in messages %}\n{{ m.content }}{% if m.arguments is string %}\n"
@@ -553,29 +555,29 @@ def test_what_the_engine_does_not_have_is_missing_where_it_stands(absent: str) -
     )
     prompt = Renders(ChatTemplate(template)).render([{"role": "user", "content": "", "arguments": "{}"}])
     assert isinstance(prompt, TemplateError)
-    assert (prompt.line, thrown(prompt).in_words) == (4, f"a {kind} named 'absent' is undefined")
+    assert (prompt.line, thrown(prompt).explanation) == (4, f"a {kind} named 'absent' is undefined")
 
 
 def test_a_field_of_reasoning_is_one_of_a_message() -> None:  # Qwen3.6-fixed-tool-calling of XMB480
     own = "{% set ns = namespace(thinking=true) %}\n{% set ns.thinking = ns.thinking and tools %}\n"
     assert report(own + PLAIN).sections.details["reasoning_field"].answer == "no"
     read = own + PLAIN.replace("{{ m.content }}", "\n{{ m.thinking }}{{ m.content }}")
-    told = report(read).sections.details["reasoning_field"]
-    assert (told.evidence, told.line) == ("read as thinking", 5)
+    detail = report(read).sections.details["reasoning_field"]
+    assert (detail.evidence, detail.line) == ("read as thinking", 5)
 
 
 def test_a_parser_that_may_wait_for_a_marker_is_not_promised() -> None:  # FrogMini 14B, FrogBoss 32B
     value = "<parameter={{ k }}>\n{{ v if v is string else v | tojson }}\n</parameter>\n"
     values = f"{{% for k, v in c.function.arguments.items() %}}{value}{{% endfor %}}"
     call = f"<function={{{{ c.function.name }}}}>\n{values}</function>"
-    asked = r"{% if tools %}{{ '<function=function_name>\n<parameter=key>value</parameter>' }}{% endif %}"
-    bare = TOOLS + asked + re.sub("<tool_call>.*</tool_call>", lambda _: call, CALLS)
+    instructions = r"{% if tools %}{{ '<function=function_name>\n<parameter=key>value</parameter>' }}{% endif %}"
+    bare = TOOLS + instructions + re.sub("<tool_call>.*</tool_call>", lambda _: call, CALLS)
     wrapped = bare.replace(call, f"<tool_call>\n{call}\n</tool_call>")
     # vLLM's parser reads the calls without their frame, SGLang's none of them: both were run.
     for template, sglang in ((bare, "none: qwen3_coder reads none of these calls"), (wrapped, "qwen3_coder")):
-        told = report(template)
-        assert (told.runtimes["vLLM"], told.runtimes["SGLang"]) == ("qwen3_coder", sglang)
-        swift = next(one for one in told.sections.advice if one.runtime == "mlx-swift-lm")
+        inspected = report(template)
+        assert (inspected.runtimes["vLLM"], inspected.runtimes["SGLang"]) == ("qwen3_coder", sglang)
+        swift = next(one for one in inspected.sections.advice if one.runtime == "mlx-swift-lm")
         assert swift.remark.endswith("it may wait for the start marker, which these calls lack") is (template == bare)
 
 
@@ -583,8 +585,8 @@ def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B,
     opened = "{% if m.role == 'system' and tools %}\n{{ m.content }}{{ tools | tojson }}\nUse them.\n{% else %}"
     template = PLAIN.replace("{{ m.content }}<|end|>\n", opened + "{{ m.content }}<|end|>\n{% endif %}")
     found = finding(template, "TF046")
-    said = "With tools the system message has no <|end|> at its end, as it has without: "
-    assert found.message.startswith(said)
+    message = "With tools the system message has no <|end|> at its end, as it has without: "
+    assert found.message.startswith(message)
     assert found.message.endswith("Use them. is followed by <|user|> at once.")
     assert found.line == 4
     assert "TF046" not in codes(template.replace("Use them.\n", "Use them.<|end|>\n"))
@@ -593,26 +595,26 @@ def test_a_system_message_that_only_tools_leave_open() -> None:  # FrogMini 14B,
 def test_a_value_that_is_neither_true_nor_false_has_no_default() -> None:  # MiniCPM-V 4.5
     neither = "{% if thinking is defined and thinking is false %}<think></think>{% endif %}"
     neither += "{% if thinking is defined and thinking is true %}<think>{% endif %}"
-    told = report(PLAIN + "{% if add_generation_prompt %}<|assistant|>\n" + neither + "{% endif %}")
-    assert [(one.name, one.default) for one in told.sections.variables] == [("thinking", None)]
+    inspected = report(PLAIN + "{% if add_generation_prompt %}<|assistant|>\n" + neither + "{% endif %}")
+    assert [(one.name, one.default) for one in inspected.sections.variables] == [("thinking", None)]
 
 
-def test_blanks_that_make_the_difference_are_shown() -> None:  # Ring mini linear 2.0
+def test_whitespace_that_makes_the_difference_is_shown() -> None:  # Ring mini linear 2.0
     turn = "{% if m.role == 'assistant' %}<|assistant|>\n\n<think>{{ m.reasoning_content }}</think>{{ m.content }}"
     template = "{% for m in messages %}" + turn + "<|end|>{% else %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}"
     template += "{% endfor %}{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
-    said = "The generation prompt ends with '<think>\\n'; after the response, the template renders '\\n<think>"
-    assert finding(template, "generation-prompt-not-a-prefix").message.startswith(said)
+    message = "The generation prompt ends with '<think>\\n'; after the response, the template renders '\\n<think>"
+    assert finding(template, "generation-prompt-not-a-prefix").message.startswith(message)
 
 
 def test_the_line_of_tools_and_of_the_generation_prompt_is_that_which_writes_them() -> None:
     shown = "{% for t in tools or [] %}\n{{ t.function.name }}:\n{{ t.function.description }}\n{% endfor %}\n"
-    told = report(shown + PLAIN + "{% if add_generation_prompt %}\n\n<|assistant|>{% endif %}")
-    assert told.capabilities["tools"].line == 3
-    assert told.sections.details["generation_prompt"].line == 9
+    inspected = report(shown + PLAIN + "{% if add_generation_prompt %}\n\n<|assistant|>{% endif %}")
+    assert inspected.capabilities["tools"].line == 3
+    assert inspected.sections.details["generation_prompt"].line == 9
 
 
-def test_without_calls_nothing_is_said_of_several() -> None:  # ReaderLM v2, Ouro 1.4B
+def test_without_calls_nothing_is_reported_about_several_results() -> None:  # ReaderLM v2, Ouro 1.4B
     assert evidence(PLAIN, "results_several") == "no: not tested: no call is rendered"
     assert evidence(PLAIN, "results_reordered") == "no: not tested: no call is rendered"
 
@@ -620,49 +622,49 @@ def test_without_calls_nothing_is_said_of_several() -> None:  # ReaderLM v2, Our
 # --- read by hand in November 2026, twenty templates drawn with seed 20261123
 
 
-def test_a_header_that_stands_before_past_answers_too_begins_no_answer() -> None:  # Step-Audio-EditX of stepfun-ai
+def test_a_header_that_also_precedes_past_responses_starts_no_response() -> None:  # Step-Audio-EditX of stepfun-ai
     turn = "{% for m in messages %}{{ '<|BOT|> ' + m.role + '\n' + m.content + '<|EOT|>' }}{% endfor %}"
-    told = report(turn + "{% if add_generation_prompt %}{{ '<|BOT|> assistant\n' }}{% endif %}")
-    assert told.profile.prefill == ""
-    assert told.sections.details["generation_open"].answer == "no"
+    inspected = report(turn + "{% if add_generation_prompt %}{{ '<|BOT|> assistant\n' }}{% endif %}")
+    assert inspected.profile.prefill == ""
+    assert inspected.sections.details["generation_open"].answer == "no"
     thinks = turn.replace("m.content", "('<think>' if m.role == 'assistant' else '') + m.content")
-    told = report(thinks + "{% if add_generation_prompt %}{{ '<|BOT|> assistant\n<think>' }}{% endif %}")
-    assert told.profile.prefill.endswith("<think>")
+    inspected = report(thinks + "{% if add_generation_prompt %}{{ '<|BOT|> assistant\n<think>' }}{% endif %}")
+    assert inspected.profile.prefill.endswith("<think>")
 
 
-def test_a_reasoning_block_that_the_prompt_has_closed_is_not_told_as_open() -> None:  # DeepSeek-R1-Distill-Qwen-32B
-    begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n</think>{% endif %}"
+def test_a_reasoning_block_that_the_prompt_has_closed_is_not_reported_as_open() -> None:  # DeepSeek-R1-Distill-Qwen-32B
+    generation_prompt = "{% if add_generation_prompt %}<|assistant|>\n<think>\n</think>{% endif %}"
     assert (
-        evidence(PLAIN + begun, "generation_open")
+        evidence(PLAIN + generation_prompt, "generation_open")
         == "yes: the generation prompt starts the response with <think>\\n</think>"
     )
-    opened = begun.replace("</think>", "")
+    opened = generation_prompt.replace("</think>", "")
     assert evidence(PLAIN + opened, "generation_open") == "yes: the generation prompt starts the response with <think>"
 
 
 @pytest.mark.parametrize(("written", "word"), [("m.content | tojson", "null"), ("m.content | string", "None")])
 def test_content_null_that_comes_out_as_a_word(written: str, word: str) -> None:  # LFM2-8B-A1B
     template = CALLS.replace("m.content or ''", f"m.content if m.content is string else {written}")
-    told = report(template).capabilities["content_null"]
-    assert (told.answer, told.words) == ("no", f"the word {word} is printed")
+    answer = report(template).capabilities["content_null"]
+    assert (answer.answer, answer.words) == ("no", f"the word {word} is printed")
     assert finding(template, "content-null-printed").message.startswith(
         "A turn with a call and null content is not rendered as empty: "
     )
     assert f"the word {word} is printed" in finding(template, "content-null-printed").message
 
 
-def test_a_result_that_is_written_as_json_is_told_so() -> None:  # typhoon2-8b-instruct, Llama 3.1
+def test_a_result_that_is_escaped_as_in_json_is_reported_as_such() -> None:  # typhoon2-8b-instruct, Llama 3.1
     escaped = CALLS.replace("[{{ m.content }}]", "{{ m.content | tojson }}")
     assert report(escaped).capabilities["tool_results"].words == "the result appears, its text escaped as in JSON"
     assert report(CALLS).capabilities["tool_results"].words == "the result appears"
 
 
-def test_lines_are_of_what_was_run_and_not_of_a_branch_beside_it() -> None:  # OpenPipe-Llama-3.1-8B-Instruct
+def test_lines_are_of_what_was_run_and_not_of_another_branch() -> None:  # OpenPipe-Llama-3.1-8B-Instruct
     other = "{% if variant == 'other' %}{% for c in messages[0].tool_calls %}{{ c.id }}{% endfor %}{% endif %}\n"
-    said = CALLS.replace("{{ m.content or '' }}", "{{ m.content if not m.tool_calls }}")
-    details = report(other + said).sections.details
-    lines = {name: details[name].line for name in ("ids_ordinary", "ids_nine", "text_beside_call")}
-    assert lines == {"ids_ordinary": 10, "ids_nine": 10, "text_beside_call": 8}
+    calls = CALLS.replace("{{ m.content or '' }}", "{{ m.content if not m.tool_calls }}")
+    details = report(other + calls).sections.details
+    lines = {name: details[name].line for name in ("ids_ordinary", "ids_nine", "text_with_call")}
+    assert lines == {"ids_ordinary": 10, "ids_nine": 10, "text_with_call": 8}
 
 
 def test_what_drops_a_list_of_parts_is_where_content_is_looked_at() -> None:  # Darwin-28B-REASON of FINAL-Bench
@@ -674,18 +676,18 @@ def test_what_drops_a_list_of_parts_is_where_content_is_looked_at() -> None:  # 
 
 def test_an_empty_block_of_reasoning_that_goes_is_no_reasoning() -> None:  # NVIDIA-Nemotron-Nano-v2
     last = "{% if m.role == 'assistant' and loop.last %}<think>\n{% endif %}{{ m.content }}"
-    begun = "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
-    told = finding(PLAIN.replace("{{ m.content }}", last) + begun, "prefix-not-stable")
-    assert "the reasoning markers of earlier responses are dropped" in told.message
+    generation_prompt = "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
+    reported = finding(PLAIN.replace("{{ m.content }}", last) + generation_prompt, "prefix-not-stable")
+    assert "the reasoning markers of earlier responses are dropped" in reported.message
 
 
-def test_a_variable_that_adds_a_message_behind_a_call_does_not_change_the_call() -> None:  # Kimi-K3
-    behind = "{% if tool_choice == 'none' %}<|system|>No calls, please.<|end|>{% endif %}"
+def test_a_variable_that_adds_a_message_after_a_call_does_not_change_the_call() -> None:  # Kimi-K3
+    suffix = "{% if tool_choice == 'none' %}<|system|>No calls, please.<|end|>{% endif %}"
     # An answer ends otherwise than a call, so that what follows cannot be cut off as their common end.
     ends = CALLS.replace("<|end|>", "{{ '<|called|>' if m.tool_calls else '<|end|>' }}")
-    told = variable(ends + behind, "tool_choice")
-    assert "adds" in told
-    assert "writes calls as" not in told
+    effect = variable(ends + suffix, "tool_choice")
+    assert "adds" in effect
+    assert "writes calls as" not in effect
 
 
 # --- twenty more, drawn with seed 20261124
@@ -704,20 +706,20 @@ def test_what_the_generation_prompt_writes_in_place_of_an_ending_is_all_it_adds(
         (" To do: ", "the system message appears"),
     ],
 )
-def test_a_system_message_inside_the_question_is_told_so(between: str, words: str) -> None:  # Gemma 3's like
+def test_a_system_message_inside_the_question_is_reported_as_such(between: str, words: str) -> None:  # Gemma 3's like
     first = "{% set s = messages[0].content ~ '" + between + "' if messages[0].role == 'system' else '' %}"
     turns = "{% for m in messages if m.role != 'system' %}<|{{ m.role }}|>{{ s if loop.first }}{{ m.content }}<|end|>"
     assert report(first + turns + "{% endfor %}").capabilities["system"].words == words
 
 
-def test_what_past_answers_begin_with_is_told_where_the_prompt_leaves_it_to_the_model() -> None:  # gpt-oss, Qwen3
+def test_what_past_responses_start_with_is_reported_if_the_prompt_leaves_it_to_the_model() -> None:  # gpt-oss, Qwen3
     turn = PLAIN.replace(
         "{{ m.content }}", "{{ '<|channel|>final<|message|>' if m.role == 'assistant' }}{{ m.content }}"
     )
-    begun = "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-    told = "no: the prompt contains no part of the response; earlier responses without calls start with "
-    assert evidence(turn + begun, "generation_open") == f"{told}<|channel|>final<|message|>"
-    assert evidence(PLAIN + begun, "generation_open") == "no: the prompt contains no part of the response"
+    generation_prompt = "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    expected = "no: the prompt contains no part of the response; earlier responses without calls start with "
+    assert evidence(turn + generation_prompt, "generation_open") == f"{expected}<|channel|>final<|message|>"
+    assert evidence(PLAIN + generation_prompt, "generation_open") == "no: the prompt contains no part of the response"
 
 
 def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() -> None:  # Gemma 4's own
@@ -727,14 +729,16 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
     )
     written = call + "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<tool_call|>"
     json_call = CALLS[CALLS.index("<tool_call>") : CALLS.index("{% endfor %}")]
-    told = finding(TOOLS + CALLS.replace(json_call, written), "python-repr-in-calls")
-    assert told.fix == "Write true, false and null in lower case; objects as gemma4 has them, not with tojson."
+    reported = finding(TOOLS + CALLS.replace(json_call, written), "python-repr-in-calls")
+    assert reported.fix == "Write true, false and null in lower case; objects as gemma4 has them, not with tojson."
     tagged = (
         "<tool_call>{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}<arg_key>{{ k }}</arg_key>\n"
     )
     tagged += "<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>"
-    told = finding(TOOLS + CALLS.replace(json_call, tagged), "python-repr-in-calls")
-    assert told.fix == ("Write values that are not strings with tojson; `toolfmt inspect --fix` tries that in a copy.")
+    reported = finding(TOOLS + CALLS.replace(json_call, tagged), "python-repr-in-calls")
+    assert reported.fix == (
+        "Write values that are not strings with tojson; `toolfmt inspect --fix` tries that in a copy."
+    )
 
 
 @pytest.mark.parametrize(
@@ -753,14 +757,14 @@ def test_values_of_definitions_in_pythons_notation(written: str, parts: str) -> 
         "{% for p, f in t.function.parameters.properties.items() %}<{{ p }}>{% for k, v in f.items() %}<{{ k }}>VALUE"
     )
     keys = (keys + "{% endfor %}{% endfor %}").replace("VALUE", "{{ " + written + " }}")
-    told = (
+    definitions = (
         "{% for t in tools or [] %}<{{ t.function.name }}>{{ t.function.description | tojson }}" + keys + "{% endfor %}"
     )
-    findings = [one.message for one in report(told + CALLS).notes if label(one) == "python-repr-in-definitions"]
+    findings = [one.message for one in report(definitions + CALLS).notes if label(one) == "python-repr-in-definitions"]
     assert findings == ([f"In definitions of tools {parts} out in Python's notation."] if parts else [])
 
 
-def test_a_question_that_needs_a_system_message_says_so() -> None:
+def test_a_question_that_needs_a_system_message_is_reported_as_such() -> None:
     template = "{% if messages[0].role == 'system' %}{% set system_message = messages[0].content %}{% endif %}" + (
         "{{ '<s>' + system_message }}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
     )
@@ -771,40 +775,42 @@ def test_a_question_that_needs_a_system_message_says_so() -> None:
     )
 
 
-def test_a_system_message_that_is_lost_once_a_tool_has_answered_is_not_told_as_never_shown() -> None:
+def test_a_system_message_that_is_lost_after_a_tool_result_is_not_reported_as_never_shown() -> None:
     """Mistral-7B-Instruct-v0.3 writes the system message beside the last message, where that is a question's."""
-    beside_the_last = "{% if m.role == 'system' %}{% elif loop.last and m.role == 'user' %}{{ messages[0].content }}\n"
+    with_last_message = (
+        "{% if m.role == 'system' %}{% elif loop.last and m.role == 'user' %}{{ messages[0].content }}\n"
+    )
     template = TOOLS + CALLS.replace(
-        "{% if m.role == 'tool' %}", beside_the_last + "{{ m.content }}{% elif m.role == 'tool' %}", 1
+        "{% if m.role == 'tool' %}", with_last_message + "{{ m.content }}{% elif m.role == 'tool' %}", 1
     )
     assert report(template).capabilities["system"].outcome == "lost-later"
     text = report_text(report(template), 200, False, full=False, notes=False, whole=True)
-    told = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
-    assert told["system"].startswith("rendered for a question, dropped after a tool result")
-    assert "system" not in told["missing"]
+    lines = {line[:13].strip(): line[13:].strip() for line in text.splitlines()}
+    assert lines["system"].startswith("rendered for a question, dropped after a tool result")
+    assert "system" not in lines["missing"]
 
 
 IN_ITS_BRANCH = "{% if m.role == 'system' %}{% if tools %}<tools>{{ tools | tojson }}</tools>SAID{% endif %}{% endif %}"
 
 
-def beside_system(said: str) -> str:
+def in_system_branch(text: str) -> str:
     """A template that shows its tools in the branch of the role `system`, and says this of them."""
-    return PLAIN.replace("{{ m.content }}", IN_ITS_BRANCH.replace("SAID", said) + "{{ m.content or '' }}")
+    return PLAIN.replace("{{ m.content }}", IN_ITS_BRANCH.replace("SAID", text) + "{{ m.content or '' }}")
 
 
-def test_tools_that_a_system_message_brings_along_are_told_as_lost_without_one() -> None:
+def test_tools_that_need_a_system_message_are_reported_as_lost_without_one() -> None:
     """Virtuoso Lite, Motif 2 and functiongemma write them in the branch of the role `system`."""
-    template = beside_system("")
+    template = in_system_branch("")
     found = finding(template, "TF078")
     assert (found.severity, found.fixed_by, found.line) == ("warning", "render", 2)
     assert found.message.startswith("Tools are dropped if there is no system message")
     assert "TF078" not in codes(TOOLS + template)
-    refusing = "{% if tools and messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + template
-    assert "is rejected if there is no system message" in finding(refusing, "TF078").message
+    raising = "{% if tools and messages[0].role != 'system' %}{{ raise_exception('no') }}{% endif %}" + template
+    assert "is rejected if there is no system message" in finding(raising, "TF078").message
 
 
 @pytest.mark.parametrize(
-    ("said", "format"),
+    ("text", "format"),
     [
         ("Write <tool_call>[\n{\"name\": \"f\"},\n… (more)\n]</tool_call>", "xlam"),  # Virtuoso Lite
         ("Write <tool_call>[{\"name\": \"f\"}]</tool_call>", "xlam"),
@@ -812,8 +818,8 @@ def test_tools_that_a_system_message_brings_along_are_told_as_lost_without_one()
         ("Put it in the format [Function(arguments1={}, name1=function_name1)]", None),  # Typhoon 2
     ],
 )  # fmt: skip
-def test_the_words_of_a_template_tell_a_format_or_none_that_is_known(said: str, format: str | None) -> None:
-    template = beside_system(said)
+def test_the_words_of_a_template_identify_a_format_or_none_that_is_known(text: str, format: str | None) -> None:
+    template = in_system_branch(text)
     decided = report(template).format
     if format is not None:
         assert (decided.name, decided.confidence) == (format, "signature")
@@ -839,11 +845,11 @@ def test_what_ends_a_question_is_not_to_be_cut_off(template: str, cut: bool) -> 
     assert ("it follows every question" in fix) != cut
 
 
-def test_instructions_that_are_written_as_the_models_own_words_are_told() -> None:  # gorilla-openfunctions-v2
-    asks = "{{ 'Q: ' if m.role == 'user' else 'S: ' if m.role == 'system' else 'A: ' }}{{ m.content }}\n"
-    told = finding("{% for m in messages %}" + asks + "{% endfor %}", "developer-role-as-assistant")
-    assert told.message == "A message of the role developer is rendered as a response of the model."
-    assert told.fix == "Send the instructions under the role system."
+def test_instructions_that_are_rendered_as_a_response_are_reported() -> None:  # gorilla-openfunctions-v2
+    turn = "{{ 'Q: ' if m.role == 'user' else 'S: ' if m.role == 'system' else 'A: ' }}{{ m.content }}\n"
+    reported = finding("{% for m in messages %}" + turn + "{% endfor %}", "developer-role-as-assistant")
+    assert reported.message == "A message of the role developer is rendered as a response of the model."
+    assert reported.fix == "Send the instructions under the role system."
     shown = report("{% for m in messages %}{{ m.role + ': ' + m.content }}\n{% endfor %}")
     assert "TF036" not in {one.code for one in (*shown.findings, *shown.notes)}
 
@@ -857,29 +863,29 @@ def test_instructions_that_are_written_as_the_models_own_words_are_told() -> Non
         ("{{ m.content }}", "In the template write '[INST]' before the first question too.", "template"),
     ],
 )  # fmt: skip
-def test_a_first_question_without_the_mark_of_later_ones_is_told(system: str, fix: str, fixed_by: str) -> None:
+def test_a_first_question_without_the_marker_of_later_ones_is_reported(system: str, fix: str, fixed_by: str) -> None:
     opening = "{% if loop.index0 > 1 %}<s>[INST] {% endif %}"  # undi95-mixtral, shisa-gamma, bagel-dpo
     source = "{% for m in messages %}{% if m.role == 'system' %}" + system + "{% elif m.role == 'user' %}\n"
     source += opening + "{{ m.content }} [/INST]{% else %} {{ m.content }} </s>{% endif %}{% endfor %}"
-    told = finding(source, "TF091")
+    reported = finding(source, "TF091")
     unless = ", unless there is a system message" if fixed_by == "request" else ""
-    assert told.message == f"The first question lacks '[INST]', which later questions start with{unless}."
-    assert (told.fix, told.fixed_by, told.line, told.severity) == (fix, fixed_by, 2, "warning")
+    assert reported.message == f"The first question lacks '[INST]', which later questions start with{unless}."
+    assert (reported.fix, reported.fixed_by, reported.line, reported.severity) == (fix, fixed_by, 2, "warning")
     assert "TF091" not in codes(source.replace(opening, "<s>[INST] "))
     assert "TF091" not in codes(
         "{% for m in messages %}{% if loop.index0 > 1 %}<sep>{% endif %}{{ m.content }}{% endfor %}"
     )
 
 
-def test_what_the_last_answer_alone_begins_with_is_told_as_that() -> None:  # Qwen3
+def test_what_only_the_last_response_starts_with_is_reported_as_such() -> None:  # Qwen3
     last = "{{ '<think>\n\n</think>\n\n' if m.role == 'assistant' and loop.last }}{{ m.content }}"
     turn = PLAIN.replace("{{ m.content }}", last) + "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
-    told = "no: the prompt contains no part of the response; a response that is the last message starts with "
-    told += r"<think>\n\n</think>"
-    assert evidence(turn, "generation_open") == told
+    expected = "no: the prompt contains no part of the response; a response that is the last message starts with "
+    expected += r"<think>\n\n</think>"
+    assert evidence(turn, "generation_open") == expected
 
 
-def test_a_quote_that_is_cut_within_a_stand_in_names_the_token() -> None:  # Mistral 7B v0.3, Ministral 3b
+def test_a_quote_that_is_cut_within_a_placeholder_names_the_token() -> None:  # Mistral 7B v0.3, Ministral 3b
     quoted = [
         excerpt
         for size in range(14)
@@ -892,7 +898,7 @@ def test_a_quote_that_is_cut_within_a_stand_in_names_the_token() -> None:  # Mis
     assert not [one for one in quoted if re.search(r"…/?s>|</?s…", one)]
 
 
-def test_parts_that_are_dropped_are_told_at_the_test_for_a_text_that_decides() -> None:  # kanana-2-30b
+def test_dropped_parts_are_reported_at_the_string_test_that_decides() -> None:  # kanana-2-30b
     looks = "{% for m in messages %}{% if m.role == 'user' and m.content is string %}{% endif %}{% endfor %}\n\n"
     turn = "{% for m in messages %}\n{% if m.content is string %}\n{{ m.content }}\n{% endif %}{% endfor %}"
     assert report(looks + turn).sections.details["content_parts"].line == 4
@@ -909,13 +915,13 @@ def test_the_type_of_further_properties_that_is_written_is_not_lost() -> None:  
     assert [one["additional_properties"].answer for one in answers] == ["yes", "no"]
 
 
-def test_a_condition_that_was_always_true_is_told_so() -> None:  # Apriel 1.5
+def test_a_condition_that_was_always_true_is_reported_as_such() -> None:  # Apriel 1.5
     form = (
         "{% if form == 'plain' %}{% set said = 'Hello' %}\n{% elif form == 'yaml' %}{% set said = 'Bye' %}{% endif %}"
     )
-    said = finding("{% set x, form = '', 'plain' %}\n" + form + "{{ said }}" + PLAIN, "TF085").message
-    assert "line 2 (" in said and said.count(": always true)") == 1
-    assert said.index(": always true)") < said.index("line 3 (")
+    message = finding("{% set x, form = '', 'plain' %}\n" + form + "{{ said }}" + PLAIN, "TF085").message
+    assert "line 2 (" in message and message.count(": always true)") == 1
+    assert message.index(": always true)") < message.index("line 3 (")
 
 
 def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  # Ministral 3b
@@ -924,7 +930,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
     assert advice.text == """toolfmt render DIR --request FILE --var bos_token='"…"' --output messages"""
 
 
-def test_the_verdict_does_not_call_refused_what_is_misprinted() -> None:  # Apriel 1.5
+def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
     assert "Otherwise: object arguments fail (TF014)" in report(printed).verdict.sentence
 
@@ -936,8 +942,8 @@ def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  
         "{% endfor %}" + PLAIN
     )
     for template, fixed in ((shown, "request"), (shown.replace("in tools %}", "in tools or [] %}"), "")):
-        for code, otherwise in (("TF041", "render"), ("TF044", "prompt")):
-            told = finding(template, code)
-            assert told.fixed_by == (fixed or otherwise)
-            assert ("cannot be described in the system prompt" in told.fix) == bool(fixed)
-            assert ("`toolfmt render" in told.fix) == (not fixed)
+        for code, fallback in (("TF041", "render"), ("TF044", "prompt")):
+            reported = finding(template, code)
+            assert reported.fixed_by == (fixed or fallback)
+            assert ("cannot be described in the system prompt" in reported.fix) == bool(fixed)
+            assert ("`toolfmt render" in reported.fix) == (not fixed)

@@ -52,8 +52,8 @@ KIND_OF_CALL = {
 
 def named(report: Report, runtime: str) -> str:
     """The parser that the report names; empty for none."""
-    told = report.runtimes[runtime]
-    return "" if told.startswith("none: ") else told
+    parser = report.runtimes[runtime]
+    return "" if parser.startswith("none: ") else parser
 
 
 def flags(report: Report) -> dict[str, list[str]]:
@@ -134,14 +134,14 @@ def test_the_parsers_of_gpt_oss_are_named_for_no_other_type(runtime: str, name: 
     assert alone in next(one.remark for one in report.sections.advice if one.runtime == runtime)
 
 
-def test_where_a_template_takes_arguments_as_strings_only_servers_are_told_of_a_copy_that_is_mended() -> None:
+def test_if_a_template_takes_only_string_arguments_servers_are_advised_to_use_a_fixed_copy() -> None:
     strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
-    told = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
-    assert told[VLLM].startswith(
+    by_runtime = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
+    assert by_runtime[VLLM].startswith(
         "it passes earlier arguments to the template as objects: serve the copy that toolfmt inspect DIR --fix"
     )
-    assert told[SGLANG].startswith(told[VLLM].partition("; ")[0])
-    assert "as objects there" not in told[TRANSFORMERS] + told[LLAMA_CPP]
+    assert by_runtime[SGLANG].startswith(by_runtime[VLLM].partition("; ")[0])
+    assert "as objects there" not in by_runtime[TRANSFORMERS] + by_runtime[LLAMA_CPP]
     for template in (TEMPLATE, TOOLS_PART + PLAIN):  # the second renders no calls, whatever their arguments are
         remarks = [one.remark for one in inspect_template(template, model_type="qwen3").sections.advice]
         assert len(remarks) > 4
@@ -177,8 +177,8 @@ def test_flags_are_what_a_shell_takes() -> None:
                 reasoning[0] == "--reasoning-parser" and {*reasoning[1:]} <= REASONING_PARSERS[runtime]
             ), name
             seen += 1
-        for told in report.runtimes.values():
-            assert re.fullmatch(r"[\w-]+|none: [^()]+", told), (name, told)
+        for value in report.runtimes.values():
+            assert re.fullmatch(r"[\w-]+|none: [^()]+", value), (name, value)
     assert seen > (50 if depth.all_cases else 2)
 
 
@@ -204,21 +204,21 @@ def test_the_reasoning_is_taken_out_before_calls_are_looked_for(name: str) -> No
     assert (words.get(VLLM, ""), words.get(SGLANG, "")) == REASONING[name]
 
 
-def test_drafts_without_the_mark_that_a_parser_stops_at_are_not_told() -> None:
+def test_calls_in_reasoning_without_the_marker_a_parser_stops_at_are_not_reported() -> None:
     head, opened, tail = TEMPLATE.rpartition("<think>")
     assert opened
-    for call, drafted in (
+    for call, in_reasoning in (
         (CALL, True),
         (CALL.replace("<tool_call>", "<|python_tag|>").replace("</tool_call>", ""), False),
     ):
         report = inspect_template((head + tail).replace(CALL, call))
         for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
-            told = next(one for one in report.sections.advice if one.runtime == runtime)
-            assert told.text.endswith(f"--reasoning-parser {parser}")
-            assert ("inside the reasoning" in told.remark) == drafted
+            advised = next(one for one in report.sections.advice if one.runtime == runtime)
+            assert advised.text.endswith(f"--reasoning-parser {parser}")
+            assert ("inside the reasoning" in advised.remark) == in_reasoning
 
 
-def test_a_parser_that_executes_drafts_is_told_so() -> None:
+def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
     assert remarks[SGLANG] == "in a stream, it returns a <tool_call> inside the reasoning as a call"
     assert remarks[VLLM] == (
@@ -230,16 +230,16 @@ def test_a_parser_that_executes_drafts_is_told_so() -> None:
     assert glm[VLLM] == "it returns a <tool_call> inside the reasoning as a call"
 
 
-def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None:
+def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:
     ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
-    told = {one.runtime: one.remark for one in report.sections.advice}
-    assert told[SGLANG] == "it streams all calls of a list but the first as content"
-    assert told[VLLM] == ""
+    remarks = {one.runtime: one.remark for one in report.sections.advice}
+    assert remarks[SGLANG] == "it streams all calls of a list but the first as content"
+    assert remarks[VLLM] == ""
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("asked", "words", "switched"),
+    ("generation_prompt", "words", "switched"),
     [
         # What the prompt ends with where nothing is given, and where thinking is switched off.
         ("{{ '<think>' if enable_thinking | default(true) else '</think>' }}", ("deepseek_r1", "deepseek-r1"), True),
@@ -251,14 +251,16 @@ def test_what_sglang_loses_of_a_list_of_calls_that_is_streamed_is_told() -> None
         ("", ("deepseek_r1", "qwen3"), False),
     ],
 )
-def test_no_parser_takes_every_answer_for_reasoning(asked: str, words: tuple[str, str], switched: bool) -> None:
+def test_no_parser_takes_every_answer_for_reasoning(
+    generation_prompt: str, words: tuple[str, str], switched: bool
+) -> None:
     text = (
         "{% if tools %}{{ tools | tojson }}\n{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}\n"
         "{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}"
         "{{ message.content or '' }}{% for call in message.tool_calls or [] %}<tool_call>\n"
         '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>'
         "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
-        + asked
+        + generation_prompt
         + "{% endif %}"
     )
     report = inspect_template(text)

@@ -38,9 +38,9 @@ ONLY_ELSEWHERE = "{% if none is iterable %}OTHER{% endif %}\n"
 
 
 def chapter(source: str) -> Portability:
-    told = inspect_template(source).sections.portability
-    assert told is not None
-    return told
+    portability = inspect_template(source).sections.portability
+    assert portability is not None
+    return portability
 
 
 def only(source: str) -> Difference:
@@ -58,7 +58,7 @@ def codes(source: str) -> list[str]:
     return [label(finding) for finding in inspect_template(source).notes if finding.code == "TF070"]
 
 
-def test_a_good_template_renders_alike_in_every_conversation() -> None:
+def test_a_good_template_renders_the_same_in_every_conversation() -> None:
     assert chapter(GOOD) == Portability("minijinja", 8, 8)
     assert codes(GOOD) == []
 
@@ -74,14 +74,14 @@ def test_values_are_written_as_python_writes_them() -> None:
 
 def test_a_length_of_none_fails_with_its_tag_and_line() -> None:
     source = "{# one #}\n{% if tools is iterable and tools | length > 0 %}T{% endif %}\n" + PLAIN
-    told = only(source)
-    assert (told.construct, told.line, told.fails) == (
+    difference = only(source)
+    assert (difference.construct, difference.line, difference.fails) == (
         "{% if tools is iterable and tools | length > 0 %}",
         2,
         True,
     )
     # Without tools: the plain question, with a system message, and the answer in words.
-    assert told.what.endswith("(in 3 of 6 conversations)")
+    assert difference.what.endswith("(in 3 of 6 conversations)")
     (finding,) = found(inspect_template(source), "other-engine-fails")
     assert (finding.line, finding.severity) == (2, "note")
 
@@ -98,16 +98,21 @@ def test_a_length_of_none_fails_with_its_tag_and_line() -> None:
     ],
 )
 def test_what_the_engine_lacks_is_named(source: str, construct: str, line: int) -> None:
-    told = only(source + PLAIN)
-    assert (told.construct, told.line, told.fails) == (construct, line, True)
+    difference = only(source + PLAIN)
+    assert (difference.construct, difference.line, difference.fails) == (construct, line, True)
 
 
-def test_a_refusal_that_only_the_other_engine_meets() -> None:
-    told = only("\n{% if none is iterable %}{{ raise_exception('Not today.') }}{% endif %}" + PLAIN)
-    assert (told.construct, told.line, told.what, told.fails) == ("raise_exception", 2, "Not today.", True)
+def test_an_error_that_only_the_other_engine_raises() -> None:
+    difference = only("\n{% if none is iterable %}{{ raise_exception('Not today.') }}{% endif %}" + PLAIN)
+    assert (difference.construct, difference.line, difference.what, difference.fails) == (
+        "raise_exception",
+        2,
+        "Not today.",
+        True,
+    )
 
 
-def test_a_refusal_of_both_engines_is_no_difference() -> None:
+def test_an_error_that_both_engines_raise_is_not_a_difference() -> None:
     source = "{% if messages[0].role == 'system' %}{{ raise_exception('No system.') }}{% endif %}" + PLAIN
     assert chapter(source) == Portability("minijinja", 5, 5)
 
@@ -117,46 +122,46 @@ def test_a_refusal_of_both_engines_is_no_difference() -> None:
 
 def test_generation_tags_that_runtimes_cut_out() -> None:
     source = "{% for message in messages %}{% generation %}{{ message.content }}{% endgeneration %}{% endfor %}"
-    told = chapter(source)
-    assert (told.renders, told.same) == (6, 6)
-    assert [(one.construct, one.line, one.fails) for one in told.differences] == [("{% generation %}", 1, True)]
-    assert "mistral.rs" in told.differences[0].what
+    portability = chapter(source)
+    assert (portability.renders, portability.same) == (6, 6)
+    assert [(one.construct, one.line, one.fails) for one in portability.differences] == [("{% generation %}", 1, True)]
+    assert "mistral.rs" in portability.differences[0].what
 
 
 def test_generation_tags_that_no_runtime_cuts_out() -> None:
     source = "{% for message in messages %}\n{%- generation -%}{{ message.content }}{%- endgeneration -%}{% endfor %}"
-    told = chapter(source)
-    assert (told.renders, told.same) == (6, 0)
-    assert [(one.construct, one.line, one.fails) for one in told.differences] == [("{% generation %}", 2, True)]
+    portability = chapter(source)
+    assert (portability.renders, portability.same) == (6, 0)
+    assert [(one.construct, one.line, one.fails) for one in portability.differences] == [("{% generation %}", 2, True)]
 
 
-def test_generation_tags_that_leave_blanks_when_cut_out() -> None:
+def test_generation_tags_that_leave_whitespace_when_cut_out() -> None:
     source = "{% for message in messages %}\n{% generation %}\n{{ message.content }}{% endgeneration %}\n{% endfor %}"
-    told = chapter(source)
-    assert told.same == 0
-    assert [(one.line, one.fails) for one in told.differences] == [(2, True), (2, False)]
+    portability = chapter(source)
+    assert portability.same == 0
+    assert [(one.line, one.fails) for one in portability.differences] == [(2, True), (2, False)]
     assert codes(source) == ["other-engine-fails", "other-engine-differs"]
 
 
 # --- another prompt
 
 
-def test_the_filter_at_fault_is_proven_and_named() -> None:
+def test_the_filter_that_differs_is_verified_and_named() -> None:
     source = "\n\n{{ '{\\n' | indent(4, first=true) }}{{ 'a' | upper }}|" + PLAIN
-    told = only(source)
-    assert (told.construct, told.line, told.fails) == ("the filter indent", 3, False)
-    wrong, right = told.what.split(" for ")
+    difference = only(source)
+    assert (difference.construct, difference.line, difference.fails) == ("the filter indent", 3, False)
+    wrong, right = difference.what.split(" for ")
     assert json.loads(wrong).startswith("\n\n    {A|")
     assert json.loads(right).startswith("\n\n    {\nA|")
     (finding,) = found(inspect_template(source), "other-engine-differs")
     assert (finding.line, finding.severity) == (3, "note")
 
 
-def test_what_differs_is_shown_where_no_filter_is_at_fault() -> None:
-    told = only(PLAIN + "And so ends what the template has to say: " + ONLY_ELSEWHERE)
-    assert (told.line, told.fails) == (3, False)
-    assert told.construct.startswith("{% endfor %}And so ends")
-    assert "OTHER" in told.what
+def test_the_difference_is_shown_if_no_filter_causes_it() -> None:
+    difference = only(PLAIN + "And so ends what the template has to say: " + ONLY_ELSEWHERE)
+    assert (difference.line, difference.fails) == (3, False)
+    assert difference.construct.startswith("{% endfor %}And so ends")
+    assert "OTHER" in difference.what
 
 
 # --- nothing escapes
@@ -196,8 +201,8 @@ def test_special_tokens_of_any_name_and_text(tmp_path: Path) -> None:
     tokens = {"eos_token": "</s> %}{{ '", "extra_special_tokens": {"self": "a", "a b": "b", "é": "c"}}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokens), encoding="utf-8")
     (tmp_path / "chat_template.jinja").write_text(PLAIN + "{{ eos_token }}{{ bos_token }}", encoding="utf-8")
-    told = inspect_files(load_files(tmp_path)).sections.portability
-    assert told == Portability("minijinja", 6, 6)
+    portability = inspect_files(load_files(tmp_path)).sections.portability
+    assert portability == Portability("minijinja", 6, 6)
 
 
 def test_without_the_engine_there_is_no_chapter(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +211,6 @@ def test_without_the_engine_there_is_no_chapter(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_chapter_is_json() -> None:
-    told = json.loads(json.dumps(inspect_template("{{ 'a' | center }}" + PLAIN).to_dict()))["portability"]
-    assert (told["engine"], told["renders"], told["same"]) == ("minijinja", 6, 0)
-    assert list(told["differences"][0]) == ["construct", "line", "what", "fails", "written", "expected"]
+    portability = json.loads(json.dumps(inspect_template("{{ 'a' | center }}" + PLAIN).to_dict()))["portability"]
+    assert (portability["engine"], portability["renders"], portability["same"]) == ("minijinja", 6, 0)
+    assert list(portability["differences"][0]) == ["construct", "line", "what", "fails", "written", "expected"]

@@ -25,13 +25,13 @@ TEMPLATE = """\
 </tool_call>{% endfor %}<|end|>{% endfor %}"""
 
 
-def refusing(condition: str, said: str) -> str:
+def raising(condition: str, message: str) -> str:
     """The template, refusing messages of this condition with these words."""
-    refusal = "{% if " + condition + " %}{{ raise_exception('" + said + "') }}{% endif %}"
-    return TEMPLATE.replace("<|{{ m.role }}|>", refusal + "<|{{ m.role }}|>")
+    branch = "{% if " + condition + " %}{{ raise_exception('" + message + "') }}{% endif %}"
+    return TEMPLATE.replace("<|{{ m.role }}|>", branch + "<|{{ m.role }}|>")
 
 
-def told(report: Report, code: str) -> tuple[str, str]:
+def message_and_fix(report: Report, code: str) -> tuple[str, str]:
     """The message and the fix of a finding."""
     found = next(one for one in (*report.findings, *report.notes) if label(one) == code)
     return found.message, found.fix
@@ -43,8 +43,8 @@ def told(report: Report, code: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("{{ raise_exception('No.') }}", TemplateFailure("refused", "No.")),
-        ("{{ raise_exception('') }}", TemplateFailure("refused", "")),
+        ("{{ raise_exception('No.') }}", TemplateFailure("raised", "No.")),
+        ("{{ raise_exception('') }}", TemplateFailure("raised", "")),
         (
             "{{ messages.split(',') }}",
             TemplateFailure(
@@ -75,10 +75,10 @@ def told(report: Report, code: str) -> tuple[str, str]:
             ),
         ),
         # What a template refuses with, or puts into what the engine says, is nobody's words but its own.
-        ("{{ raise_exception(\"'x' is undefined\") }}", TemplateFailure("refused", "'x' is undefined")),
+        ("{{ raise_exception(\"'x' is undefined\") }}", TemplateFailure("raised", "'x' is undefined")),
         (
             "{{ raise_exception(\"UndefinedError: 'x' is undefined\") }}",
-            TemplateFailure("refused", "UndefinedError: 'x' is undefined"),
+            TemplateFailure("raised", "UndefinedError: 'x' is undefined"),
         ),
         (
             "{{ '%d' | format(\"UndefinedError: 'x' is undefined\") }}",
@@ -90,22 +90,22 @@ def told(report: Report, code: str) -> tuple[str, str]:
         ),
     ],
 )
-def test_a_failure_says_who_spoke_and_what_is_wanted(source: str, expected: TemplateFailure) -> None:
+def test_a_failure_has_its_source_and_what_is_expected(source: str, expected: TemplateFailure) -> None:
     error = Renders(ChatTemplate(source)).render([{"role": "user", "content": "x"}])
     assert isinstance(error, TemplateError)
     assert thrown(error) == expected
 
 
-def test_a_failure_is_told_in_plain_words_with_those_that_can_be_looked_up() -> None:
+def test_a_failure_is_described_in_plain_words_with_the_searchable_original() -> None:
     wants = TemplateFailure("not-rendered", "UndefinedError: 'x' is undefined", "`x` is undefined")
     assert wants.sentence == wants.clause == "`x` is undefined (UndefinedError: 'x' is undefined)"
     mapping = TemplateFailure(
         "not-rendered", "TypeError: Can only get item pairs from a mapping.", "it expects an object"
     )
     assert mapping.sentence == "it expects an object (TypeError: Can only get item pairs from a mapping)"
-    refuses = TemplateFailure("refused", "No.")
-    assert (refuses.sentence, refuses.clause) == ("the template raises: No.", "it raises: No.")
-    assert TemplateFailure("refused", "").sentence == "the template raises"
+    raises = TemplateFailure("raised", "No.")
+    assert (raises.sentence, raises.clause) == ("the template raises: No.", "it raises: No.")
+    assert TemplateFailure("raised", "").sentence == "the template raises"
     fails = TemplateFailure("not-rendered", "ZeroDivisionError: by zero")
     assert (fails.sentence, fails.clause) == (
         "does not render: ZeroDivisionError: by zero",
@@ -115,16 +115,16 @@ def test_a_failure_is_told_in_plain_words_with_those_that_can_be_looked_up() -> 
 
 
 def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> None:
-    said = "TemplateRuntimeError: No filter named 'x' found."
-    assert lacks_a_filter(TemplateError("", 1, "not-rendered", said))
-    assert not lacks_a_filter(TemplateError("", 1, "refused", said))
+    message = "TemplateRuntimeError: No filter named 'x' found."
+    assert lacks_a_filter(TemplateError("", 1, "not-rendered", message))
+    assert not lacks_a_filter(TemplateError("", 1, "raised", message))
     assert not lacks_a_filter(TemplateError("", 1, "not-rendered", "ValueError: No filter named 'x' found."))
 
 
 @pytest.mark.parametrize(
-    ("kind", "own_words"),
+    ("kind", "engine_message"),
     [
-        ("refused", "UndefinedError: 'x' is undefined"),
+        ("raised", "UndefinedError: 'x' is undefined"),
         ("not-parsed", "UndefinedError: 'x' is undefined"),
         ("other", "TypeError: Can only get item pairs from a mapping."),
         ("not-rendered", "ValueError: UndefinedError: 'x' is undefined"),
@@ -134,8 +134,8 @@ def test_a_missing_filter_is_known_by_the_engines_error_and_not_by_words() -> No
         ("not-rendered", "TypeError: macro 'm' takes no keyword argument 'NoneType' object is not iterable"),
     ],
 )
-def test_plain_words_are_found_for_what_the_engine_says_itself_alone(kind: FailureKind, own_words: str) -> None:
-    assert thrown(TemplateError("", 1, kind, own_words)) == TemplateFailure(kind, own_words)
+def test_plain_words_are_used_only_for_errors_of_the_engine_itself(kind: FailureKind, engine_message: str) -> None:
+    assert thrown(TemplateError("", 1, kind, engine_message)) == TemplateFailure(kind, engine_message)
 
 
 # --- sentences of words and excerpts
@@ -148,13 +148,13 @@ def test_a_sentence_is_made_of_words_and_excerpts() -> None:
     assert filled("it appears", ()) == "it appears"
     assert filled("", ("shown",)) == "shown"
     assert filled("they appear", ("a", "b")) == "they appear: a, b"
-    assert Answer("error", "once a result follows", error=TemplateFailure("refused", "no")).evidence == (
+    assert Answer("error", "once a result follows", error=TemplateFailure("raised", "no")).evidence == (
         "once a result follows: the template raises: no"
     )
 
 
 def test_an_answer_as_json_has_the_sentence_and_what_it_is_made_of() -> None:
-    failed = TemplateFailure("refused", "no")
+    failed = TemplateFailure("raised", "no")
     assert Answer("no", "it is {}", 3, "dropped", ("cut",)).to_dict() == {
         "answer": "no",
         "evidence": "it is cut (line 3)",
@@ -168,12 +168,12 @@ def test_an_answer_as_json_has_the_sentence_and_what_it_is_made_of() -> None:
         "evidence": "the template raises: no",
         "outcome": "",
         "excerpts": [],
-        "error": {"kind": "refused", "own_words": "no", "in_words": ""},
+        "error": {"kind": "raised", "engine_message": "no", "explanation": ""},
         "line": None,
     }
 
 
-def test_what_a_template_says_is_never_among_the_words() -> None:
+def test_text_from_a_template_is_never_among_the_words() -> None:
     report = inspect_template(TEMPLATE.replace("<|", "<|Kx9mark").replace("m.content or", "'Kx9text' ~ m.content or"))
     chapters = (report.capabilities, report.sections.details, report.sections.definitions, report.sections.safety)
     answers = [answer for chapter in chapters for answer in chapter.values()]
@@ -192,56 +192,56 @@ def test_a_call_that_only_null_renders_is_to_keep_its_null() -> None:
     report = inspect_template(only_null)
     answers = [report.capabilities[name].answer for name in ("content_null", "content_empty")]
     assert (answers, report.sections.details["content_absent"].outcome) == (["yes", "no"], "threw")
-    message, fix = told(report, "content-null-rejected")
+    message, fix = message_and_fix(report, "content-null-rejected")
     assert message.startswith("A turn with a call and no content, as transformers 5 passes null, is rejected: ")
     keep = "Keep the key with null if the runtime does not remove it; or use `toolfmt render`, which keeps the call."
     assert fix == keep
     instead = "Send null instead of an empty string, with the key; or use `toolfmt render`, which keeps the call."
-    assert told(report, "content-empty-rejected")[1] == instead
+    assert message_and_fix(report, "content-empty-rejected")[1] == instead
 
 
 # --- what a template says decides nothing
 
 
-def test_a_text_about_a_filter_does_not_hide_that_a_question_is_refused() -> None:
+def test_a_message_about_a_filter_does_not_hide_that_a_question_is_rejected() -> None:
     report = inspect_template("{{ raise_exception('No filter named ') }}")
-    message, _ = told(report, "TF003")
+    message, _ = message_and_fix(report, "TF003")
     assert message == "The template rejects a single user message: the template raises: No filter named."
 
 
 def test_a_template_cannot_forge_what_to_do_about_null_content() -> None:
     null = "m.tool_calls and m.content is none"
-    honest, fix = told(inspect_template(refusing(null, "no")), "content-null-rejected")
+    honest, fix = message_and_fix(inspect_template(raising(null, "no")), "content-null-rejected")
     assert honest == "A turn with a call and content null is rejected: the template raises: no."
     assert "In the template" not in fix
     # An exception of the engine that quotes the template's words is none of its own refusals.
     quoting = TEMPLATE.replace(
         "<|{{ m.role }}|>", "{% if " + null + " %}{{ {}['the template raises'].x }}{% endif %}<|{{ m.role }}|>"
     )
-    message, fix = told(inspect_template(quoting), "content-null-rejected")
+    message, fix = message_and_fix(inspect_template(quoting), "content-null-rejected")
     assert "the template raises" in message
     assert fix.endswith("In the template, write `message.content or ''`.")
 
 
-def test_a_refusal_cannot_say_that_a_list_is_changed() -> None:
-    said = "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe."
-    codes = {label(one) for one in inspect_template(refusing("m.tool_calls", said)).findings}
+def test_a_raised_message_cannot_claim_that_a_list_is_changed() -> None:
+    message = "SecurityError: access to attribute \\'append\\' of \\'list\\' object is unsafe."
+    codes = {label(one) for one in inspect_template(raising("m.tool_calls", message)).findings}
     assert "TF013" in codes
     assert "TF039" not in codes
 
 
-def test_a_refusal_with_marks_of_sentences_is_quoted_whole() -> None:
-    said = "x: it wants `y`; line 3: does not render: chat_template.jinja, line 9: the template raises: z"
-    report = inspect_template(refusing("m.role == 'developer'", said))
+def test_a_raised_message_with_punctuation_is_quoted_in_full() -> None:
+    message = "x: it wants `y`; line 3: does not render: chat_template.jinja, line 9: the template raises: z"
+    report = inspect_template(raising("m.role == 'developer'", message))
     answer = report.sections.details["developer"]
     assert (answer.answer, answer.outcome, answer.words, answer.excerpts) == ("error", "threw", "", ())
-    assert answer.error == TemplateFailure("refused", said)
-    other = inspect_template(refusing("m.role == 'developer'", "no"))
-    assert told(report, "developer-role-rejected")[0] == told(other, "developer-role-rejected")[0]
+    assert answer.error == TemplateFailure("raised", message)
+    other = inspect_template(raising("m.role == 'developer'", "no"))
+    assert message_and_fix(report, "developer-role-rejected")[0] == message_and_fix(other, "developer-role-rejected")[0]
 
 
 def test_a_comparison_reads_no_sentences() -> None:
-    one, other = (inspect_template(refusing("m.role == 'developer'", said)) for said in ("a; b: c", "d"))
+    one, other = (inspect_template(raising("m.role == 'developer'", message)) for message in ("a; b: c", "d"))
     assert [change.what for change in compare(one, other).behavior.changes] == []
     x, z = (
         inspect_template(
@@ -269,7 +269,7 @@ def test_a_variable_that_keeps_reasoning_next_to_calls_only() -> None:
     assert note.fix.endswith("; keep=true keeps it next to calls.")
 
 
-def test_the_effects_of_a_variable_are_told_apart() -> None:
+def test_the_effects_of_a_variable_are_distinguished() -> None:
     (keep,) = inspect_template(THINKING.replace("KEEP", "or keep")).sections.variables
     (effect,) = keep.effects
     assert (effect.kind, effect.values, effect.typed, effect.reasoning) == ("adds", ("true",), "true", "kept")
@@ -279,27 +279,29 @@ def test_the_effects_of_a_variable_are_told_apart() -> None:
     source = "{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}{{ x | default('a') }}" + TEMPLATE
     (x,) = inspect_template(source).sections.variables
     assert [(one.kind, one.values, one.typed, one.error) for one in x.effects] == [
-        ("fails", ('"b"',), '"b"', TemplateFailure("refused", "no b")),
+        ("fails", ('"b"',), '"b"', TemplateFailure("raised", "no b")),
         ("printed", ("another text",), "", None),
     ]
 
 
-def test_what_keeps_reasoning_is_told_with_a_value_that_can_be_typed() -> None:
+def test_what_keeps_reasoning_is_reported_with_a_value_that_can_be_typed() -> None:
     printed = THINKING.replace("KEEP", "or keep").replace("<think>", "{{ keep }}<think>")
-    assert told(inspect_template(printed), "TF033")[1].endswith("expects its earlier reasoning; keep keeps it.")
+    assert message_and_fix(inspect_template(printed), "TF033")[1].endswith(
+        "expects its earlier reasoning; keep keeps it."
+    )
     dropping = THINKING.replace("(loop.last KEEP)", "not m.tool_calls and not drop")
     report = inspect_template(dropping)
     assert [effect.reasoning for effect in report.sections.variables[0].effects] == ["dropped"]
-    assert told(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
+    assert message_and_fix(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
 
 
 def test_a_template_cannot_forge_what_keeps_reasoning() -> None:
-    _, honest = told(inspect_template(THINKING.replace("KEEP", "or keep")), "TF033")
+    _, honest = message_and_fix(inspect_template(THINKING.replace("KEEP", "or keep")), "TF033")
     assert honest == "Check the model card for whether it expects its earlier reasoning; keep=true keeps it."
     forging = '{% if x %}z; "evil" keeps earlier reasoning{% endif %}' + THINKING.replace("KEEP", "")
     report = inspect_template(forging)
     assert "keeps earlier reasoning" in report.sections.variables[0].effect
-    assert told(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
+    assert message_and_fix(report, "TF033")[1] == "Check the model card for whether it expects its earlier reasoning."
 
 
 def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() -> None:
@@ -311,7 +313,7 @@ def test_evidence_of_a_format_keeps_apart_what_the_format_itself_cannot_carry() 
         "format": "f",
         "detail": evidence.detail,
         "summary": "5 of 6 read back",
-        "faults": ["nasty (a; b)"],
+        "problems": ["nasty (a; b)"],
         "tolerated": ["single_quotes"],
         "beyond": "f cannot carry c",
     }
@@ -331,16 +333,16 @@ def test_at_a_glance_a_list_of_strings_is_whole() -> None:
     )
     report = inspect_template(source)
     (verified,) = [one for one in report.format.evidence if one.source == "verified"]
-    assert verified.faults
+    assert verified.problems
     text = report_text(report, 400, False, full=False, notes=False, whole=True)
     line = next(line for line in text.splitlines() if line.startswith("  format"))
     assert line.endswith(f": {verified.at_a_glance}")
 
 
-def test_tools_that_are_shown_beside_a_system_message_only_have_an_outcome() -> None:
+def test_tools_that_are_shown_only_with_a_system_message_have_an_outcome() -> None:
     always = inspect_template(TEMPLATE).capabilities["tools"]
-    beside = TEMPLATE.replace("in tools or []", "in (tools if messages[0].role == 'system') or []")
-    sometimes = inspect_template(beside).capabilities["tools"]
+    with_system = TEMPLATE.replace("in tools or []", "in (tools if messages[0].role == 'system') or []")
+    sometimes = inspect_template(with_system).capabilities["tools"]
     assert [(one.answer, one.outcome) for one in (always, sometimes)] == [("yes", ""), ("yes", "beside-system")]
     assert sometimes.evidence.endswith("are in the prompt when there is a system message")
 
@@ -388,7 +390,7 @@ def decided(report: Report) -> object:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_what_a_template_refuses_with_decides_nothing(condition: str) -> None:
-    honest = decided(inspect_template(refusing(condition, "no")))
-    for said in EVIL:
-        assert decided(inspect_template(refusing(condition, said))) == honest, said
+def test_the_message_that_a_template_raises_decides_nothing(condition: str) -> None:
+    honest = decided(inspect_template(raising(condition, "no")))
+    for message in EVIL:
+        assert decided(inspect_template(raising(condition, message))) == honest, message

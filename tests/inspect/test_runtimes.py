@@ -69,12 +69,12 @@ def model(path: Path, **files: Any) -> Report:
     return inspect_files(load_files(path))
 
 
-def told(report: Report) -> dict[str, RuntimeSupport]:
+def support_by_runtime(report: Report) -> dict[str, RuntimeSupport]:
     return {support.runtime: support for support in report.sections.runtime_support}
 
 
 def places(report: Report) -> dict[str, str]:
-    return {runtime: support.template for runtime, support in told(report).items()}
+    return {runtime: support.template for runtime, support in support_by_runtime(report).items()}
 
 
 def advised(report: Report) -> dict[str, str]:
@@ -122,7 +122,7 @@ def test_the_file_comes_first_but_not_for_the_converter(tmp_path: Path) -> None:
         "transformers, vLLM, SGLang, mlx-lm and mlx-swift-lm; tokenizer_config.json is used by llama.cpp's converter."
     }
     assert advised(report)["llama.cpp"] == f"--jinja --chat-template-file {tmp_path}/chat_template.jinja"
-    assert told(report)["llama.cpp"].right is None
+    assert support_by_runtime(report)["llama.cpp"].right is None
 
 
 def test_the_same_text_in_both_places_is_no_finding(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_the_same_text_in_both_places_is_no_finding(tmp_path: Path) -> None:
     assert advised(report)["llama.cpp"] == "--jinja"
 
 
-def test_a_template_that_nobody_takes_is_a_note(tmp_path: Path) -> None:
+def test_a_template_that_no_runtime_takes_is_a_note(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=JSON, chat_template={"chat_template": OTHER}, tokenizer_config={"eos_token": "</s>"})
     assert places(report) == dict.fromkeys(RUNTIMES, JINJA)
     assert [(label(note), note.severity) for note in report.notes if label(note) == "TF021"] == [("TF021", "note")]
@@ -142,8 +142,8 @@ def test_swift_takes_the_processors_file_before_the_tokenizers_entry(tmp_path: P
     report = model(tmp_path, **files)
     assert places(report) == dict.fromkeys(RUNTIMES, TOKENIZER) | {"mlx-swift-lm": PROCESSOR}
     # It infers from the tokenizer's entry all the same.
-    assert told(report)["mlx-swift-lm"].parser == "json"
-    assert told(report)["transformers"].why.startswith(
+    assert support_by_runtime(report)["mlx-swift-lm"].parser == "json"
+    assert support_by_runtime(report)["transformers"].why.startswith(
         "tokenizer_config.json comes before chat_template.json, which the tokenizer takes; a processor takes "
         "chat_template.json; "
     )
@@ -173,25 +173,25 @@ def test_without_a_tokenizer_configuration_there_is_nothing_to_convert(tmp_path:
 def test_named_templates(tmp_path: Path) -> None:
     report = model(tmp_path, tokenizer_config={"chat_template": NAMED})
     assert places(report) == dict.fromkeys(RUNTIMES, BOTH)
-    assert told(report)["mlx-lm"].parser is None
+    assert support_by_runtime(report)["mlx-lm"].parser is None
     assert found(report)["parser-not-inferred"] == (
         "mlx-lm does not detect its parser json_tools: it looks for no parser in templates that have names."
     )
     # The tool_use template is inferred from, as swift-transformers renders it.
-    assert told(report)["mlx-swift-lm"].right is True
+    assert support_by_runtime(report)["mlx-swift-lm"].right is True
 
 
 def test_a_list_of_one_default_counts_as_named_for_mlx_lm(tmp_path: Path) -> None:
     report = model(tmp_path, tokenizer_config={"chat_template": [{"name": "default", "template": JSON}]})
     assert places(report) == dict.fromkeys(RUNTIMES, TOKENIZER)
-    assert told(report)["mlx-lm"].parser is None
+    assert support_by_runtime(report)["mlx-lm"].parser is None
 
 
 def test_additional_templates_are_for_the_tokenizer_and_the_converter(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=PLAIN, jinja_tool_use=JSON, tokenizer_config={"eos_token": "</s>"})
     both = "additional_chat_templates/tool_use.jinja, without tools chat_template.jinja"
     assert places(report) == dict.fromkeys(RUNTIMES, both) | {"mlx-swift-lm": JINJA}
-    assert told(report)["mlx-lm"].parser is None
+    assert support_by_runtime(report)["mlx-lm"].parser is None
     assert "chat_template.jinja is used by mlx-swift-lm" in found(report)["TF021"]
 
 
@@ -200,7 +200,7 @@ def test_an_additional_default_overrides_the_file(tmp_path: Path) -> None:
     other = "additional_chat_templates/default.jinja"
     assert places(report) == dict.fromkeys(RUNTIMES, other) | {"mlx-swift-lm": JINJA}
     # One name: the tokenizer hands the text out as it is, so that mlx-lm looks at it.
-    assert told(report)["mlx-lm"].parser == "json_tools"
+    assert support_by_runtime(report)["mlx-lm"].parser == "json_tools"
 
 
 def test_a_gguf_file_is_read_by_the_runtimes_that_read_gguf() -> None:
@@ -231,11 +231,11 @@ def test_a_file_with_a_template_is_a_template_given_alone(tmp_path: Path, templa
 
 def test_code_that_comes_before_the_template(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=JSON, tokenizer_config={"chat_template_type": "deepseek_v32"})
-    assert told(report)["mlx-lm"].template == "its own code for deepseek_v32"
-    assert told(report)["mlx-lm"].right is None
+    assert support_by_runtime(report)["mlx-lm"].template == "its own code for deepseek_v32"
+    assert support_by_runtime(report)["mlx-lm"].right is None
 
 
-def test_without_a_template_no_runtime_is_told_of(tmp_path: Path) -> None:
+def test_without_a_template_no_runtime_is_reported(tmp_path: Path) -> None:
     report = model(tmp_path, config={"model_type": "qwen3"})
     assert (report.sections.runtime_support, found(report)) == ((), {})
     assert advised(report) == {"any runtime": "there is no chat template: use the template of the original model"}
@@ -246,7 +246,7 @@ def test_without_a_template_no_runtime_is_told_of(tmp_path: Path) -> None:
 
 def test_what_runtimes_infer_from_an_ordinary_template() -> None:
     report = inspect_template(JSON, model_type="qwen3")
-    assert {runtime: (support.parser, support.right) for runtime, support in told(report).items()} == {
+    assert {runtime: (support.parser, support.right) for runtime, support in support_by_runtime(report).items()} == {
         "transformers": (None, None),
         "vLLM": (None, None),
         "SGLang": (None, None),
@@ -259,9 +259,12 @@ def test_what_runtimes_infer_from_an_ordinary_template() -> None:
 
 def test_a_template_without_the_marker_gets_no_parser_from_mlx_lm() -> None:
     report = inspect_template(UNMARKED, model_type="qwen3")
-    assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == (None, None)
+    assert (support_by_runtime(report)["mlx-lm"].parser, support_by_runtime(report)["mlx-lm"].right) == (None, None)
     # mlx-swift-lm falls back on JSON, which is right here.
-    assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", True)
+    assert (support_by_runtime(report)["mlx-swift-lm"].parser, support_by_runtime(report)["mlx-swift-lm"].right) == (
+        "json",
+        True,
+    )
     assert advised(report)["mlx-lm"] == '"tool_parser_type": "json_tools"'
     assert list(found(report)) == ["parser-not-inferred"]
 
@@ -274,7 +277,10 @@ def test_a_marker_of_two_that_the_template_lacks_is_named() -> None:
 
 def test_a_marker_in_passing_misleads() -> None:
     report = inspect_template("{# not [TOOL_CALLS] #}" + JSON, model_type="qwen3")
-    assert {runtime: (told(report)[runtime].parser, told(report)[runtime].right) for runtime in RUNTIMES[3:5]} == {
+    assert {
+        runtime: (support_by_runtime(report)[runtime].parser, support_by_runtime(report)[runtime].right)
+        for runtime in RUNTIMES[3:5]
+    } == {
         "mlx-lm": ("mistral", False),
         "mlx-swift-lm": ("mistral", False),
     }
@@ -292,8 +298,11 @@ def test_a_marker_in_passing_misleads() -> None:
 
 def test_the_id_of_a_call_is_taken_for_its_name() -> None:
     report = inspect_template(WITH_ID)
-    assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == ("mistral", False)
-    assert told(report)["mlx-swift-lm"].right is True
+    assert (support_by_runtime(report)["mlx-lm"].parser, support_by_runtime(report)["mlx-lm"].right) == (
+        "mistral",
+        False,
+    )
+    assert support_by_runtime(report)["mlx-swift-lm"].right is True
     assert found(report)["wrong-parser-inferred"].startswith(
         "mlx-lm takes mistral, which takes the id after [CALL_ID] for the tool's name: [TOOL_CALLS]"
     )
@@ -331,7 +340,7 @@ def test_no_parser_is_named_that_misreads_where_another_is_declared(tmp_path: Pa
     assert finding.fix.startswith("Parse what mlx-lm generates with ")
 
 
-def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template() -> None:
+def test_a_runtime_without_a_parser_falls_back_which_is_not_a_defect_of_the_template() -> None:
     listed = (
         TOOLS_PART
         + MESSAGES
@@ -339,7 +348,10 @@ def test_a_runtime_without_a_parser_falls_back_which_is_no_fault_of_the_template
         + "<|end|>\n{% endfor %}"
     )
     report = inspect_template(listed, model_type="llama")
-    assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", False)
+    assert (support_by_runtime(report)["mlx-swift-lm"].parser, support_by_runtime(report)["mlx-swift-lm"].right) == (
+        "json",
+        False,
+    )
     assert found(report) == {
         "no-parser-anywhere": f"No runtime is known to have a parser for {report.format.name}, "
         "the format of this template's calls."
@@ -356,7 +368,10 @@ def test_what_was_only_read_of_a_runtime_and_not_run_is_a_note() -> None:
         '[TOOL_CALLS][{"name": "{{ tool_call.name }}", "arguments": {{ arguments }}}]',
     )
     report = inspect_template(in_a_list)
-    assert (told(report)["mlx-lm"].right, told(report)["mlx-swift-lm"].right) == (True, False)
+    assert (support_by_runtime(report)["mlx-lm"].right, support_by_runtime(report)["mlx-swift-lm"].right) == (
+        True,
+        False,
+    )
     assert [(label(note), note.fix) for note in report.notes if label(note) == "wrong-parser-inferred"] == [
         ("wrong-parser-inferred", f"mlx-swift-lm has no parser for {report.format.name}.")
     ]
@@ -380,8 +395,14 @@ def test_calls_without_their_frame_are_not_for_mlx_lm() -> None:
 
 def test_a_declared_parser_is_believed(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=UNMARKED, tokenizer_config={"tool_parser_type": "json_tools"})
-    assert (told(report)["mlx-lm"].parser, told(report)["mlx-lm"].right) == ("json_tools", True)
-    assert (told(report)["mlx-swift-lm"].parser, told(report)["mlx-swift-lm"].right) == ("json", True)
+    assert (support_by_runtime(report)["mlx-lm"].parser, support_by_runtime(report)["mlx-lm"].right) == (
+        "json_tools",
+        True,
+    )
+    assert (support_by_runtime(report)["mlx-swift-lm"].parser, support_by_runtime(report)["mlx-swift-lm"].right) == (
+        "json",
+        True,
+    )
     assert found(report) == {}
 
 
@@ -395,7 +416,7 @@ def test_a_declared_parser_that_mlx_lm_does_not_have_stops_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("declared", ["hermes", "glm45"])
-def test_what_to_declare_is_what_the_lines_for_each_runtime_say(tmp_path: Path, declared: str) -> None:
+def test_the_parser_to_declare_is_the_one_advised_for_each_runtime(tmp_path: Path, declared: str) -> None:
     """mlx-lm has a parser of the name of these calls' format, which misreads them."""
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": declared})
     fixes = {label(one): one.fix for one in report.findings}
@@ -479,7 +500,7 @@ def test_what_swift_takes_where_the_template_shows_something(
     assert inferring.mlx_swift_lm(template, declared, model_type).parser == parser
 
 
-def test_the_vocabulary_tells_where_the_template_does_not() -> None:
+def test_the_vocabulary_identifies_the_parser_if_the_template_does_not() -> None:
     xtml = {"<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"}
     assert inferring.mlx_lm(PLAIN, tokens=xtml).parser == "kimi_k3"
     assert inferring.mlx_lm(PLAIN, tokens={"<|tool_call_start|>", "<|tool_call_end|>"}).parser == "pythonic"
@@ -506,16 +527,16 @@ def test_the_parser_that_is_named_knows_what_the_prompt_began_and_what_ends_the_
     opening = JSON + "{% if add_generation_prompt %}<|assistant|>\n<think>\n{% endif %}"
     report = model(tmp_path, jinja=opening, tokenizer_config={"eos_token": "<|end|>"})
     call = '<tool_call>\n{"name": "f", "arguments": {"a": "yes"}}\n</tool_call>'
-    draft = call.replace("yes", "no")
-    placed, alone = (advised(told)["transformers"] for told in (report, inspect_template(opening)))
+    call_in_reasoning = call.replace("yes", "no")
+    placed, alone = (advised(inspected)["transformers"] for inspected in (report, inspect_template(opening)))
     assert placed == f'toolfmt.load("{tmp_path}").parser(tools=tools)'
     assert alone == 'toolfmt.Parser("json", tools=tools, prefix="<think>\\n", stop=["<|end|>"])'
     for line in (placed, alone):
         parser = eval(line, {"toolfmt": toolfmt, "tools": None})
-        events = [*parser.feed(f"Perhaps {draft}? No.\n</think>\n\n{call}<|end|>"), *parser.finish()]
-        told = Message.from_events(events)
-        assert [one.arguments for one in told.tool_calls] == ['{"a": "yes"}']
-        assert (told.content, draft in (told.reasoning or "")) == (None, True)
+        events = [*parser.feed(f"Perhaps {call_in_reasoning}? No.\n</think>\n\n{call}<|end|>"), *parser.finish()]
+        message = Message.from_events(events)
+        assert [one.arguments for one in message.tool_calls] == ['{"a": "yes"}']
+        assert (message.content, call_in_reasoning in (message.reasoning or "")) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -533,7 +554,7 @@ def test_messages_that_the_template_does_not_take_as_they_are_sent_are_rendered(
     )
 
 
-def test_a_template_that_refuses_every_question_gets_no_advice() -> None:
+def test_a_template_that_rejects_every_question_gets_no_advice() -> None:
     report = inspect_template("{{ raise_exception('never') }}")
     assert advised(report) == {"any runtime": "the template rejects a plain question, so no tool can be called"}
     assert set(report.runtimes.values()) == {"none: the template rejects a plain question"}
@@ -545,11 +566,11 @@ NEEDY = (
 )
 
 
-def test_what_a_template_needs_beside_a_question_is_asked_for_and_nothing_is_advised_that_fails_as_well() -> None:
+def test_what_a_template_needs_besides_a_question_is_requested_and_no_failing_advice_is_given() -> None:
     report = inspect_template(NEEDY)
-    refuses = "the template rejects a plain question unless functions and datetime are given"
-    assert advised(report) == {"any runtime": f"{refuses}, so no tool can be called"}
-    assert set(report.runtimes.values()) == {f"none: {refuses}"}
+    reason = "the template rejects a plain question unless functions and datetime are given"
+    assert advised(report) == {"any runtime": f"{reason}, so no tool can be called"}
+    assert set(report.runtimes.values()) == {f"none: {reason}"}
     fixes = {label(one): one.fix for one in (*report.findings, *report.notes)}
     assert fixes["TF003"] == "Pass functions and datetime with every request, or use another template."
     assert fixes["TF042"] == "Pass the tools there, and datetime as well."
@@ -641,7 +662,7 @@ def test_a_contradicted_declaration_is_not_advised(tmp_path: Path) -> None:
     assert advised(report)["transformers"] == PARSER.format("json")
 
 
-def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
+def test_a_parser_of_a_runtime_has_a_name_aliases_and_when_they_apply() -> None:
     known = RuntimeParser("a", {"b": (), "c": ("x", "y")}, "reads no lists")
     assert (known.names, str(known)) == (("a", "b", "c"), "a (or b, c for x, y; reads no lists)")
     assert str(RuntimeParser("a", only_in="a fork")) == "a (a fork)"
@@ -656,8 +677,10 @@ def test_a_runtimes_parser_has_a_name_others_and_when_they_are_meant() -> None:
     )
 
 
-def test_why_a_template_and_why_a_parser_stand_apart(tmp_path: Path) -> None:
-    alone, found = (told(report)["mlx-lm"] for report in (inspect_template(JSON), model(tmp_path, jinja=JSON)))
+def test_why_a_template_and_why_a_parser_are_separate(tmp_path: Path) -> None:
+    alone, found = (
+        support_by_runtime(report)["mlx-lm"] for report in (inspect_template(JSON), model(tmp_path, jinja=JSON))
+    )
     parser = "<tool_call> and tool_call.name are in the template"
     assert (alone.why_template, alone.why_parser, alone.why) == ("", parser, parser)
     assert (found.why_template, found.why_parser) == ("chat_template.jinja holds the only chat template", parser)
@@ -672,7 +695,7 @@ def test_why_a_template_and_why_a_parser_stand_apart(tmp_path: Path) -> None:
     }
 
 
-def test_a_declared_name_means_the_format_whose_parser_it_is_without_more_to_say() -> None:
+def test_a_declared_name_identifies_the_format_whose_parser_it_is() -> None:
     # mlx-lm's qwen3_coder reads Qwen3.5's calls in tags as well, and none of its calls in JSON.
     declared = {"qwen3_coder": "xml_function", "json_tools": "json", "glm45": "glm4", "hermes": "json"}
     assert {name: getattr(infer(tool_parser_type=name), "name", None) for name in declared} == declared
@@ -720,8 +743,8 @@ def test_what_mlx_lm_infers_is_what_the_real_one_infers() -> None:
         ["<|tool_call_start|>", "<|tool_call_end|>"],
         ["<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"],
     ):
-        asked = Tokenizer({"default": JSON}, tokens)
-        assert inferring.mlx_lm(None, tokens=tokens).parser == utils._infer_tool_parser(asked)
+        tokenizer = Tokenizer({"default": JSON}, tokens)
+        assert inferring.mlx_lm(None, tokens=tokens).parser == utils._infer_tool_parser(tokenizer)
     assert inferring.mlx_lm(None, tokens=()).parser == utils._infer_tool_parser(Tokenizer({"default": JSON}))
 
 
@@ -757,7 +780,7 @@ def test_whether_the_parser_reads_the_calls_is_what_the_real_one_shows(name: str
     utils = real()
     template = templates()[name]
     report = inspect_template(template)
-    support, shape = told(report)["mlx-lm"], report.profile.shape
+    support, shape = support_by_runtime(report)["mlx-lm"], report.profile.shape
     module = importlib.import_module(f"mlx_lm.tool_parsers.{utils._infer_tool_parser(Tokenizer(template))}")
     assert shape is not None
     region = Renders(ChatTemplate(template), {"bos_token": "<s>", "eos_token": "</s>"}).calls(shape, SINGLE, TOOLS)
@@ -777,7 +800,7 @@ def test_the_parser_that_is_named_ends_at_a_result_that_the_model_invents(tmp_pa
     report = model(tmp_path, jinja=PLAIN, tokenizer_config={"eos_token": "<|end|>"})
     (tmp_path / "-alone.jinja").write_text(PLAIN, "utf-8")
     placed, alone = (
-        advised(told)["transformers"] for told in (report, toolfmt.load(tmp_path / "-alone.jinja").inspect())
+        advised(inspected)["transformers"] for inspected in (report, toolfmt.load(tmp_path / "-alone.jinja").inspect())
     )
     # Of a text alone there is no place to load: a stop at these words would end plain sentences too.
     assert advised(inspect_template(PLAIN))["transformers"] == 'toolfmt.Parser("json", tools=tools, stop=["<|end|>"])'
@@ -785,14 +808,14 @@ def test_the_parser_that_is_named_ends_at_a_result_that_the_model_invents(tmp_pa
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
     for line in (placed, alone):
         parser = eval(line, {"toolfmt": toolfmt, "tools": tools})
-        told = Message.from_events([*parser.feed(f"{call}\nResult of f:\nall is well"), *parser.finish()])
-        assert ([one.name for one in told.tool_calls], told.content) == (["f"], None)
-        said = "The Result of the match was 3:1."
+        message = Message.from_events([*parser.feed(f"{call}\nResult of f:\nall is well"), *parser.finish()])
+        assert ([one.name for one in message.tool_calls], message.content) == (["f"], None)
+        text = "The Result of the match was 3:1."
         parser = eval(line, {"toolfmt": toolfmt, "tools": tools})
-        assert Message.from_events([*parser.feed(said), *parser.finish()]).content == said
+        assert Message.from_events([*parser.feed(text), *parser.finish()]).content == text
 
 
-def test_a_place_that_begins_like_an_option_is_told_as_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_starts_like_an_option_is_shown_as_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("-alone.jinja").write_text(PLAIN, "utf-8")
     report = toolfmt.load("-alone.jinja").inspect()

@@ -91,9 +91,9 @@ def test_a_template_without_tools_has_a_sample_without_tools_and_calls() -> None
     ]
 
 
-def test_what_a_template_refuses_is_left_out() -> None:
-    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
-    kinds = [kind for kind, _, _ in sample_of(refusing)]
+def test_what_a_template_rejects_is_left_out() -> None:
+    raising = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
+    kinds = [kind for kind, _, _ in sample_of(raising)]
     assert ("system" in kinds, kinds.count("user"), kinds.count("call")) == (False, 2, 2)
 
 
@@ -104,7 +104,7 @@ def test_one_call_where_a_turn_holds_one() -> None:
     ]
 
 
-def test_tools_in_two_places_are_both_told() -> None:
+def test_tools_in_two_places_are_both_shown() -> None:
     """As gpt-oss does: a remark in the system message, the definitions further down."""
     twice = "Rules.{% if tools %} Calls go to functions.{% endif %}<|end|>{{ messages[0].content }}" + TEMPLATE
     assert [text for kind, name, text in sample_of(twice) if kind == "tools" and not name][:2] == [
@@ -113,7 +113,7 @@ def test_tools_in_two_places_are_both_told() -> None:
     ]
 
 
-def test_definitions_in_a_list_are_told_apart() -> None:
+def test_definitions_in_a_list_are_distinguished() -> None:
     listed = "{% if tools %}[TOOLS]{{ tools | tojson }}[/TOOLS]{% endif %}" + TURNS
     tools = [(name, text[:9], text[-3:]) for kind, name, text in sample_of(listed) if kind == "tools"]
     assert tools == [
@@ -159,11 +159,11 @@ def test_nothing_that_can_be_rendered_is_no_sample(template: str) -> None:
     assert sample_of(template) == []
 
 
-def test_a_prompt_that_nobody_can_read_is_no_sample() -> None:
+def test_a_prompt_that_is_too_long_is_not_a_sample() -> None:
     assert sample_of("{% for number in range(" + str(LONGEST) + ") %}x{% endfor %}" + TEMPLATE) == []
 
 
-def test_the_texts_do_not_stand_in_each_other() -> None:
+def test_the_texts_are_not_contained_in_each_other() -> None:
     texts = [*module._TEXTS]
     assert [(one, other) for one in texts for other in texts if one != other and one in other] == []
 
@@ -172,8 +172,8 @@ def test_what_comes_in_is_cut_where_a_person_would_cut() -> None:
     def cut(prompt: str, other: str) -> list[str]:
         return [prompt[begin:end] for begin, end in added(prompt, other, [])]
 
-    begun = "<|begin|>"
-    assert cut(f"{begun}<|sys|>Tools<|end|><|user|>", f"{begun}<|user|>") == ["<|sys|>Tools<|end|>"]
+    start = "<|begin|>"
+    assert cut(f"{start}<|sys|>Tools<|end|><|user|>", f"{start}<|user|>") == ["<|sys|>Tools<|end|>"]
     assert cut('[{"a": {"n": 1}}, {"a": {"n": 2}}]', '[{"a": {"n": 2}}]') == ['{"a": {"n": 1}}, ']
     assert cut('[{"a": {"n": 1}}, {"a": {"n": 2}}]', '[{"a": {"n": 1}}]') == [', {"a": {"n": 2}}']
     assert cut(">>>one\n{1}>>>two\n{1}<|end|>", ">>>one\n{1}<|end|>") == [">>>two\n{1}"]

@@ -59,9 +59,9 @@ SORTED = CALLS.replace("ARGUMENTS", "{{ call.function.arguments | tojson(sort_ke
 
 
 def stability(template: str) -> Stability:
-    told = inspect_template(template).sections.stability
-    assert told is not None
-    return told
+    measured = inspect_template(template).sections.stability
+    assert measured is not None
+    return measured
 
 
 def found(report: Report, code: str) -> Finding | None:
@@ -70,12 +70,12 @@ def found(report: Report, code: str) -> Finding | None:
 
 @pytest.mark.parametrize("template", [PLAIN, AS_GIVEN])
 def test_a_template_that_only_appends_keeps_everything(template: str) -> None:
-    told = stability(template)
-    assert (told.share, {turn.cause for turn in told.turns}) == (1.0, {""})
+    measured = stability(template)
+    assert (measured.share, {turn.cause for turn in measured.turns}) == (1.0, {""})
     assert found(inspect_template(template), "prefix-not-stable") is None
 
 
-def test_a_template_with_calls_is_asked_with_calls() -> None:
+def test_a_template_with_calls_is_probed_with_calls() -> None:
     assert [turn.name for turn in stability(AS_GIVEN).turns] == [
         "the result of a call follows",
         "the second question follows",
@@ -93,8 +93,8 @@ def test_a_template_with_calls_is_asked_with_calls() -> None:
     ],
 )
 def test_the_cause_and_the_line_of_what_goes(template: str, cause: str, line: int, was: str) -> None:
-    told = stability(template)
-    first = next(turn for turn in told.turns if turn.cause)
+    measured = stability(template)
+    first = next(turn for turn in measured.turns if turn.cause)
     assert (first.cause, first.line, first.was[: len(was)]) == (cause, line, was)
     finding = found(inspect_template(template), "prefix-not-stable")
     assert finding is not None
@@ -110,11 +110,11 @@ def test_where_the_generation_prompt_closes_the_reasoning_the_conversation_has_n
 
 
 def test_the_share_is_what_is_kept_of_what_was_there() -> None:
-    told = stability(TOOLS_LAST)
-    kept, length = (sum(turn.kept for turn in told.turns), sum(turn.length for turn in told.turns))
-    assert told.share == kept / length
+    measured = stability(TOOLS_LAST)
+    kept, length = (sum(turn.kept for turn in measured.turns), sum(turn.length for turn in measured.turns))
+    assert measured.share == kept / length
     # The system message stands before the tools and stays; they stand before the last question.
-    assert {turn.kept for turn in told.turns[:1]} == {len("<|system|>Sq61 You answer in short sentences.<|end|>\n")}
+    assert {turn.kept for turn in measured.turns[:1]} == {len("<|system|>Sq61 You answer in short sentences.<|end|>\n")}
 
 
 def test_a_generation_prompt_that_is_not_written_back_is_a_note_of_its_own() -> None:
@@ -127,7 +127,7 @@ def test_a_generation_prompt_that_is_not_written_back_is_a_note_of_its_own() -> 
     assert "'<think>'" in finding.message
 
 
-def test_nothing_is_said_of_a_template_that_refuses_everything() -> None:
+def test_nothing_is_reported_for_a_template_that_rejects_everything() -> None:
     assert inspect_template("{{ raise_exception('no') }}").sections.stability is None
 
 
@@ -164,7 +164,7 @@ def test_the_same_render_twice_is_no_finding() -> None:
     assert found(inspect_template(PLAIN + "{# random #}"), "renders-differ") is None
 
 
-def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_replaces_it() -> None:
+def test_the_clock_is_reported_with_the_line_that_reads_it_and_the_variable_that_replaces_it() -> None:
     # The first call stands in a branch that never runs.
     template = (
         "{% if no_such_thing %}{{ strftime_now('%Y') }}{% endif %}\n"
@@ -180,7 +180,7 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("asks", "told", "fix"),
+    ("expression", "message", "fix"),
     [
         # DeSTA, Paimon 24B and a Llama 4 for tests ask the clock for a variable that they never print.
         ("{% set today = strftime_now('%d %b %Y') %}\n", None, ""),
@@ -222,17 +222,17 @@ def test_the_clock_is_told_with_the_line_that_asked_it_and_the_variable_that_rep
         ),
     ],
 )
-def test_the_clock_is_told_where_it_shows(asks: str, told: str | None, fix: str) -> None:
-    finding = found(inspect_template(asks + AS_GIVEN), "date-in-prompt")
-    assert (finding is None) == (told is None)
-    if finding is not None and told is not None:
-        assert told in finding.message and finding.fix.endswith(fix)
+def test_the_clock_is_reported_where_it_is_visible(expression: str, message: str | None, fix: str) -> None:
+    finding = found(inspect_template(expression + AS_GIVEN), "date-in-prompt")
+    assert (finding is None) == (message is None)
+    if finding is not None and message is not None:
+        assert message in finding.message and finding.fix.endswith(fix)
         assert finding.line == 2
 
 
-@pytest.mark.parametrize(("asks", "tick"), [("%Y", ""), ("%H:%M", "minute"), ("%X", "second")])
-def test_the_time_in_a_prompt_is_told_with_its_prefix(asks: str, tick: str) -> None:
-    stability = inspect_template("{{ strftime_now('" + asks + "') }}" + AS_GIVEN).sections.stability
+@pytest.mark.parametrize(("time_format", "tick"), [("%Y", ""), ("%H:%M", "minute"), ("%X", "second")])
+def test_the_precision_of_the_time_in_a_prompt_is_reported(time_format: str, tick: str) -> None:
+    stability = inspect_template("{{ strftime_now('" + time_format + "') }}" + AS_GIVEN).sections.stability
     assert stability is not None and stability.tick == tick
 
 
@@ -263,13 +263,13 @@ def test_what_fails_in_a_text_over_several_lines_fails_where_it_is_looked_up() -
     details = inspect_template("{% for m in messages %}" + both + "{% endfor %}").sections.details
     assert (details["content_parts"].outcome, details["content_parts"].line) == ("threw", 1)
     # deepseek-ai's DeepSeek V3: what fails stands on a line on which another text begins that asks for the same
-    said = ChatTemplate("\n{{ m.name + '!' }}{{ 'name\n' + m.name }}")
+    template = ChatTemplate("\n{{ m.name + '!' }}{{ 'name\n' + m.name }}")
     with pytest.raises(TemplateError) as failed:
-        said.render([], m={})
+        template.render([], m={})
     assert failed.value.line == 2
-    said = ChatTemplate("{{ '\n' + m.name + '\n' + n.name + '\n' }}")
+    template = ChatTemplate("{{ '\n' + m.name + '\n' + n.name + '\n' }}")
     with pytest.raises(TemplateError) as failed:
-        said.render([], m={"name": "a"}, n={})
+        template.render([], m={"name": "a"}, n={})
     assert failed.value.line == 3  # which of the two is not known
 
 
@@ -289,8 +289,8 @@ def test_what_a_macro_writes_counts_in_it_and_what_it_only_passes_on_where_it_is
 def test_what_a_helper_writes_that_is_called_from_several_places_counts_where_it_is_called() -> None:  # Kimi K3
     source = "{% macro tag(x) %}\n<{{ x }}>\n{% endmacro %}\n{% macro turn(x) %}\n{{ tag('t') }}\n{{ x | upper }}!\n"
     template = ChatTemplate(source + "{% endmacro %}\n{{ turn('a') }}\n{{ tag('b') }}")
-    told = [(text.strip(), line) for text, line in template.pieces([]) if text.strip()]
-    assert told == [("<", 5), ("t", 5), (">", 5), ("A", 8), ("!", 6), ("<", 9), ("b", 9), (">", 9)]
+    pieces = [(text.strip(), line) for text, line in template.pieces([]) if text.strip()]
+    assert pieces == [("<", 5), ("t", 5), (">", 5), ("A", 8), ("!", 6), ("<", 9), ("b", 9), (">", 9)]
     inner = [(text.strip(), line) for text, line in template.pieces([], innermost=True) if text.strip()]
     assert inner == [("<", 2), ("t", 2), (">", 2), ("A", 6), ("!", 6), ("<", 2), ("b", 2), (">", 2)]
 
@@ -300,8 +300,8 @@ def test_what_a_set_block_or_a_macro_in_a_macro_writes_counts_in_it() -> None:
         "{% set it %}\na\n{% endset %}\n{% macro inner(x) %}\n<{{ x | upper }}>\n{% endmacro %}\n"
         "{% macro outer(x) %}\n({{ inner(x) }}\n)\n{% endmacro %}\n{{ it ~ outer('y') }}!"
     )
-    told = [(text, line) for text, line in template.pieces([]) if text.strip()]
-    assert told == [
+    pieces = [(text, line) for text, line in template.pieces([]) if text.strip()]
+    assert pieces == [
         ("a\n", 2),
         ("(", 8),
         ("<", 5),

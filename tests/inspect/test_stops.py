@@ -43,8 +43,8 @@ def test_what_an_answer_and_what_a_call_ends_at(name: str) -> None:
     of_answers, of_calls = STOPS[name]
     assert report.profile.stop_of_calls == of_calls
     assert tuple(stop for stop in report.profile.stop if stop not in of_calls) == of_answers
-    told = report.to_dict()
-    assert (told["stop"], told["stop_of_calls"]) == ([*report.profile.stop], [*of_calls])
+    reported = report.to_dict()
+    assert (reported["stop"], reported["stop_of_calls"]) == ([*report.profile.stop], [*of_calls])
 
 
 def glm(path: Path, eos: list[int], **files: Any) -> toolfmt.Model:
@@ -110,7 +110,7 @@ def test_a_prompt_has_the_stops_of_its_template_and_its_parser_ends_there(tmp_pa
     ]
 
 
-def test_the_line_that_makes_a_parser_names_no_stop_that_stands_in_calls() -> None:
+def test_the_line_that_makes_a_parser_names_no_stop_that_appears_in_calls() -> None:
     """gpt-oss ends a call with `<|call|>`: the parser reads it, and a stop would take it away."""
     ((_, report),) = reports(["openai-gpt-oss-120b"])
     line = next(one.text for one in report.sections.advice if one.text.startswith("toolfmt.Parser("))

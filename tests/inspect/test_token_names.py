@@ -35,7 +35,7 @@ def inspected(directory: Path, template: str, tokenizer: dict[str, Any] | None) 
     return made(directory, template, tokenizer=tokenizer).inspect()
 
 
-def told(report: Report) -> list[Finding]:
+def token_findings(report: Report) -> list[Finding]:
     return [one for one in (*report.findings, *report.notes) if one.code == "TF005"]
 
 
@@ -46,8 +46,8 @@ def shown(report: Report) -> str:
     )
 
 
-def test_a_token_that_is_printed_and_not_named_is_told(tmp_path: Path) -> None:
-    (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>"}))
+def test_a_token_that_is_printed_but_not_defined_is_reported(tmp_path: Path) -> None:
+    (finding,) = token_findings(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>"}))
     assert (finding.severity, finding.fixed_by, finding.line) == ("warning", "setting", 1)
     assert finding.message == (
         "The template prints bos_token, which no file in the directory defines: unless the tokenizer's "
@@ -58,17 +58,17 @@ def test_a_token_that_is_printed_and_not_named_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["PreTrainedTokenizerFast", "TokenizersBackend"])
 def test_some_classes_have_no_token_of_their_own(tmp_path: Path, name: str) -> None:
-    (finding,) = told(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>", "tokenizer_class": name}))
+    (finding,) = token_findings(inspected(tmp_path, PRINTING, {"eos_token": "<|end|>", "tokenizer_class": name}))
     assert "defines: nothing is printed" in finding.message
 
 
-def test_a_token_that_is_said_to_be_none_is_a_note(tmp_path: Path) -> None:
-    (finding,) = told(inspected(tmp_path, PRINTING, {"bos_token": None}))
+def test_a_token_that_is_set_to_null_is_a_note(tmp_path: Path) -> None:
+    (finding,) = token_findings(inspected(tmp_path, PRINTING, {"bos_token": None}))
     assert (finding.severity, "sets to null" in finding.message) == ("note", True)
 
 
 def test_a_token_without_which_the_template_fails_stays_an_error(tmp_path: Path) -> None:
-    (finding,) = told(inspected(tmp_path, NEEDING, {"eos_token": "<|end|>"}))
+    (finding,) = token_findings(inspected(tmp_path, NEEDING, {"eos_token": "<|end|>"}))
     assert (finding.severity, finding.message) == (
         "error",
         "The template needs bos_token, which no file in the directory defines, and fails without it.",
@@ -85,17 +85,17 @@ def test_a_token_without_which_the_template_fails_stays_an_error(tmp_path: Path)
         (CHATML, {"eos_token": "<|end|>"}),
     ],
 )
-def test_nothing_is_told_of_what_is_named_or_not_known_or_not_printed(
+def test_nothing_is_reported_for_tokens_that_are_defined_unknown_or_not_printed(
     tmp_path: Path, template: str, tokenizer: dict[str, Any] | None
 ) -> None:
-    assert told(inspected(tmp_path, template, tokenizer)) == []
+    assert token_findings(inspected(tmp_path, template, tokenizer)) == []
 
 
 ADDING = {"bos_token": "<s>", "add_bos_token": True}
 
 
 def test_a_token_that_only_plain_texts_begin_with_is_a_note(tmp_path: Path) -> None:
-    (finding,) = told(inspected(tmp_path, CHATML, ADDING))
+    (finding,) = token_findings(inspected(tmp_path, CHATML, ADDING))
     assert (finding.severity, finding.fixed_by, finding.line) == ("note", "", None)
     assert finding.message == (
         "The template does not write <s>, which the tokenizer adds to plain text (add_bos_token): its prompts begin "
@@ -122,11 +122,11 @@ def test_a_token_that_only_plain_texts_begin_with_is_a_note(tmp_path: Path) -> N
 def test_it_is_no_note_where_prompts_have_it_or_texts_have_not(
     tmp_path: Path, template: str, tokenizer: dict[str, Any]
 ) -> None:
-    assert told(inspected(tmp_path, template, tokenizer)) == []
+    assert token_findings(inspected(tmp_path, template, tokenizer)) == []
 
 
 @pytest.mark.parametrize("template", [PRINTING, CHATML])
-def test_transformers_adds_no_token_behind_a_templates_back(tmp_path: Path, template: str) -> None:
+def test_transformers_adds_no_token_that_the_template_does_not_render(tmp_path: Path, template: str) -> None:
     """What the note rests on."""
     tokenizer = Tokenizer(models.WordLevel({"<s>": 0, "[UNK]": 1}, unk_token="[UNK]"))
     tokenizer.add_special_tokens([AddedToken("<s>", special=True)])
@@ -138,13 +138,13 @@ def test_transformers_adds_no_token_behind_a_templates_back(tmp_path: Path, temp
     ids = loaded.apply_chat_template(question, tokenize=True, return_dict=False)
     assert ids.count(0) == (template == PRINTING)
     assert loaded("Hello")["input_ids"].count(0) == 1
-    assert bool(told(inspected(tmp_path, template, ADDING))) is (template == CHATML)
+    assert bool(token_findings(inspected(tmp_path, template, ADDING))) is (template == CHATML)
 
 
-def test_of_a_gguf_file_it_is_not_known_what_stands_there(tmp_path: Path) -> None:
+def test_what_a_gguf_file_defines_is_not_known(tmp_path: Path) -> None:
     keys = {"tokenizer.ggml.tokens": TOKENS, "tokenizer.chat_template": PRINTING}
     report = toolfmt.load(gguf_of(tmp_path / "model.gguf", keys)).inspect()
-    (finding,) = told(report)
+    (finding,) = token_findings(report)
     assert (finding.severity, finding.fixed_by) == ("warning", "setting")
     assert finding.message == (
         "The template prints bos_token, which the GGUF file does not name: llama.cpp guesses it or leaves it out."
@@ -167,10 +167,10 @@ def test_a_prompt_that_fails_is_shown_to_fail_and_the_sample_has_the_name_of_the
     assert "<s>" not in shown(report)
 
 
-def test_where_nobody_can_know_the_token_its_name_stands_in_its_place(tmp_path: Path) -> None:
+def test_if_a_token_cannot_be_known_its_name_is_shown_in_its_place(tmp_path: Path) -> None:
     (tmp_path / "alone.jinja").write_text(PRINTING + "{{ eos_token }}", "utf-8")
     report = toolfmt.load(tmp_path / "alone.jinja").inspect()
-    assert told(report) == [] and "<s>" not in shown(report)
+    assert token_findings(report) == [] and "<s>" not in shown(report)
     assert report.prompts["a question"].text.startswith("{{ bos_token }}<|user|>\n")
     page = report_page(report)
     assert '<code class="chip">{{ bos_token }}</code> <code class="chip">{{ eos_token }}</code> stand for' in page
@@ -211,9 +211,9 @@ def test_a_token_that_is_not_known_is_no_difference(tmp_path: Path, turned: bool
 def test_what_is_quoted_of_a_prompt_names_the_tokens_that_the_template_names(tmp_path: Path, known: bool) -> None:
     tokens = {"bos_token": "<s>", "eos_token": "</s>"} if known else None
     report = inspected(tmp_path, PRINTING.replace("<|end|>", "{{ eos_token }}"), tokens)
-    (forged,) = [one.message for one in report.notes if one.code == "TF055"]
+    (message,) = [one.message for one in report.notes if one.code == "TF055"]
     eos = "</s>" if known else "{{ eos_token }}"
-    assert f"Aq3reply{eos}" in forged
+    assert f"Aq3reply{eos}" in message
     assert eos in report.sections.details["assistants_in_a_row"].evidence
     assert eos in report.sections.details["assistants_in_a_row"].excerpts[0]
     assert report.profile.stop == (("</s>",) if known else ())
@@ -221,13 +221,13 @@ def test_what_is_quoted_of_a_prompt_names_the_tokens_that_the_template_names(tmp
 
 def test_a_token_that_the_template_writes_itself_is_quoted_as_that(tmp_path: Path) -> None:
     report = inspected(tmp_path, CHATML.replace("<|end|>", "</s>") + "{{ eos_token }}", None)
-    (forged,) = [one.message for one in report.notes if one.code == "TF055"]
-    assert "Aq3reply</s>" in forged
+    (message,) = [one.message for one in report.notes if one.code == "TF055"]
+    assert "Aq3reply</s>" in message
 
 
 @pytest.mark.parametrize("name", ["microsoft-Phi-4-multimodal-instruct", "nvidia-llama-nemotron-embed-vl-1b-v2"])
-def test_no_stand_in_is_quoted_of_a_real_template(name: str) -> None:
+def test_no_placeholder_is_quoted_from_a_real_template(name: str) -> None:
     report = inspect_template(templates()[name]).to_dict()
-    for stand_in in ("<s>", "</s>"):
-        assert stand_in not in templates()[name]
-        assert stand_in not in json.dumps(report)
+    for placeholder in ("<s>", "</s>"):
+        assert placeholder not in templates()[name]
+        assert placeholder not in json.dumps(report)

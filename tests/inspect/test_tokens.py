@@ -124,26 +124,26 @@ def prompt(given: Sequence[Any]) -> str:
 
 def test_markers_are_cut_as_the_tokenizer_cuts_them(tmp_path: Path) -> None:
     report = inspected(tmp_path, [*special(*FRAMES), *plain(*CALLS)])
-    told = {marker.marker: marker for marker in chapter(report).markers}
-    assert list(told) == [*CALLS, "<think>", "</think>", "<|end|>"]
-    assert [told[marker].kind for marker in told] == ["call", "call", "reasoning", "reasoning", "stop"]
-    assert [told[marker].special for marker in told] == [False, False, False, False, True]
-    assert (told["<tool_call>"].tokens, told["<|end|>"].tokens) == (("<tool_call>",), ("<|end|>",))
-    assert len(told["<think>"].tokens) > 1
-    assert "".join(told["<think>"].tokens) == "<think>"
+    by_marker = {marker.marker: marker for marker in chapter(report).markers}
+    assert list(by_marker) == [*CALLS, "<think>", "</think>", "<|end|>"]
+    assert [by_marker[marker].kind for marker in by_marker] == ["call", "call", "reasoning", "reasoning", "stop"]
+    assert [by_marker[marker].special for marker in by_marker] == [False, False, False, False, True]
+    assert (by_marker["<tool_call>"].tokens, by_marker["<|end|>"].tokens) == (("<tool_call>",), ("<|end|>",))
+    assert len(by_marker["<think>"].tokens) > 1
+    assert "".join(by_marker["<think>"].tokens) == "<think>"
     assert found(report, "markers-are-special-tokens") == found(report, "marker-not-a-token") == []
 
 
 def test_special_markers_of_calls_are_a_warning_and_name_the_setting(tmp_path: Path) -> None:
-    told = found(inspected(tmp_path, special(*FRAMES, *CALLS)), "markers-are-special-tokens")
-    assert [finding.severity for finding in told] == ["warning"]
-    assert told[0].message.startswith("<tool_call> and </tool_call> are special tokens in calls")
-    assert "skip_special_tokens=False" in told[0].fix
+    findings = found(inspected(tmp_path, special(*FRAMES, *CALLS)), "markers-are-special-tokens")
+    assert [finding.severity for finding in findings] == ["warning"]
+    assert findings[0].message.startswith("<tool_call> and </tool_call> are special tokens in calls")
+    assert "skip_special_tokens=False" in findings[0].fix
 
 
 def test_special_markers_of_reasoning_are_a_warning(tmp_path: Path) -> None:
-    told = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "markers-are-special-tokens")
-    assert [(finding.severity, finding.message.partition(" are ")[0]) for finding in told] == [
+    findings = found(inspected(tmp_path, special(*FRAMES, "<think>", "</think>")), "markers-are-special-tokens")
+    assert [(finding.severity, finding.message.partition(" are ")[0]) for finding in findings] == [
         ("warning", "<think> and </think>")
     ]
 
@@ -157,16 +157,16 @@ def test_a_special_token_inside_a_call_is_a_marker_too(tmp_path: Path) -> None:
 
 def test_a_marker_that_the_files_call_a_token_and_the_tokenizer_cuts(tmp_path: Path) -> None:
     declared = {"added_tokens_decoder": {"7": {"content": "<tool_call>", "special": False}}}
-    told = found(inspected(tmp_path, special(*FRAMES), tokenizer_config=declared), "marker-not-a-token")
-    assert [finding.severity for finding in told] == ["note"]
-    assert told[0].message.startswith("tokenizer.json cuts <tool_call> into ")
-    assert told[0].message.endswith("though tokenizer_config.json lists it as a token.")
+    findings = found(inspected(tmp_path, special(*FRAMES), tokenizer_config=declared), "marker-not-a-token")
+    assert [finding.severity for finding in findings] == ["note"]
+    assert findings[0].message.startswith("tokenizer.json cuts <tool_call> into ")
+    assert findings[0].message.endswith("though tokenizer_config.json lists it as a token.")
 
 
 def test_a_marker_whose_counterpart_is_a_token(tmp_path: Path) -> None:
-    told = found(inspected(tmp_path, [*special(*FRAMES), *plain("<tool_call>")]), "marker-not-a-token")
-    assert [finding.message.partition(" into ")[0] for finding in told] == ["tokenizer.json cuts </tool_call>"]
-    assert "<tool_call> is one token" in told[0].message
+    findings = found(inspected(tmp_path, [*special(*FRAMES), *plain("<tool_call>")]), "marker-not-a-token")
+    assert [finding.message.partition(" into ")[0] for finding in findings] == ["tokenizer.json cuts </tool_call>"]
+    assert "<tool_call> is one token" in findings[0].message
 
 
 def test_pieces_on_both_sides_are_no_evidence(tmp_path: Path) -> None:
@@ -188,24 +188,27 @@ def test_every_format_has_markers_though_the_template_renders_no_calls(format: T
 
 
 def test_the_examples_are_counted_where_no_tools_are_given(tmp_path: Path) -> None:
-    told = chapter(inspected(tmp_path, special(*FRAMES)))
-    assert (told.given, {cost.name for cost in told.tools}) == (False, {tool["function"]["name"] for tool in EXAMPLES})
-    assert told.total == told.preamble + sum(cost.tokens for cost in told.tools)
+    tokens = chapter(inspected(tmp_path, special(*FRAMES)))
+    assert (tokens.given, {cost.name for cost in tokens.tools}) == (
+        False,
+        {tool["function"]["name"] for tool in EXAMPLES},
+    )
+    assert tokens.total == tokens.preamble + sum(cost.tokens for cost in tokens.tools)
 
 
 def test_each_tool_costs_what_the_prompt_is_shorter_without_it(tmp_path: Path) -> None:
     given = tools("a", "b", "c", "d")
-    told = chapter(inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=given)))
+    tokens = chapter(inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=given)))
     count = TokenizerFile(tmp_path / "tokenizer.json").count
     everything = count(prompt(given))
     expected = [
         ToolCost(tool["function"]["name"], everything - count(prompt([other for other in given if other is not tool])))
         for tool in reversed(given)
     ]
-    assert told.tools == tuple(expected)
-    assert told.total == everything - count(prompt([]))
-    assert told.preamble == told.total - sum(cost.tokens for cost in expected)
-    assert told.preamble > 0
+    assert tokens.tools == tuple(expected)
+    assert tokens.total == everything - count(prompt([]))
+    assert tokens.preamble == tokens.total - sum(cost.tokens for cost in expected)
+    assert tokens.preamble > 0
 
 
 def test_one_tool_alone_does_not_pay_for_the_preamble(tmp_path: Path) -> None:
@@ -219,34 +222,34 @@ def test_one_tool_alone_does_not_pay_for_the_preamble(tmp_path: Path) -> None:
 def test_definitions_in_either_shape_cost_the_same_and_none_cost_nothing(tmp_path: Path) -> None:
     given = tools("a", "b")
     inner = [tool["function"] for tool in given]
-    told = [
+    counted = [
         chapter(inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=which))) for which in (given, inner, [])
     ]
-    assert told[0] == told[1]
-    assert (told[2].tools, told[2].total, told[2].preamble) == ((), 0, 0)
+    assert counted[0] == counted[1]
+    assert (counted[2].tools, counted[2].total, counted[2].preamble) == ((), 0, 0)
 
 
-def test_what_is_no_tool_is_told_to_the_caller(tmp_path: Path) -> None:
+def test_an_invalid_tool_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadTools):
         inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=[{"description": "no name"}]))
 
 
 def test_a_template_that_shows_no_tools_costs_the_prose(tmp_path: Path) -> None:
-    told = chapter(inspected(tmp_path, special(*FRAMES), template=PLAIN))
-    assert told.total == TokenizerFile(tmp_path / "tokenizer.json").count(prose("json", EXAMPLES))
+    tokens = chapter(inspected(tmp_path, special(*FRAMES), template=PLAIN))
+    assert tokens.total == TokenizerFile(tmp_path / "tokenizer.json").count(prose("json", EXAMPLES))
 
 
-def test_a_template_that_shows_tools_beside_a_system_message_only(tmp_path: Path) -> None:
+def test_a_template_that_shows_tools_only_with_a_system_message(tmp_path: Path) -> None:
     picky = TEMPLATE.replace("{%- if tools %}", "{%- if tools and messages[0].role == 'system' %}")
-    told = chapter(inspected(tmp_path, special(*FRAMES), template=picky))
-    assert told == chapter(inspected(tmp_path, special(*FRAMES)))
+    tokens = chapter(inspected(tmp_path, special(*FRAMES), template=picky))
+    assert tokens == chapter(inspected(tmp_path, special(*FRAMES)))
 
 
-def test_a_template_that_refuses_the_tools_costs_nothing(tmp_path: Path) -> None:
+def test_a_template_that_rejects_the_tools_costs_nothing(tmp_path: Path) -> None:
     picky = "{% if tools and tools | length > 1 %}{{ raise_exception('one') }}{% endif %}" + TEMPLATE
-    told = chapter(inspected(tmp_path, special(*FRAMES), template=picky))
-    assert (told.total, told.tools) == (0, ())
-    assert told.markers
+    tokens = chapter(inspected(tmp_path, special(*FRAMES), template=picky))
+    assert (tokens.total, tokens.tools) == (0, ())
+    assert tokens.markers
 
 
 @pytest.mark.parametrize("spaced", [False, True])
@@ -278,8 +281,8 @@ def test_the_dearest_tools_are_left_out_until_the_rest_takes_a_quarter(tmp_path:
     dearest, second = costs.tools[:2]
     fits = costs.total - dearest.tokens - second.tokens
     report = inspected(tmp_path, special(*FRAMES), InspectionOptions(tools=given, context=4 * fits))
-    told = chapter(report)
-    assert (told.room, told.leave_out) == (fits, ("d", "c"))
+    tokens = chapter(report)
+    assert (tokens.room, tokens.leave_out) == (fits, ("d", "c"))
     (finding,) = found(report, "TF067")
     assert f"take {costs.total} tokens, more than a quarter of the context of {4 * fits:,}." in finding.message
     assert finding.fix == f"Leave out d, c: the rest takes {fits} tokens."
@@ -311,7 +314,7 @@ def test_without_the_file_there_is_no_chapter_and_no_finding(tmp_path: Path) -> 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "is not a tokenizer that can be read"),
         (b"{}", "is not a tokenizer that can be read"),
@@ -322,12 +325,12 @@ def test_without_the_file_there_is_no_chapter_and_no_finding(tmp_path: Path) -> 
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 7\n", "is a pointer of Git LFS"),
     ],
 )
-def test_a_file_that_is_no_tokenizer_is_a_finding(content: bytes, said: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_tokenizer_is_a_finding(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
     report = directory(tmp_path, generation_config={"eos_token_id": 5})
     (finding,) = found(report, "TF068")
     assert (report.sections.tokens, finding.severity) == (None, "warning")
-    assert said in finding.message
+    assert message in finding.message
     assert "\n" not in finding.message
     assert found(report, "stop-token-unknown") == []
 
@@ -383,18 +386,23 @@ def test_ids_of_other_types_are_none(ids: Any, tmp_path: Path) -> None:
     assert (report.profile.stop, found(report, "stop-token-unknown")) == (("<|end|>",), [])
 
 
-def test_without_a_tokenizer_an_unknown_id_cannot_be_told(tmp_path: Path) -> None:
+def test_without_a_tokenizer_an_unknown_id_cannot_be_detected(tmp_path: Path) -> None:
     assert found(directory(tmp_path, generation_config={"eos_token_id": 99_999}), "stop-token-unknown") == []
 
 
 def test_the_chapter_is_json(tmp_path: Path) -> None:
     report = inspected(tmp_path, special(*FRAMES, *CALLS), InspectionOptions(tools=tools("a"), context=64))
-    told = json.loads(json.dumps(report.to_dict()))["tokens"]
-    assert list(told) == ["markers", "preamble", "tools", "total", "given", "context", "room", "leave_out"]
-    assert told["markers"][0] == {"marker": "<tool_call>", "kind": "call", "tokens": ["<tool_call>"], "special": True}
+    reported = json.loads(json.dumps(report.to_dict()))["tokens"]
+    assert list(reported) == ["markers", "preamble", "tools", "total", "given", "context", "room", "leave_out"]
+    assert reported["markers"][0] == {
+        "marker": "<tool_call>",
+        "kind": "call",
+        "tokens": ["<tool_call>"],
+        "special": True,
+    }
 
 
-def test_an_installation_without_tokenizers_is_no_fault_of_the_template(
+def test_an_installation_without_tokenizers_is_not_a_defect_of_the_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
@@ -403,14 +411,14 @@ def test_an_installation_without_tokenizers_is_no_fault_of_the_template(
 
 
 @pytest.mark.parametrize(
-    ("leave_out", "said"),
+    ("leave_out", "expected"),
     [
         ((), ""),
         (("a",), "leave out a to stay within 50"),
         (("a", "b"), "no tool fits into a quarter of the context (50 tokens)"),
     ],
 )
-def test_what_to_leave_out_is_not_everything(leave_out: tuple[str, ...], said: str) -> None:
+def test_what_to_leave_out_is_not_everything(leave_out: tuple[str, ...], expected: str) -> None:
     costs = (ToolCost("a", 80), ToolCost("b", 60))
     counted = Tokens((), 10, costs, 150, given=True, context=200, room=50, leave_out=leave_out)
-    assert leaving_out(counted) == said
+    assert leaving_out(counted) == expected

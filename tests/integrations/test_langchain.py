@@ -44,7 +44,7 @@ def in_pieces(text: str, size: int = 3) -> Iterator[AIMessageChunk]:
     return (AIMessageChunk(content=text[at : at + size]) for at in range(0, len(text), size))
 
 
-def test_a_chain_gives_a_message_with_the_calls_and_what_was_cut_beside_them() -> None:
+def test_a_chain_returns_a_message_with_the_calls_and_the_truncated_ones() -> None:
     message = (FakeListChatModel(responses=[ANSWER]) | read_calls("json", TOOLS)).invoke("How is it?")
     assert type(message) is AIMessage
     assert (message.content, message.additional_kwargs, made(message)) == (TEXT, {"reasoning_content": "Hm."}, CALLS)
@@ -113,7 +113,7 @@ def test_contents_in_parts_keep_what_is_no_text() -> None:
     assert reader.invoke(AIMessage(content=[{"type": "text", "text": text}])).content == []
 
 
-def test_what_the_message_says_besides_stays() -> None:
+def test_other_fields_of_the_message_are_kept() -> None:
     usage = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     own = {"name": "now", "args": {}, "id": "own", "type": "tool_call"}
     about: Any = {"id": "m1", "usage_metadata": usage, "response_metadata": {"model_name": "m"}}
@@ -174,7 +174,7 @@ def test_tools_of_langchain_and_options_of_the_parser_are_taken() -> None:
     assert message.additional_kwargs == {"reasoning_content": "Hm."}
 
 
-def test_bad_input_is_told_when_the_reader_is_made() -> None:
+def test_bad_input_is_reported_when_the_reader_is_created() -> None:
     with pytest.raises(UnknownFormat):
         read_calls("jsn")
     with pytest.raises(BadTools):

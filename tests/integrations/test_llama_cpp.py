@@ -76,17 +76,17 @@ def ask(llama: Any, **options: Any) -> Any:
 
 def saying(monkeypatch: pytest.MonkeyPatch, llama: Any, answer: str | list[int], *, end: bool = True) -> dict[str, Any]:
     """Has the model say this answer; gives what it is asked with."""
-    asked: dict[str, Any] = {}
-    said = llama.tokenize(answer.encode(), add_bos=False, special=True) if isinstance(answer, str) else answer
+    request: dict[str, Any] = {}
+    tokens_to_emit = llama.tokenize(answer.encode(), add_bos=False, special=True) if isinstance(answer, str) else answer
 
     def generate(tokens: list[int], **options: Any) -> Iterator[int]:
-        asked.update(options, prompt=llama.detokenize(tokens, special=True).decode(), generated=0)
-        for token in [*said, *([llama.token_eos()] if end else [])]:
-            asked["generated"] += 1
+        request.update(options, prompt=llama.detokenize(tokens, special=True).decode(), generated=0)
+        for token in [*tokens_to_emit, *([llama.token_eos()] if end else [])]:
+            request["generated"] += 1
             yield token
 
     monkeypatch.setattr(llama, "generate", generate)
-    return asked
+    return request
 
 
 def calls_of(message: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -110,13 +110,13 @@ def joined(chunks: Iterable[Any]) -> tuple[dict[str, Any], str]:
 
 
 def test_the_handler_gives_the_call_that_the_own_one_gives_as_spoilt_text(file: Path, llama: Any) -> None:
-    said = ask(llama)
-    (choice,) = said["choices"]
+    completion = ask(llama)
+    (choice,) = completion["choices"]
     assert (choice["message"]["content"], choice["finish_reason"]) == (TEXT, "tool_calls")
     assert calls_of(choice["message"]) == [("write_file", ARGUMENTS)]
-    assert said["model"] == str(file)
+    assert completion["model"] == str(file)
     answer = llama.tokenize((TEXT + CALL).encode(), add_bos=False, special=True)
-    assert said["usage"]["completion_tokens"] == len(answer)
+    assert completion["usage"]["completion_tokens"] == len(answer)
     own = opened(file)
     message = ask(own)["choices"][0]["message"]
     own.close()
@@ -133,16 +133,16 @@ def test_content_streams_and_the_call_comes_whole(llama: Any) -> None:
 
 
 def test_what_it_answers_is_what_openai_s_client_takes(llama: Any) -> None:
-    asked: Any = {"messages": MESSAGES, "tools": TOOLS, "temperature": 0.0}
-    (choice,) = llama.create_chat_completion_openai_v1(**asked).choices
+    request: Any = {"messages": MESSAGES, "tools": TOOLS, "temperature": 0.0}
+    (choice,) = llama.create_chat_completion_openai_v1(**request).choices
     (call,) = choice.message.tool_calls
     assert (call.function.name, json.loads(call.function.arguments)) == ("write_file", ARGUMENTS)
-    chunks = list(llama.create_chat_completion_openai_v1(**asked, stream=True))
+    chunks = list(llama.create_chat_completion_openai_v1(**request, stream=True))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == TEXT
     assert chunks[-1].choices[0].finish_reason == "tool_calls"
 
 
-def test_arguments_stream_where_that_is_asked_for(file: Path) -> None:
+def test_arguments_are_streamed_if_requested(file: Path) -> None:
     llama = opened(file, ChatHandler(toolfmt.load(file), whole_calls=False))
     chunks = list(ask(llama, stream=True))
     assert len([chunk for chunk in chunks if "tool_calls" in chunk["choices"][0]["delta"]]) > 20
@@ -172,18 +172,18 @@ def test_cut_at_every_token_there_is_no_call_and_all_of_the_text(llama: Any) -> 
             assert (calls_of(message), reason) == ([], "length")
             text = message["content"].rstrip("\N{REPLACEMENT CHARACTER}")
             assert (TEXT + CALL).startswith(text)
-            blank = not llama.detokenize(answer[most - 1 : most]).strip()  # beside a call, of its frame
-            assert len(text) > len(before) or message["content"] != text or blank
+            whitespace = not llama.detokenize(answer[most - 1 : most]).strip()  # beside a call, of its frame
+            assert len(text) > len(before) or message["content"] != text or whitespace
         before = text
 
 
 def test_a_consumer_that_goes_away_stops_the_model(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = saying(monkeypatch, llama, TEXT + CALL)
+    request = saying(monkeypatch, llama, TEXT + CALL)
     stream = ask(llama, stream=True)
-    assert not asked
+    assert not request
     next(stream)
     stream.close()
-    assert asked["generated"] == 1
+    assert request["generated"] == 1
 
 
 @pytest.mark.parametrize("name", [format.name for format in FORMATS])
@@ -200,26 +200,26 @@ def test_every_format_is_read_although_its_markers_are_control_tokens(
 def test_the_prompt_is_the_template_s_and_options_reach_the_sampling(
     llama: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = saying(monkeypatch, llama, "Yes.")
+    request = saying(monkeypatch, llama, "Yes.")
     choice = ask(llama, temperature=0.5, top_k=7, seed=3, response_format={"type": "text"})["choices"][0]
     assert choice == choice | {"message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
-    assert (asked["temp"], asked["top_k"], llama._seed) == (0.5, 7, 3)
-    assert asked["prompt"] == llama.chat_handler._model.render(MESSAGES, TOOLS).text
+    assert (request["temp"], request["top_k"], llama._seed) == (0.5, 7, 3)
+    assert request["prompt"] == llama.chat_handler._model.render(MESSAGES, TOOLS).text
 
 
 @pytest.mark.parametrize("given", [{"tool_choice": "none"}, {"tools": None}, {"tools": [], "functions": None}])
 def test_without_tools_what_looks_like_a_call_is_text(given: Any, llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = saying(monkeypatch, llama, CALL)
+    request = saying(monkeypatch, llama, CALL)
     choice = ask(llama, **given)["choices"][0]
     assert (choice["message"]["content"], choice["finish_reason"]) == (CALL, "stop")
-    assert "# Tools" not in asked["prompt"]
+    assert "# Tools" not in request["prompt"]
 
 
 def test_functions_are_tools_by_their_older_name(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = saying(monkeypatch, llama, CALL)
+    request = saying(monkeypatch, llama, CALL)
     functions = [TOOLS[0]["function"]]
     assert len(calls_of(ask(llama, tools=None, functions=functions)["choices"][0]["message"])) == 1
-    assert "write_file" in asked["prompt"]
+    assert "write_file" in request["prompt"]
     assert calls_of(ask(llama, tools=None, functions=functions, function_call="none")["choices"][0]["message"]) == []
 
 
@@ -227,10 +227,10 @@ def test_functions_are_tools_by_their_older_name(llama: Any, monkeypatch: pytest
 def test_an_answer_ends_at_a_stop_string_and_the_model_with_it(
     stop: Any, llama: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = saying(monkeypatch, llama, "This one goes on. " * 20)
+    request = saying(monkeypatch, llama, "This one goes on. " * 20)
     for message, reason in both_ways(llama, stop=stop):
         assert (message["content"], reason) == ("Th", "stop")
-        assert asked["generated"] < 6
+        assert request["generated"] < 6
 
 
 def test_a_stop_string_within_a_call_leaves_no_call(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,9 +241,9 @@ def test_a_stop_string_within_a_call_leaves_no_call(llama: Any, monkeypatch: pyt
 
 def test_an_end_of_turn_in_letters_ends_the_answer_too(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     end = llama.tokenize(END.encode(), add_bos=False, special=False)
-    asked = saying(monkeypatch, llama, [*llama.tokenize(b"Yes.", False, True), *end, *end])
+    request = saying(monkeypatch, llama, [*llama.tokenize(b"Yes.", False, True), *end, *end])
     assert [(message["content"], reason) for message, reason in both_ways(llama)] == [("Yes.", "stop")] * 2
-    assert asked["generated"] == len(llama.tokenize(b"Yes.", False, True)) + len(end)
+    assert request["generated"] == len(llama.tokenize(b"Yes.", False, True)) + len(end)
 
 
 def test_bytes_that_are_no_text_take_nothing_with_them(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,9 +256,9 @@ def test_bytes_that_are_no_text_take_nothing_with_them(llama: Any, monkeypatch: 
 
 
 def test_half_a_character_in_a_message_is_a_question_mark(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = saying(monkeypatch, llama, "Yes.")
+    request = saying(monkeypatch, llama, "Yes.")
     llama.create_chat_completion([{"role": "user", "content": "\ud83d so"}])
-    assert "user\n? so" in asked["prompt"]
+    assert "user\n? so" in request["prompt"]
 
 
 def test_ids_go_on_from_those_of_the_conversation(llama: Any) -> None:
@@ -269,8 +269,8 @@ def test_ids_go_on_from_those_of_the_conversation(llama: Any) -> None:
     assert prompt.text.count("<tool_call>") == 1
     with pytest.MonkeyPatch.context() as patch:
         saying(patch, llama, CALL)
-        said = llama.create_chat_completion(turns, tools=TOOLS)["choices"][0]["message"]
-    assert [made["id"] for made in said["tool_calls"]] == ["call_1"]
+        message = llama.create_chat_completion(turns, tools=TOOLS)["choices"][0]["message"]
+    assert [made["id"] for made in message["tool_calls"]] == ["call_1"]
 
 
 def test_reasoning_has_a_key_of_its_own(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_reasoning_has_a_key_of_its_own(llama: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"logprobs": True}, "does not take logprobs"),
         ({"logit_bias": {5: 1.0}}, "does not take logit_bias"),
@@ -289,19 +289,19 @@ def test_reasoning_has_a_key_of_its_own(llama: Any, monkeypatch: pytest.MonkeyPa
         ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice .* is enforced by a grammar"),
     ],
 )
-def test_what_is_not_done_is_said(given: Any, told: str, llama: Any) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_unsupported_options_are_reported(given: Any, message: str, llama: Any) -> None:
+    with pytest.raises(ValueError, match=message):
         ask(llama, **given)
 
 
-def test_a_prompt_that_does_not_fit_is_said_and_an_answer_ends_with_the_context(
+def test_a_prompt_that_does_not_fit_is_reported_and_an_answer_ends_with_the_context(
     llama: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = llama.chat_handler._model.render(MESSAGES, TOOLS).text
     prompt = len(llama.tokenize(text.encode(), add_bos=False, special=True))
     monkeypatch.setattr(llama, "n_ctx", lambda: prompt + 10)
-    said = ask(llama, max_tokens=500)
-    assert (said["choices"][0]["finish_reason"], said["usage"]["completion_tokens"]) == ("length", 10)
+    completion = ask(llama, max_tokens=500)
+    assert (completion["choices"][0]["finish_reason"], completion["usage"]["completion_tokens"]) == ("length", 10)
     assert ask(llama, max_tokens=-1)["usage"]["completion_tokens"] == 10
     monkeypatch.setattr(llama, "n_ctx", lambda: prompt)
     with pytest.raises(ValueError, match=f"^the prompt has {prompt} tokens, the context {prompt}: give more n_ctx$"):
@@ -310,6 +310,6 @@ def test_a_prompt_that_does_not_fit_is_said_and_an_answer_ends_with_the_context(
 
 def test_a_required_call_is_left_to_the_caller_s_grammar(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     grammar = llama_cpp.LlamaGrammar.from_string('root ::= "x"', verbose=False)
-    asked = saying(monkeypatch, llama, CALL)
+    request = saying(monkeypatch, llama, CALL)
     assert len(calls_of(ask(llama, tool_choice="required", grammar=grammar)["choices"][0]["message"])) == 1
-    assert asked["grammar"] is grammar
+    assert request["grammar"] is grammar

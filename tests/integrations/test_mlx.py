@@ -61,8 +61,8 @@ TOOLS: list[Any] = [
         },
     },
 ]
-ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Paris?"}]
-ASKED_AGAIN: list[dict[str, Any]] = [
+MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Paris?"}]
+CONVERSATION: list[dict[str, Any]] = [
     {"role": "user", "content": "Oslo?"},
     {
         "role": "assistant",
@@ -94,9 +94,9 @@ class Tiny:
     special: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     variables: dict[str, Any] = field(default_factory=dict)
-    behind: str = ""
+    after: str = ""
     """What the model says behind its calls, and a runtime should never see."""
-    messages: list[dict[str, Any]] = field(default_factory=lambda: ASKED)
+    messages: list[dict[str, Any]] = field(default_factory=lambda: MESSAGES)
 
     @property
     def source(self) -> str:
@@ -125,7 +125,7 @@ TINY = {
             "<think>",
             "</think>",
         ),
-        behind="<|observation|>and the weather is",
+        after="<|observation|>and the weather is",
     ),
     "gemma": Tiny(
         "google-gemma-4-31B-it",
@@ -151,7 +151,7 @@ TINY = {
         end="<|im_end|>",
         special=("<|im_start|>",),
         added=("<tool_call>", "</tool_call>", "<think>", "</think>"),
-        messages=ASKED_AGAIN,
+        messages=CONVERSATION,
     ),
 }
 
@@ -162,7 +162,7 @@ def built(tiny: Tiny, directory: Path) -> Path:
         template=tiny.source,
         messages=tiny.messages,
         tools=TOOLS,
-        answer=tiny.answer + tiny.behind,
+        answer=tiny.answer + tiny.after,
         end=tiny.end,
         special=tiny.special,
         added=tiny.added,
@@ -217,14 +217,14 @@ def test_an_answer_is_streamed_as_events(name: str, loaded: dict[str, Loaded]) -
     assert not message.rejected
     assert sum(isinstance(event, ToolCallArguments) for event in events) > 10
     prompt = loaded[name].tokenizer.encode(loaded[name].prompt.text, add_special_tokens=False)
-    said = loaded[name].tokenizer.encode(TINY[name].answer, add_special_tokens=False)
+    tokens = loaded[name].tokenizer.encode(TINY[name].answer, add_special_tokens=False)
     assert stream.usage is not None
     assert (stream.finish_reason, stream.usage.input_tokens) == ("stop", len(prompt))
     # With the token that ended it.
-    assert stream.usage.output_tokens == len(said) + 1
+    assert stream.usage.output_tokens == len(tokens) + 1
 
 
-def test_what_is_cut_is_no_call_and_told_as_cut(loaded: dict[str, Loaded]) -> None:
+def test_a_truncated_call_is_not_a_call_and_is_reported_as_cut(loaded: dict[str, Loaded]) -> None:
     tokens = len(loaded["gemma"].tokenizer.encode(TINY["gemma"].answer, add_special_tokens=False))
     whole = []
     for cut in range(1, tokens, 3):
@@ -362,7 +362,7 @@ def test_a_tool_parser_has_all_names_of_its_format_and_keeps_ids() -> None:
 
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("name", TINY)
-def test_mlx_lm_takes_it_and_reads_what_its_model_says(name: str, directories: dict[str, Path]) -> None:
+def test_mlx_lm_accepts_it_and_reads_the_output_of_its_model(name: str, directories: dict[str, Path]) -> None:
     server, generate = (importlib.import_module(f"mlx_lm.{module}") for module in ("server", "generate"))
     chosen = {"tool_parser_type": f"toolfmt_{TINY[name].format}"}
     _, tokenizer = mlx_lm.load(str(directories[name]), tokenizer_config=chosen)
@@ -370,23 +370,23 @@ def test_mlx_lm_takes_it_and_reads_what_its_model_says(name: str, directories: d
     state, text = machine.make_state("normal"), ""
     for piece in TINY[name].answer:
         state, segments = machine.split(state, piece)
-        text += "".join(told for where, told in segments if where == "tool")
-    told = server.ToolCallFormatter(tokenizer.tool_parser, TOOLS)([text])
-    assert [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in told] == CALLS
-    assert len({call["id"] for call in told}) == 2
+        text += "".join(tool_text for where, tool_text in segments if where == "tool")
+    read_calls = server.ToolCallFormatter(tokenizer.tool_parser, TOOLS)([text])
+    assert [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in read_calls] == CALLS
+    assert len({call["id"] for call in read_calls}) == 2
 
 
 # --- the server
 
 
-SAID = "I see.\n" + write("json", CALLS, tools=TOOLS)
+OUTPUT = "I see.\n" + write("json", CALLS, tools=TOOLS)
 
 
 @pytest.fixture(scope="module")
 def reciting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that makes its calls whatever it is told, and whose template drops tools."""
     return tiny_models.recite(
-        tmp_path_factory.mktemp("tiny"), template=WITHOUT_TOOLS, answer=SAID, special=["<|im_start|>"]
+        tmp_path_factory.mktemp("tiny"), template=WITHOUT_TOOLS, answer=OUTPUT, special=["<|im_start|>"]
     )
 
 
@@ -423,8 +423,10 @@ def client_of(url: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=url, api_key="none", max_retries=0)
 
 
-def ask(url: str, directory: Path, *, stream: bool, messages: Any = None, tools: Any = TOOLS, **asked: Any) -> Answered:
-    given: dict[str, Any] = {"model": str(directory), "messages": messages or ASKED, "max_tokens": 300, **asked}
+def ask(
+    url: str, directory: Path, *, stream: bool, messages: Any = None, tools: Any = TOOLS, **options: Any
+) -> Answered:
+    given: dict[str, Any] = {"model": str(directory), "messages": messages or MESSAGES, "max_tokens": 300, **options}
     given |= {"tools": tools} if tools else {}
     create: Any = client_of(url).chat.completions.create
     deltas = 0
@@ -449,7 +451,7 @@ def ask(url: str, directory: Path, *, stream: bool, messages: Any = None, tools:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("name", TINY)
-def test_a_client_gets_what_the_model_said(
+def test_a_client_gets_the_output_of_the_model(
     name: str, stream: bool, directories: dict[str, Path], loaded: dict[str, Loaded], address: str
 ) -> None:
     answered = ask(address, directories[name], stream=stream, messages=TINY[name].messages)
@@ -469,14 +471,14 @@ def test_a_client_gets_what_the_model_said(
 
 
 @pytest.mark.sample(0)
-def test_a_call_that_is_cut_is_never_told_as_whole(
+def test_a_truncated_call_is_never_reported_as_whole(
     directories: dict[str, Path], address: str, whole_calls: str
 ) -> None:
-    asked: dict[str, Any] = {"directory": directories["hermes"], "messages": ASKED_AGAIN}
-    tokens = ask(address, **asked, stream=False).usage.completion_tokens
+    options: dict[str, Any] = {"directory": directories["hermes"], "messages": CONVERSATION}
+    tokens = ask(address, **options, stream=False).usage.completion_tokens
     open_ones = 0
     for cut in range(12, tokens - 1, 9 if depth.all_cases else 20):
-        streamed = ask(address, **asked, stream=True, max_tokens=cut)
+        streamed = ask(address, **options, stream=True, max_tokens=cut)
         assert streamed.finish_reason == "length"
         for (_, name, arguments), call in zip(streamed.calls, CALLS, strict=False):
             assert name == call[0]
@@ -486,20 +488,20 @@ def test_a_call_that_is_cut_is_never_told_as_whole(
                 with pytest.raises(ValueError, match=r"(Unterminated|Expecting)"):
                     json.loads(arguments)
         for url, stream in ((address, False), (whole_calls, False), (whole_calls, True)):
-            told = ask(url, **asked, stream=stream, max_tokens=cut)
-            assert told.finish_reason == "length"
-            assert told.read == CALLS[: len(told.calls)]
+            answered = ask(url, **options, stream=stream, max_tokens=cut)
+            assert answered.finish_reason == "length"
+            assert answered.read == CALLS[: len(answered.calls)]
             # What is no call is content, or is left out where that was asked for.
-            left = told.content.removeprefix("\n\nI see.\n")
+            left = answered.content.removeprefix("\n\nI see.\n")
             assert left in (TINY["hermes"].answer if url == address else "")
-            assert left or url == whole_calls or len(streamed.calls) == len(told.calls)
+            assert left or url == whole_calls or len(streamed.calls) == len(answered.calls)
     assert open_ones > (2 if depth.all_cases else 0)
 
 
 def test_several_requests_at_once(directories: dict[str, Path], address: str) -> None:
     with ThreadPoolExecutor(6) as pool:
-        asked = [pool.submit(ask, address, directories["glm"], stream=bool(number % 2)) for number in range(6)]
-        answers = [one.result() for one in asked]
+        requests = [pool.submit(ask, address, directories["glm"], stream=bool(number % 2)) for number in range(6)]
+        answers = [one.result() for one in requests]
     assert [(answer.read, answer.reasoning, answer.content) for answer in answers] == [(CALLS, {"Hm."}, "I see.")] * 6
 
 
@@ -507,10 +509,10 @@ def test_several_requests_at_once(directories: dict[str, Path], address: str) ->
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str) -> None:
     no_tools: list[tuple[Any, dict[str, Any]]] = [(None, {}), (TOOLS, {"tool_choice": "none"})]
-    for tools, asked in no_tools:
-        answered = ask(address, reciting, stream=stream, tools=tools, **asked)
+    for tools, options in no_tools:
+        answered = ask(address, reciting, stream=stream, tools=tools, **options)
         # But for the blanks between two calls.
-        assert answered.content.split() == SAID.replace("</tool_call>\n<", "</tool_call><").split()
+        assert answered.content.split() == OUTPUT.replace("</tool_call>\n<", "</tool_call><").split()
         assert (answered.calls, answered.finish_reason) == ([], "stop")
 
 
@@ -519,7 +521,7 @@ def test_without_tools_a_call_is_text(stream: bool, reciting: Path, address: str
 def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Path, address: str) -> None:
     for word in ("see.", "see", "e.\n<too"):
         answered = ask(address, reciting, stream=stream, tools=None, stop=[word, ""])
-        assert answered.content == SAID.partition(word)[0]
+        assert answered.content == OUTPUT.partition(word)[0]
         assert answered.finish_reason == "stop"
     # What may begin one is told where nothing more comes: at the answer's end, or where it is cut.
     whole = ask(address, reciting, stream=stream, tools=None)
@@ -529,15 +531,15 @@ def test_a_stop_word_ends_the_answer_and_is_left_out(stream: bool, reciting: Pat
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_a_model_whose_template_drops_tools_is_told_of_them_in_words(
+def test_a_model_whose_template_drops_tools_gets_them_in_the_system_prompt(
     stream: bool, tmp_path: Path, address: str
 ) -> None:
     """And stopped where it goes on to write a result itself."""
-    invented = f"{SAID}\n{result_heading('get_weather')}\nSun and rain, sun and rain."
+    invented = f"{OUTPUT}\n{result_heading('get_weather')}\nSun and rain, sun and rain."
     directory = tiny_models.recite(tmp_path, template=WITHOUT_TOOLS, answer=invented, special=["<|im_start|>"])
     answered = ask(address, directory, stream=stream)
     assert (answered.read, answered.content.strip(), answered.finish_reason) == (CALLS, "I see.", "tool_calls")
-    prompt = toolfmt.load(directory, trusted=True).render(ASKED, TOOLS)
+    prompt = toolfmt.load(directory, trusted=True).render(MESSAGES, TOOLS)
     assert prompt.strategy == "prompt"
     _, tokenizer, *_ = mlx_lm.load(str(directory))
     assert answered.usage.prompt_tokens == len(tokenizer.encode(prompt.text, add_special_tokens=False))
@@ -549,7 +551,7 @@ def test_a_call_of_before_reaches_the_template_in_the_form_that_it_takes(tmp_pat
     every call an object, and the call is not in its prompt."""
     template = templates()["deepseek-ai-DeepSeek-R1-Distill-Llama-8B"]
     directory = tiny_models.recite(tmp_path, template=template, answer="It rains.")
-    messages = [*ASKED_AGAIN[:3], *ASKED]
+    messages = [*CONVERSATION[:3], *MESSAGES]
     answered = ask(address, directory, stream=False, messages=messages, tools=None)
     assert (answered.reasoning, answered.finish_reason) == ({"It rains."}, "stop")
     _, tokenizer, *_ = mlx_lm.load(str(directory))
@@ -564,20 +566,22 @@ def test_the_server_stops_where_calls_end(
     monkeypatch.setattr(
         for_mlx_server, "stop_tokens", lambda tokenizer, stop: for_mlx.stop_tokens(tokenizer, (*stop, "</tool_call>"))
     )
-    answered = ask(address, directories["hermes"], stream=True, messages=ASKED_AGAIN)
+    answered = ask(address, directories["hermes"], stream=True, messages=CONVERSATION)
     assert (answered.read, answered.finish_reason) == (CALLS[:1], "tool_calls")
 
 
-def test_a_system_message_that_the_template_refuses_is_merged(tmp_path: Path, address: str) -> None:
+def test_a_system_message_that_the_template_rejects_is_merged(tmp_path: Path, address: str) -> None:
     """mlx-lm renders it alone, to cache it, which fails too."""
-    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + WITHOUT_TOOLS
-    directory = tiny_models.recite(tmp_path, template=refusing, answer="It rains.", special=["<|im_start|>"])
-    answered = ask(address, directory, stream=False, messages=[{"role": "system", "content": "Be kind."}, *ASKED])
+    rejecting = (
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + WITHOUT_TOOLS
+    )
+    directory = tiny_models.recite(tmp_path, template=rejecting, answer="It rains.", special=["<|im_start|>"])
+    answered = ask(address, directory, stream=False, messages=[{"role": "system", "content": "Be kind."}, *MESSAGES])
     assert (answered.content, answered.finish_reason) == ("It rains.", "stop")
 
 
 def test_a_model_in_a_dialect_of_its_own_is_read_by_the_derived_format(tmp_path: Path, address: str) -> None:
-    template = (MODELS / "dialect-of-its-own" / "chat_template.jinja").read_text("utf-8")
+    template = (MODELS / "format-of-its-own" / "chat_template.jinja").read_text("utf-8")
     # The tiny model's tokens are characters of one byte, and the last one of the prompt is none of the answer's.
     in_ascii = template.replace("【", "<-").replace("】", "->").replace("|>\\n'", "|>:'")
     answer = "I see.\n<-use get_weather->\n<-with city->Oslo<-/with->\n<-/use->"
@@ -607,7 +611,7 @@ def test_a_client_that_goes_away_ends_the_generation(
     directory = tiny_models.recite(tmp_path, template=WITHOUT_TOOLS, answer=answer, special=["<|im_start|>"])
     whole = len(tiny_models._different_pieces(answer))
     create: Any = client_of(address).chat.completions.create
-    with create(model=str(directory), messages=ASKED, max_tokens=5000, stream=True) as stream:
+    with create(model=str(directory), messages=MESSAGES, max_tokens=5000, stream=True) as stream:
         next(iter(stream))
     gone.set()
     before = 0
@@ -630,16 +634,16 @@ def test_a_generation_that_fails_ends_the_stream_as_an_error(reciting: Path, mon
         ask(url, reciting, stream=True)
 
 
-def test_what_is_bad_in_a_request_is_told(directories: dict[str, Path], address: str) -> None:
-    with pytest.raises(openai.APIStatusError) as refused:
+def test_a_bad_request_is_reported(directories: dict[str, Path], address: str) -> None:
+    with pytest.raises(openai.APIStatusError) as raised:
         ask(address, directories["glm"], stream=False, messages=[{"content": "Paris?"}])
-    assert refused.value.body == 'messages[0]: "role" must be a string, not null'
+    assert raised.value.body == 'messages[0]: "role" must be a string, not null'
 
 
 def test_raw_completions_are_as_ever(reciting: Path, address: str) -> None:
-    prompt = toolfmt.load(reciting, trusted=True).render(ASKED).text
-    said = client_of(address).completions.create(model=str(reciting), prompt=prompt, max_tokens=300).choices[0]
-    assert (said.text, said.finish_reason) == (SAID, "stop")
+    prompt = toolfmt.load(reciting, trusted=True).render(MESSAGES).text
+    choice = client_of(address).completions.create(model=str(reciting), prompt=prompt, max_tokens=300).choices[0]
+    assert (choice.text, choice.finish_reason) == (OUTPUT, "stop")
 
 
 def test_a_prompt_that_mlx_lm_renders_is_read_by_its_end(
@@ -656,14 +660,12 @@ def test_the_variables_of_a_request_reach_the_template(
     directories: dict[str, Path], loaded: dict[str, Loaded], address: str
 ) -> None:
     def tokens(**variables: Any) -> int:
-        asked = {"chat_template_kwargs": variables}
-        return int(
-            ask(address, directories["hermes"], stream=False, max_tokens=1, extra_body=asked).usage.prompt_tokens
-        )
+        body = {"chat_template_kwargs": variables}
+        return int(ask(address, directories["hermes"], stream=False, max_tokens=1, extra_body=body).usage.prompt_tokens)
 
     # Without thinking this template closes an empty block; what it does not read is no matter.
     model = toolfmt.load(directories["hermes"], trusted=True)
-    given = {thinks: model.render(ASKED, TOOLS, enable_thinking=thinks).text for thinks in (False, True)}
+    given = {thinks: model.render(MESSAGES, TOOLS, enable_thinking=thinks).text for thinks in (False, True)}
     encode = loaded["hermes"].tokenizer.encode
     expected = {thinks: len(encode(text, add_special_tokens=False)) for thinks, text in given.items()}
     assert expected[False] > expected[True]
@@ -672,12 +674,12 @@ def test_the_variables_of_a_request_reach_the_template(
 
 def test_no_variable_of_a_request_is_an_option_of_the_rendering(tmp_path: Path, address: str) -> None:
     template = WITHOUT_TOOLS + "{{ strategy or '' }}"
-    directory = tiny_models.recite(tmp_path, template=template, answer=SAID, special=["<|im_start|>"])
-    asked = {"chat_template_kwargs": {"strategy": "template"}}
-    assert ask(address, directory, stream=False, extra_body=asked).read == CALLS
+    directory = tiny_models.recite(tmp_path, template=template, answer=OUTPUT, special=["<|im_start|>"])
+    body = {"chat_template_kwargs": {"strategy": "template"}}
+    assert ask(address, directory, stream=False, extra_body=body).read == CALLS
 
 
-def test_the_format_that_is_given_is_for_calls_and_not_for_what_is_told_in_words(
+def test_the_configured_format_applies_to_template_calls_but_not_to_prompted_tools(
     reciting: Path, loaded: dict[str, Loaded], directories: dict[str, Path]
 ) -> None:
     def format_of(directory: Path, prompt: toolfmt.Prompt | None, given: str | None) -> str:
@@ -686,14 +688,14 @@ def test_the_format_that_is_given_is_for_calls_and_not_for_what_is_told_in_words
         model = toolfmt.load(directory, trusted=True)
         return for_mlx_server.Generator._parser(generator, model, prompt, request, "").format.name
 
-    in_words = toolfmt.load(reciting, trusted=True).render(ASKED, TOOLS)
+    in_words = toolfmt.load(reciting, trusted=True).render(MESSAGES, TOOLS)
     assert (format_of(reciting, in_words, "glm4"), format_of(reciting, None, "glm4")) == ("json", "glm4")
     for prompt in (loaded["glm"].prompt, None):
         given = [format_of(directories["glm"], prompt, name) for name in ("lfm2", None)]
         assert given == ["lfm2", "glm4"]
 
 
-def test_a_format_that_is_not_known_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_format_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     alone = tmp_path / "alone.jinja"
     called = (
         "{%- for message in messages %}{%- for call in message.tool_calls or [] %}{{- '@@' + call.function.name }}"
@@ -701,7 +703,7 @@ def test_a_format_that_is_not_known_is_told_once(tmp_path: Path, caplog: pytest.
         "{%- endfor %}{%- endfor %}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}"
     )
     alone.write_text(called + WITHOUT_TOOLS, encoding="utf-8")
-    for given, told in ((None, 1), (get("glm4"), 0)):
+    for given, warnings_expected in ((None, 1), (get("glm4"), 0)):
         caplog.clear()
         generator: Any = SimpleNamespace(options=ServerOptions(format=given), _template="", _models={})
         for _ in range(2):
@@ -709,10 +711,10 @@ def test_a_format_that_is_not_known_is_told_once(tmp_path: Path, caplog: pytest.
         lines = [record.getMessage() for record in caplog.records]
         assert [line.endswith("are read as json, unless --tool-format names another") for line in lines] == [
             True
-        ] * told
+        ] * warnings_expected
 
 
-def test_a_template_that_mlx_lm_is_told_to_take_is_the_one_that_is_seen(directories: dict[str, Path]) -> None:
+def test_a_template_passed_to_mlx_lm_is_the_one_that_is_inspected(directories: dict[str, Path]) -> None:
     own = for_mlx_server.model_at(str(directories["glm"]))
     assert own.profile.format == "glm4"
     given = for_mlx_server.model_at(str(directories["glm"]), templates()["Qwen-Qwen3-0.6B"])
@@ -744,5 +746,5 @@ def test_help_has_both_kinds_of_options(capsys: pytest.CaptureFixture[str], monk
     monkeypatch.setattr(sys, "argv", [])
     with pytest.raises(SystemExit) as ended:
         for_mlx_server.main(["--help"])
-    said = capsys.readouterr().out
-    assert (ended.value.code, "--whole-calls" in said, "--draft-model" in said) == (0, True, True)
+    printed = capsys.readouterr().out
+    assert (ended.value.code, "--whole-calls" in printed, "--draft-model" in printed) == (0, True, True)

@@ -52,9 +52,9 @@ def test_a_real_stream_becomes_a_call(directory: Path) -> None:
     assert prompt.text == expected
     parser, events, pieces = prompt.parser(), [], 0
     for response in mlx_lm.stream_generate(model, tokenizer, prompt.text, max_tokens=120):
-        said = parser.feed(response.text)
-        pieces += sum(isinstance(event, ToolCallArguments) for event in said)
-        events += said
+        new_events = parser.feed(response.text)
+        pieces += sum(isinstance(event, ToolCallArguments) for event in new_events)
+        events += new_events
     events += parser.finish()
     message = Message.from_events(merge(events))
     assert [(call.name, json.loads(call.arguments)) for call in message.tool_calls] == [("run", ARGUMENTS)]

@@ -57,9 +57,11 @@ def made(kind: type[StreamEncoder], **options: Any) -> StreamEncoder:
     return kind("answer-1", "some-model", 1_700_000_000, **options)
 
 
-def stream(kind: type[StreamEncoder], told: Iterator[list[Event]], reason: Any = None, **options: Any) -> list[Payload]:
+def stream(
+    kind: type[StreamEncoder], batches: Iterator[list[Event]], reason: Any = None, **options: Any
+) -> list[Payload]:
     shape = made(kind, **options)
-    payloads = [payload for pushed in told for payload in shape.push(pushed)]
+    payloads = [payload for pushed in batches for payload in shape.push(pushed)]
     return payloads + shape.finish(reason)
 
 
@@ -70,7 +72,7 @@ def read(kind: type[StreamEncoder], payloads: list[Payload]) -> Answer:
 def both(kind: type[StreamEncoder], text: str, reason: Any = None, **options: Any) -> Answer:
     """What a client has of the answer; that of the stream and of the whole answer are one."""
     streamed = read(kind, stream(kind, events(text), reason, **options))
-    whole = made(kind, **options).whole([event for told in events(text) for event in told], reason)
+    whole = made(kind, **options).whole([event for batch in events(text) for event in batch], reason)
     assert streamed == READERS[kind][1](whole)
     return streamed
 
@@ -97,24 +99,24 @@ def test_every_format_reaches_every_client(format: ToolCallFormat, kind: type[St
 
 
 @pytest.mark.parametrize("format", formats(), ids=lambda format: format.name)
-def test_a_call_cut_anywhere_is_nowhere_told(format: ToolCallFormat) -> None:
+def test_a_truncated_call_is_never_emitted(format: ToolCallFormat) -> None:
     """In whole calls no payload of any protocol holds a call that was cut, wherever that was."""
     one = written(format, CALLS["one"])
     assert one is not None
     assert has_call(stream(Chat, events(one, format), "length"))
     # The call is wholly written where a second one would begin: what is left of the text closes a frame of several.
-    begun = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # of characters it shall be
-    end = len(begun.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
+    common = commonprefix([one, written(format, CALLS["two"]) or one])  # noqa: RUF071  # of characters it shall be
+    end = len(common.rstrip("<[{,; \n").partition(CLOSED_BEFORE.get(format.name, "\0"))[0])
     cuts = range(end) if depth.every else [*range(0, end, 7), *range(max(end - 7, 0), end)]
     for place, kind in product(cuts, SHAPES):
-        told = [event for pushed in events(one[:place], format, cut=True, size=1000) for event in pushed]
-        assert not has_call(stream(kind, iter([told]), "length")), one[:place]
-        assert not has_call([made(kind).whole(told, "length")])
+        emitted = [event for pushed in events(one[:place], format, cut=True, size=1000) for event in pushed]
+        assert not has_call(stream(kind, iter([emitted]), "length")), one[:place]
+        assert not has_call([made(kind).whole(emitted, "length")])
 
 
 def has_call(payloads: list[Payload]) -> bool:
-    said = json.dumps(payloads)
-    return any(sign in said for sign in ('"tool_calls": [', '"tool_use"', '"function_call"'))
+    text = json.dumps(payloads)
+    return any(delimiter in text for delimiter in ('"tool_calls": [', '"tool_use"', '"function_call"'))
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -144,31 +146,33 @@ def test_text_reasoning_and_calls_arrive_in_every_protocol(kind: type[StreamEnco
         (CALL + INCOMPLETE, "stop", "calls"),
     ],
 )
-def test_an_answer_ends_as_its_protocol_says_it(kind: type[StreamEncoder], text: str, reason: Any, ending: str) -> None:
+def test_an_answer_ends_as_its_protocol_specifies(
+    kind: type[StreamEncoder], text: str, reason: Any, ending: str
+) -> None:
     """A call that went wrong is no cut answer; only the runtime, or a call that lacks its end, makes one."""
     assert ENDINGS[kind][ending] == both(kind, text, reason).ending
 
 
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("wrong", [MALFORMED, INCOMPLETE])
-def test_the_text_of_a_rejected_call_goes_where_the_caller_says(kind: type[StreamEncoder], wrong: str) -> None:
+def test_the_text_of_a_rejected_call_goes_where_the_caller_requests(kind: type[StreamEncoder], wrong: str) -> None:
     before = f"Well.{CALL}"
     calls = [("f", {"city": "Paris"})]
-    assert ("Well." + wrong, calls) == ((said := both(kind, before + wrong, "stop")).content, said.calls)
-    assert ("Well.", calls) == ((said := both(kind, before + wrong, "stop", rejected="drop")).content, said.calls)
+    assert ("Well." + wrong, calls) == ((answer := both(kind, before + wrong, "stop")).content, answer.calls)
+    assert ("Well.", calls) == ((answer := both(kind, before + wrong, "stop", rejected="drop")).content, answer.calls)
 
 
 def error(payload: Payload) -> str | None:
     """The message of the error that a payload tells, in the form of its protocol."""
-    told = payload.get("error") or (payload.get("response") or {}).get("error")
-    return told["message"] if isinstance(told, dict) else told
+    reported = payload.get("error") or (payload.get("response") or {}).get("error")
+    return reported["message"] if isinstance(reported, dict) else reported
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_a_rejected_call_is_an_error_where_the_caller_says(kind: type[StreamEncoder]) -> None:
+def test_a_rejected_call_is_an_error_if_the_caller_requests_it(kind: type[StreamEncoder]) -> None:
     payloads = stream(kind, events(f"Well.{MALFORMED}"), rejected="error")
     assert error(payloads[-1]) == "a tool call went wrong: malformed_syntax"
-    whole = made(kind, rejected="error").whole([event for told in events(MALFORMED) for event in told])
+    whole = made(kind, rejected="error").whole([event for batch in events(MALFORMED) for event in batch])
     assert error(whole) == "a tool call went wrong: malformed_syntax"
     cut = stream(kind, events(INCOMPLETE), "length", rejected="error")
     assert error(cut[-1]) is None and read(kind, cut).ending == ENDINGS[kind]["cut"]
@@ -191,8 +195,8 @@ def test_a_call_that_broke_under_way_ends_a_stream_with_an_error(kind: type[Stre
 @pytest.mark.parametrize("kind", SHAPES)
 def test_a_whole_answer_has_whole_calls_whatever_a_stream_would_have(kind: type[StreamEncoder]) -> None:
     for wrong in (INCOMPLETE, MALFORMED):
-        told = [event for pushed in events(CALL + wrong) for event in pushed]
-        assert made(kind).whole(told, "length") == made(kind, whole_calls=False).whole(told, "length")
+        emitted = [event for pushed in events(CALL + wrong) for event in pushed]
+        assert made(kind).whole(emitted, "length") == made(kind, whole_calls=False).whole(emitted, "length")
 
 
 @pytest.mark.parametrize("kind", [Chat, Messages, Responses])
@@ -211,8 +215,8 @@ def test_the_text_in_which_a_response_was_cut_is_incomplete() -> None:
 
 def test_a_whole_completion_without_text_has_content_where_it_has_no_calls() -> None:
     assert made(Chat).whole([], "stop")["choices"][0]["message"] == {"role": "assistant", "content": ""}
-    told = [event for pushed in events(CALL) for event in pushed]
-    assert made(Chat).whole(told)["choices"][0]["message"]["content"] is None
+    emitted = [event for pushed in events(CALL) for event in pushed]
+    assert made(Chat).whole(emitted)["choices"][0]["message"]["content"] is None
 
 
 def test_a_call_that_broke_is_no_completed_item_of_a_response() -> None:
@@ -232,7 +236,7 @@ def test_arguments_leave_as_they_come_where_calls_need_not_be_whole(kind: type[S
     assert made(kind).push(Parser("json").feed('<tool_call>{"name": "f", "arguments": {"text": "a long')) == []
 
 
-def test_ollama_tells_calls_whole_whatever_is_asked() -> None:
+def test_ollama_always_gets_whole_calls() -> None:
     payloads = stream(Ollama, events(CALL), whole_calls=False)
     assert [payload["message"].get("tool_calls") for payload in payloads] == [
         [{"id": "call_0", "function": {"index": 0, "name": "f", "arguments": {"city": "Paris"}}}],
@@ -250,17 +254,17 @@ def test_ids_are_those_of_the_family_and_not_taken(kind: type[StreamEncoder]) ->
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_was_used_is_told_at_the_end(kind: type[StreamEncoder]) -> None:
+def test_token_usage_is_reported_at_the_end(kind: type[StreamEncoder]) -> None:
     shape = made(kind)
     payloads = shape.push([Content("Hi.")]) + shape.finish("stop", Usage(7, 5, cached_tokens=3, reasoning_tokens=2))
-    told = json.dumps(payloads[-2:])
+    last_payloads = json.dumps(payloads[-2:])
     names = {
         Chat: ('"prompt_tokens": 7', '"completion_tokens": 5', '"total_tokens": 12', '"cached_tokens": 3'),
         Messages: ('"input_tokens": 4', '"output_tokens": 5', '"cache_read_input_tokens": 3'),
         Responses: ('"input_tokens": 7', '"output_tokens": 5', '"total_tokens": 12', '"reasoning_tokens": 2'),
         Ollama: ('"prompt_eval_count": 7', '"eval_count": 5'),
     }
-    assert [name for name in names[kind] if name not in told] == []
+    assert [name for name in names[kind] if name not in last_payloads] == []
     answer = made(kind).whole([Content("Hi.")], "stop", Usage(7, 5, 3, 2))
     if kind is Responses:
         ResponseUsage.model_validate(answer["usage"])
@@ -277,13 +281,17 @@ def test_a_stream_of_chat_completions_may_have_no_usage_and_its_own_choice() -> 
 
 
 @pytest.mark.parametrize("keys", [(), ("reasoning",), ("reasoning_content", "reasoning")])
-def test_reasoning_is_told_under_the_keys_that_are_asked_for(keys: tuple[str, ...]) -> None:
+def test_reasoning_is_emitted_under_the_requested_keys(keys: tuple[str, ...]) -> None:
     payloads = stream(Chat, events("<think>Hm.</think>Hi."), reasoning_keys=keys)
     deltas = [payload["choices"][0]["delta"] for payload in payloads]
-    told = {key: "".join(delta.get(key, "") for delta in deltas) for key in ("reasoning_content", "reasoning")}
-    assert told == {key: "Hm." if key in keys else "" for key in told}
+    merged_reasoning = {
+        key: "".join(delta.get(key, "") for delta in deltas) for key in ("reasoning_content", "reasoning")
+    }
+    assert merged_reasoning == {key: "Hm." if key in keys else "" for key in merged_reasoning}
     assert deltas[0]["role"] == "assistant"
-    whole = made(Chat, reasoning_keys=keys).whole([event for told in events("<think>Hm.</think>Hi.") for event in told])
+    whole = made(Chat, reasoning_keys=keys).whole(
+        [event for batch in events("<think>Hm.</think>Hi.") for event in batch]
+    )
     assert whole["choices"][0]["message"] == {"role": "assistant", "content": "Hi."} | dict.fromkeys(keys, "Hm.")
 
 
@@ -295,8 +303,8 @@ def test_blocks_of_a_message_are_one_at_a_time_and_numbered() -> None:
         if payload["type"] in ("content_block_start", "content_block_stop")
     ]
     assert kinds == [(kind, index) for index in range(4) for kind in ("start", "stop")]
-    begun = [payload["content_block"]["type"] for payload in payloads if payload["type"] == "content_block_start"]
-    assert begun == ["thinking", "text", "tool_use", "text"]
+    started = [payload["content_block"]["type"] for payload in payloads if payload["type"] == "content_block_start"]
+    assert started == ["thinking", "text", "tool_use", "text"]
     assert [payloads[0]["type"], payloads[-2]["type"], payloads[-1]["type"]] == [
         "message_start",
         "message_delta",
@@ -315,18 +323,18 @@ def test_events_of_a_response_are_numbered_and_every_item_ends() -> None:
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_is_told_stays_as_it_was_told(kind: type[StreamEncoder]) -> None:
+def test_emitted_payloads_never_change_afterwards(kind: type[StreamEncoder]) -> None:
     """Payloads are written later than they are made: none changes with what comes behind it."""
     shape = made(kind, **({} if kind is Ollama else {"whole_calls": False}))
-    told: list[tuple[Payload, str]] = []
+    emitted: list[tuple[Payload, str]] = []
     for pushed in [*events(f"<think>Hm.</think>A{CALL}B"), None]:
         payloads = shape.finish("stop") if pushed is None else shape.push(pushed)
-        told += [(payload, json.dumps(payload)) for payload in payloads]
-    assert [said for _, said in told] == [json.dumps(payload) for payload, _ in told]
+        emitted += [(payload, json.dumps(payload)) for payload in payloads]
+    assert [dumped for _, dumped in emitted] == [json.dumps(payload) for payload, _ in emitted]
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_stands_on_the_wire_is_ascii_and_one_line_a_payload(kind: type[StreamEncoder]) -> None:
+def test_each_payload_is_one_ascii_line_on_the_wire(kind: type[StreamEncoder]) -> None:
     """A lone half of a character, which a model may write in an escape, is no text that can be sent as it is."""
     shape = made(kind)
     payloads = shape.push([Content("ü\n\n\ud83c data: x")]) + shape.finish("stop")
@@ -351,15 +359,17 @@ HUGE = [
 ]
 
 
-@pytest.mark.parametrize(("written", "told"), HUGE, ids=lambda value: str(value)[:8])
+@pytest.mark.parametrize(("written", "expected"), HUGE, ids=lambda value: str(value)[:8])
 @pytest.mark.parametrize("kind", [Messages, Ollama])
-def test_a_number_that_no_reader_holds_is_told_as_text(kind: type[StreamEncoder], written: str, told: Any) -> None:
+def test_a_number_that_no_reader_can_hold_is_emitted_as_text(
+    kind: type[StreamEncoder], written: str, expected: Any
+) -> None:
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, f'{{"n": {written}}}'), ToolCallEnd(0, (0, 1))]
     whole = json.loads(json.dumps(made(kind).whole(call), allow_nan=False))
-    said = (
+    arguments = (
         whole["content"][0]["input"] if kind is Messages else whole["message"]["tool_calls"][0]["function"]["arguments"]
     )
-    assert said == {"n": told}
+    assert arguments == {"n": expected}
 
 
 @pytest.mark.parametrize("kind", [Messages, Ollama])
@@ -368,13 +378,13 @@ def test_half_a_character_in_arguments_can_be_sent(kind: type[StreamEncoder]) ->
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, written), ToolCallEnd(0, (0, 1))]
     whole = made(kind).whole(call)
     assert json.loads(json.dumps(whole, ensure_ascii=False).encode()) == whole
-    (said,) = whole["content"] if kind is Messages else whole["message"]["tool_calls"]
-    told = said["input"] if kind is Messages else said["function"]["arguments"]
-    assert told == {"a\ufffd": "🌍 \ufffd", "b": "\\ud800"}
+    (call_block,) = whole["content"] if kind is Messages else whole["message"]["tool_calls"]
+    arguments = call_block["input"] if kind is Messages else call_block["function"]["arguments"]
+    assert arguments == {"a\ufffd": "🌍 \ufffd", "b": "\\ud800"}
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_what_a_shape_cannot_be_told_is_refused(kind: type[StreamEncoder]) -> None:
+def test_invalid_encoder_options_and_events_are_rejected(kind: type[StreamEncoder]) -> None:
     with pytest.raises(ValueError, match=r"^rejected is 'content', 'drop' or 'error', not 'hide'$"):
         made(kind, rejected="hide")
     with pytest.raises(ValueError, match=r"^call_id 'x' has no {number}"):
@@ -388,9 +398,9 @@ def test_what_a_shape_cannot_be_told_is_refused(kind: type[StreamEncoder]) -> No
 
 
 def test_the_message_of_the_events_and_of_a_chat_completion_are_one() -> None:
-    told = [event for pushed in events(f"<think>Hm.</think>A{CALL}") for event in pushed]
-    said = made(Chat).whole(told)["choices"][0]["message"]
-    assert said == Message.from_events(told).to_openai()
+    all_events = [event for pushed in events(f"<think>Hm.</think>A{CALL}") for event in pushed]
+    message = made(Chat).whole(all_events)["choices"][0]["message"]
+    assert message == Message.from_events(all_events).to_openai()
 
 
 @pytest.mark.parametrize("kind", SHAPES)

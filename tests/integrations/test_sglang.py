@@ -52,9 +52,9 @@ def streamed(detector: Any, chunks: Iterable[str]) -> Read:
     content = "".join(result.normal_text for result in results)
     calls: dict[int, list[str]] = {}
     for call in (call for result in results for call in result.calls):
-        told = calls.setdefault(call.tool_index, [call.name, ""])
-        assert call.name in (told[0], None)
-        told[1] += call.parameters
+        name_and_arguments = calls.setdefault(call.tool_index, [call.name, ""])
+        assert call.name in (name_and_arguments[0], None)
+        name_and_arguments[1] += call.parameters
     assert list(calls) == list(range(len(calls)))
     return content, [(name, arguments) for name, arguments in calls.values()]
 
@@ -63,9 +63,9 @@ def at_once(detector: Any, text: str) -> Read:
     """As the server reads: a text that shows no call is not read."""
     if not detector.has_tool_call(text):
         return text, []
-    told = detector.detect_and_parse(text, tools())
-    assert [call.tool_index for call in told.calls] == list(range(len(told.calls)))
-    return told.normal_text, [(call.name, call.parameters) for call in told.calls]
+    result = detector.detect_and_parse(text, tools())
+    assert [call.tool_index for call in result.calls] == list(range(len(result.calls)))
+    return result.normal_text, [(call.name, call.parameters) for call in result.calls]
 
 
 def parsed(text: str, format: str) -> Read:
@@ -93,9 +93,9 @@ def test_no_call_that_was_cut_is_whole(format: str) -> None:
     for end in cut_places(text):
         kept = at_once(detector_of(f"toolfmt_{format}"), text[:end])[1]
         kept += streamed(detector_of(f"toolfmt_{format}"), pieces(text[:end]))[1]
-        assert {told for _, told in kept} <= {arguments}
+        assert {kept_arguments for _, kept_arguments in kept} <= {arguments}
         under_way = streamed(detector_of(f"toolfmt_{format}_streamed"), pieces(text[:end]))[1]
-        assert {told for _, told in under_way if is_whole(told)} <= {arguments}
+        assert {kept_arguments for _, kept_arguments in under_way if is_whole(kept_arguments)} <= {arguments}
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -111,7 +111,7 @@ def test_a_call_that_only_a_declared_name_shows_is_seen(format: str) -> None:
     assert parsed("get_time()", format)[1] == [("get_time", "{}")]
 
 
-def test_content_stands_before_between_and_behind_calls() -> None:
+def test_content_is_kept_before_between_and_after_calls() -> None:
     text = f"Let me see. {GLM} Then {GLM} and done."
     call = ("get_weather", '{"city": "Paris"}')
     for content, calls in (
@@ -121,16 +121,16 @@ def test_content_stands_before_between_and_behind_calls() -> None:
         assert (" ".join(content.split()), calls) == ("Let me see. Then and done.", [call, call])
 
 
-@pytest.mark.parametrize("behind", ["Then more.", UNDECLARED])
-def test_content_behind_a_call_that_goes_on_waits_for_the_next_result(behind: str) -> None:
+@pytest.mark.parametrize("after", ["Then more.", UNDECLARED])
+def test_content_after_a_call_that_continues_waits_for_the_next_result(after: str) -> None:
     """SGLang tells the content of a result first; the rest of the call would be another one for Responses."""
     detector = detector_of("toolfmt_glm4_streamed")
-    chunks = [GLM[:-20], f"{GLM[-20:]}{behind}{GLM}", " "]
+    chunks = [GLM[:-20], f"{GLM[-20:]}{after}{GLM}", " "]
     results = [detector.parse_streaming_increment(chunk, tools()) for chunk in chunks]
-    told = [(result.normal_text, [(call.tool_index, call.name) for call in result.calls]) for result in results]
-    assert told == [("", [(0, "get_weather")]), ("", [(0, None)]), (behind, [(1, "get_weather")])]
+    summaries = [(result.normal_text, [(call.tool_index, call.name) for call in result.calls]) for result in results]
+    assert summaries == [("", [(0, "get_weather")]), ("", [(0, None)]), (after, [(1, "get_weather")])]
     whole = ("get_weather", '{"city": "Paris"}')
-    assert streamed(detector_of("toolfmt_glm4"), chunks) == (behind, [whole, whole])
+    assert streamed(detector_of("toolfmt_glm4"), chunks) == (after, [whole, whole])
 
 
 def test_a_rejected_call_is_content() -> None:
@@ -139,7 +139,7 @@ def test_a_rejected_call_is_content() -> None:
         assert at_once(detector_of(name), f"So: {UNDECLARED}") == (f"So: {UNDECLARED}", [])
 
 
-def test_a_call_that_goes_wrong_under_way_never_ends_and_is_content_where_only_whole_calls_are_told() -> None:
+def test_a_call_that_fails_midway_never_ends_and_is_content_if_only_whole_calls_are_emitted() -> None:
     content, ((name, arguments),) = streamed(detector_of("toolfmt_glm4_streamed"), pieces(BROKEN))
     assert (content, name, arguments[:14], is_whole(arguments)) == ("", "get_weather", '{"city": "Pari', False)
     assert streamed(detector_of("toolfmt_glm4"), pieces(BROKEN)) == (BROKEN, [])
@@ -152,7 +152,7 @@ def test_nothing_is_left_for_sglang_to_send_again() -> None:
     assert (detector.prev_tool_call_arr, detector.streamed_args_for_tool) == ([], [])
 
 
-def test_reasoning_that_nobody_took_stays_text() -> None:
+def test_reasoning_without_a_reasoning_parser_stays_text() -> None:
     text = f"<think>Hm.</think>{GLM}"
     assert streamed(detector_of("toolfmt_glm4"), pieces(text))[0] == "<think>Hm.</think>"
     assert at_once(detector_of("toolfmt_glm4"), text)[0] == "<think>Hm.</think>"
@@ -165,7 +165,7 @@ def test_a_detector_reads_one_answer_after_another() -> None:
     assert [streamed(detector, pieces(GLM)) for _ in range(2)] == [expected, expected]
 
 
-def test_kimi_k3_stops_behind_its_calls_and_they_are_whole() -> None:
+def test_kimi_k3_stops_after_its_calls_and_they_are_whole() -> None:
     """SGLang takes the detector's `eot_token` for a stop string of this model, and cuts it off the answer."""
     stop = detector_of("toolfmt_kimi_k3").eot_token
     assert "" not in {detector_of(f"toolfmt_{format}").eot_token for format in FORMATS}
@@ -177,7 +177,7 @@ def test_kimi_k3_stops_behind_its_calls_and_they_are_whole() -> None:
         assert at_once(detector_of("toolfmt_kimi_k3"), cut) == parsed(text, "kimi_k3")
 
 
-def test_sglang_is_told_to_force_nothing() -> None:
+def test_sglang_gets_no_constraint_to_enforce() -> None:
     detector = detector_of("toolfmt_glm4")
     assert (detector.parses_required_natively(), detector.supports_structural_tag()) == (True, False)
     with pytest.raises(NotImplementedError, match="structural tags"):
@@ -270,11 +270,11 @@ def test_sglang_reads_every_format_as_toolfmt_does(format: str) -> None:
         expected = parsed(text, format)
         tokens = tokens_of(tokenizer, text)
         for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
-            for told in (
+            for result in (
                 sglang_streamed(name, tokenizer, tokens, TOOLS),
                 sglang_whole(name, tokenizer, tokens, TOOLS),
             ):
-                assert (told.content, told.calls) == expected
+                assert (result.content, result.calls) == expected
 
 
 @pytest.mark.skipif(not INSTALLED, reason="SGLang is not installed")

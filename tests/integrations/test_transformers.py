@@ -108,16 +108,16 @@ def parser(**options: Any) -> Parser:
     return Parser("json", stop=[END], **options)
 
 
-def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Counting) -> None:
+def test_a_scripted_answer_streams_the_same_events_as_its_text(tokenizer: Counting) -> None:
     model = model_of(tokenizer, ANSWER + END)
-    told = stream(model, tokenizer, "Say it.", parser=parser(), max_new_tokens=99)
-    events = list(told)
+    streamed = stream(model, tokenizer, "Say it.", parser=parser(), max_new_tokens=99)
+    events = list(streamed)
     expected = Parser("json")
     assert merge(events) == merge([*expected.feed(ANSWER), *expected.finish()])
     assert len([event for event in events if isinstance(event, ToolCallArguments)]) > 8  # they stream
     assert tokenizer.most_decoded < 10  # however long the answer is
     prompt = tokenizer.encode("Say it.", add_special_tokens=False)
-    assert (told.finish_reason, told.usage) == ("stop", Usage(len(prompt), len(model.tokens)))
+    assert (streamed.finish_reason, streamed.usage) == ("stop", Usage(len(prompt), len(model.tokens)))
     attention = model.given.pop("attention_mask")
     assert attention.tolist() == [[1] * len(prompt)]
     assert model.given == {"ids": [prompt], "max_new_tokens": 99}
@@ -126,14 +126,14 @@ def test_a_scripted_answer_is_told_as_the_parser_tells_its_text(tokenizer: Count
 @pytest.mark.parametrize("kind", [kind for kind, tokenizer in KINDS.items() if isinstance(tokenizer, Tokenizer)])
 def test_tokens_come_as_the_text_that_all_of_them_are(kind: str) -> None:
     tokenizer = of(KINDS[kind], "</s>")
-    said = "the  cat's 日本 🙂🙂 é\n\n\n <tool_call>x</s>y the table , the cat ? it rains . "
-    tokens = tokenizer.encode(said, add_special_tokens=False)
+    text = "the  cat's 日本 🙂🙂 é\n\n\n <tool_call>x</s>y the table , the cat ? it rains . "
+    tokens = tokenizer.encode(text, add_special_tokens=False)
     events = stream(Scripted(tokens, -1), tokenizer, "the", parser=Parser("glm4"))
     whole = tokenizer.decode(tokens, clean_up_tokenization_spaces=False)
     assert "".join(event.text for event in events if isinstance(event, Content)) == whole
 
 
-def test_a_text_waits_for_no_blank_but_for_whole_characters(tokenizer: Counting) -> None:
+def test_streaming_waits_for_whole_characters_but_not_for_whitespace(tokenizer: Counting) -> None:
     """transformers' own streamer hands a line without blanks over at its end."""
     go_on = threading.Semaphore(0)
     model = model_of(tokenizer, "abc🙂def", wait=lambda token: go_on.acquire() and None)
@@ -148,7 +148,7 @@ def test_a_text_waits_for_no_blank_but_for_whole_characters(tokenizer: Counting)
     assert rest == "🙂def"
 
 
-def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Counting) -> None:
+def test_a_character_that_stays_broken_is_emitted_as_a_replacement_character(tokenizer: Counting) -> None:
     first_byte = tokenizer.encode("🙂", add_special_tokens=False)[0]
     tokens = [*[first_byte] * 3, *tokenizer.encode("a", add_special_tokens=False)]
     events = list(stream(Scripted(tokens, -1), tokenizer, "", parser=parser()))
@@ -156,7 +156,7 @@ def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Counting) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "options", "last"),
+    ("ending", "options", "last"),
     [
         (" ", {}, ToolCallEnd),
         ("", {}, ToolCallRejected),  # its tokens ran out, where the closer is missing
@@ -166,31 +166,31 @@ def test_a_character_that_stays_broken_is_told_as_it_is(tokenizer: Counting) -> 
     ],
 )
 def test_an_open_call_is_cut_where_the_model_did_not_end_its_answer(
-    tokenizer: Counting, said: str, options: dict[str, Any], last: type
+    tokenizer: Counting, ending: str, options: dict[str, Any], last: type
 ) -> None:
     def id_of(text: str) -> int:
         return int(tokenizer.encode(text, add_special_tokens=False)[0])
 
     if isinstance(options.get("eos_token_id"), str):
         options = {"eos_token_id": id_of(options["eos_token_id"])}
-    model = model_of(tokenizer, '<tool_call>{"name": "f", "arguments": {}}' + said)
+    model = model_of(tokenizer, '<tool_call>{"name": "f", "arguments": {}}' + ending)
     model.generation_config.eos_token_id = [7, id_of(" ")]
     assert type(list(stream(model, tokenizer, "", parser=Parser("json"), **options))[-1]) is last
 
 
-def test_what_generate_raises_reaches_the_caller_behind_what_was_told(tokenizer: Counting) -> None:
+def test_what_generate_raises_reaches_the_caller_after_the_emitted_events(tokenizer: Counting) -> None:
     def fail(token: int) -> None:
         if token == tokenizer.encode("!", add_special_tokens=False)[0]:
             raise MemoryError("no more")
 
-    told = []
+    emitted = []
     with pytest.raises(MemoryError, match="no more"):
         for event in stream(model_of(tokenizer, "abc!def", wait=fail), tokenizer, "", parser=parser()):
-            told.append(event)  # noqa: PERF402  # what came before it is raised
-    assert merge(told) == [Content("abc", 0)]
+            emitted.append(event)  # noqa: PERF402  # what came before it is raised
+    assert merge(emitted) == [Content("abc", 0)]
 
 
-def test_what_is_raised_behind_the_last_token_reaches_the_caller(tokenizer: Counting) -> None:
+def test_what_is_raised_after_the_last_token_reaches_the_caller(tokenizer: Counting) -> None:
     class Late(Scripted):
         def generate(self, ids: Any, **options: Any) -> None:
             super().generate(ids, **options)
@@ -339,7 +339,7 @@ def ended(program: str) -> tuple[int, str, str]:
     return run.returncode, run.stdout, run.stderr
 
 
-def test_criteria_of_the_caller_are_asked_too(tokenizer: Counting) -> None:
+def test_stopping_criteria_of_the_caller_are_used_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abcdef")
     criterion = lambda *_: model.generated == 3  # noqa: E731  # said where it is used
     events = stream(model, tokenizer, "", parser=parser(), stopping_criteria=[criterion])
@@ -373,12 +373,12 @@ def test_a_prompt_reads_its_own_answer_and_ends_it(tokenizer: Counting) -> None:
 
 def test_token_ids_are_a_prompt_too(tokenizer: Counting) -> None:
     model = model_of(tokenizer, "abc")
-    told = stream(model, tokenizer, [5, 7, 9], parser=parser())
-    assert merge(told) == [Content("abc", 0)]
-    assert (model.given["ids"], told.finish_reason) == ([[5, 7, 9]], "length")
+    streamed = stream(model, tokenizer, [5, 7, 9], parser=parser())
+    assert merge(streamed) == [Content("abc", 0)]
+    assert (model.given["ids"], streamed.finish_reason) == ([[5, 7, 9]], "length")
 
 
-def test_a_text_without_a_parser_is_refused_at_once(tokenizer: Counting) -> None:
+def test_a_text_without_a_parser_is_rejected_at_once(tokenizer: Counting) -> None:
     with pytest.raises(TypeError, match="needs a parser"):
         stream(model_of(tokenizer, "abc"), tokenizer, "text")
 
@@ -398,7 +398,7 @@ print("left")
 """
 
 
-def test_a_real_model_streams_its_call_and_stops_where_it_is_told_to(tmp_path: Path) -> None:
+def test_a_real_model_streams_its_call_and_stops_at_its_stop_token(tmp_path: Path) -> None:
     """Generated by torch, from a model that was trained here."""
     pytest.importorskip("torch", reason="torch is large, and CI has no need of it")
     pytest.importorskip("mlx_lm", reason="mlx trains the model")

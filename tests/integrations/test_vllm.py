@@ -17,7 +17,7 @@ from runtime_stand_ins import VLLM, adaptor
 import toolfmt
 
 INSTALLED = find_spec("vllm") is not None
-ASKED: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]
+MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Do it."}]
 GLM = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
 UNDECLARED = "<tool_call>delete_all<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>"
 BROKEN = "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value>broken</tool_call>"
@@ -29,7 +29,7 @@ def for_vllm() -> Iterator[ModuleType]:
         yield module
 
 
-def request(tool_choice: str | None = "auto", messages: list[dict[str, Any]] = ASKED, tools: Any = TOOLS) -> Any:
+def request(tool_choice: str | None = "auto", messages: list[dict[str, Any]] = MESSAGES, tools: Any = TOOLS) -> Any:
     protocol = import_module("vllm.entrypoints.openai.chat_completion.protocol")
     return protocol.ChatCompletionRequest(model="m", messages=messages, tools=tools, tool_choice=tool_choice)
 
@@ -44,26 +44,28 @@ def parser_of(name: str) -> Any:
     return manager.get_tool_parser(name)(tokenizer=None, tools=None)
 
 
-def streamed(parser: Any, chunks: Iterable[str], asked: Any) -> tuple[str, list[tuple[str, str, str]]]:
+def streamed(parser: Any, chunks: Iterable[str], chat_request: Any) -> tuple[str, list[tuple[str, str, str]]]:
     """The content of an answer, and its calls: id, name, arguments."""
-    deltas = [parser.extract_tool_calls_streaming("", "", chunk, [], [], [], asked) for chunk in chunks]
+    deltas = [parser.extract_tool_calls_streaming("", "", chunk, [], [], [], chat_request) for chunk in chunks]
     content = ""
     calls: dict[int, list[str]] = {}
     for delta in filter(None, [*deltas, parser.finish_streaming()]):
         assert delta.content or delta.tool_calls
         content += delta.content or ""
         for call in delta.tool_calls:
-            told = calls.setdefault(call.index, [call.id, call.function.name, ""])
-            assert (call.id, call.function.name) in ((told[0], told[1]), (None, None))
-            told[2] += call.function.arguments
+            call_parts = calls.setdefault(call.index, [call.id, call.function.name, ""])
+            assert (call.id, call.function.name) in ((call_parts[0], call_parts[1]), (None, None))
+            call_parts[2] += call.function.arguments
     assert list(calls) == list(range(len(calls)))
     return content, [(id, name, arguments) for id, name, arguments in calls.values()]
 
 
-def at_once(parser: Any, text: str, asked: Any) -> tuple[str, list[tuple[str, str, str]]]:
-    told = parser.extract_tool_calls(text, asked)
-    assert told.tools_called == bool(told.tool_calls)
-    return told.content or "", [(call.id, call.function.name, call.function.arguments) for call in told.tool_calls]
+def at_once(parser: Any, text: str, chat_request: Any) -> tuple[str, list[tuple[str, str, str]]]:
+    extracted = parser.extract_tool_calls(text, chat_request)
+    assert extracted.tools_called == bool(extracted.tool_calls)
+    return extracted.content or "", [
+        (call.id, call.function.name, call.function.arguments) for call in extracted.tool_calls
+    ]
 
 
 def parsed(text: str, format: str) -> tuple[str, list[tuple[str, str, str]]]:
@@ -73,55 +75,57 @@ def parsed(text: str, format: str) -> tuple[str, list[tuple[str, str, str]]]:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_is_read_as_toolfmt_reads_it(format: str) -> None:
-    asked = request()
+    chat_request = request()
     assert len(answers(format)) > 3
     for text in answers(format):
         expected = parsed(text, format)
         assert expected[1]
         for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
-            assert streamed(parser_of(name), pieces(text), asked) == expected
-            assert streamed(parser_of(name), [text], asked) == expected
-            assert at_once(parser_of(name), text, asked) == expected
+            assert streamed(parser_of(name), pieces(text), chat_request) == expected
+            assert streamed(parser_of(name), [text], chat_request) == expected
+            assert at_once(parser_of(name), text, chat_request) == expected
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_call_that_was_cut_is_whole(format: str) -> None:
     """It has all of its arguments, or is none; where arguments stream, a client sees that they never ended."""
-    asked = request()
+    chat_request = request()
     text = answers(format)[0]
     ((_, _, arguments),) = parsed(text, format)[1]
     for end in cut_places(text):
         kept = [
-            *at_once(parser_of(f"toolfmt_{format}"), text[:end], asked)[1],
-            *streamed(parser_of(f"toolfmt_{format}"), pieces(text[:end]), asked)[1],
+            *at_once(parser_of(f"toolfmt_{format}"), text[:end], chat_request)[1],
+            *streamed(parser_of(f"toolfmt_{format}"), pieces(text[:end]), chat_request)[1],
         ]
-        assert {told for _, _, told in kept} <= {arguments}
-        under_way = streamed(parser_of(f"toolfmt_{format}_streamed"), pieces(text[:end]), asked)[1]
-        assert {told for _, _, told in under_way if is_whole(told)} <= {arguments}
+        assert {kept_arguments for _, _, kept_arguments in kept} <= {arguments}
+        under_way = streamed(parser_of(f"toolfmt_{format}_streamed"), pieces(text[:end]), chat_request)[1]
+        assert {kept_arguments for _, _, kept_arguments in under_way if is_whole(kept_arguments)} <= {arguments}
 
 
-def test_content_stands_before_between_and_behind_calls() -> None:
+def test_content_is_kept_before_between_and_after_calls() -> None:
     text = f"Let me see. {GLM} Then {GLM} and done."
     call = ("get_weather", '{"city": "Paris"}')
     expected = ("Let me see. Then and done.", [("call_0", *call), ("call_1", *call)])
-    for told in (
+    for result in (
         streamed(parser_of("toolfmt_glm4"), pieces(text), request()),
         at_once(parser_of("toolfmt_glm4"), text, request()),
     ):
-        assert (" ".join(told[0].split()), told[1]) == expected
+        assert (" ".join(result[0].split()), result[1]) == expected
 
 
-@pytest.mark.parametrize("behind", ["Then more.", UNDECLARED])
-def test_content_behind_a_call_that_goes_on_waits_for_the_next_delta(behind: str) -> None:
+@pytest.mark.parametrize("after", ["Then more.", UNDECLARED])
+def test_content_after_a_call_that_continues_waits_for_the_next_delta(after: str) -> None:
     """vLLM tells the content of a delta first; the rest of the call would be one without a name for Responses."""
-    parser, asked = parser_of("toolfmt_glm4_streamed"), request()
-    chunks = [GLM[:-20], f"{GLM[-20:]}{behind}{GLM}", " "]
-    first, second, third = (parser.extract_tool_calls_streaming("", "", chunk, [], [], [], asked) for chunk in chunks)
+    parser, chat_request = parser_of("toolfmt_glm4_streamed"), request()
+    chunks = [GLM[:-20], f"{GLM[-20:]}{after}{GLM}", " "]
+    first, second, third = (
+        parser.extract_tool_calls_streaming("", "", chunk, [], [], [], chat_request) for chunk in chunks
+    )
     assert [(call.index, call.id) for call in first.tool_calls] == [(0, "call_0")]
     assert (second.content, [(call.index, call.id) for call in second.tool_calls]) == (None, [(0, None)])
-    assert (third.content, [(call.index, call.id) for call in third.tool_calls]) == (behind, [(1, "call_1")])
+    assert (third.content, [(call.index, call.id) for call in third.tool_calls]) == (after, [(1, "call_1")])
     whole = [("call_0", "get_weather", '{"city": "Paris"}'), ("call_1", "get_weather", '{"city": "Paris"}')]
-    assert streamed(parser_of("toolfmt_glm4"), chunks, asked) == (behind, whole)
+    assert streamed(parser_of("toolfmt_glm4"), chunks, chat_request) == (after, whole)
 
 
 def test_a_rejected_call_is_content() -> None:
@@ -130,7 +134,7 @@ def test_a_rejected_call_is_content() -> None:
         assert at_once(parser_of(name), f"So: {UNDECLARED}", request()) == (f"So: {UNDECLARED}", [])
 
 
-def test_a_call_that_goes_wrong_under_way_never_ends_and_is_content_where_only_whole_calls_are_told() -> None:
+def test_a_call_that_fails_midway_never_ends_and_is_content_if_only_whole_calls_are_emitted() -> None:
     content, ((_, name, arguments),) = streamed(parser_of("toolfmt_glm4_streamed"), pieces(BROKEN), request())
     assert (content, name, arguments[:14], is_whole(arguments)) == ("", "get_weather", '{"city": "Pari', False)
     assert streamed(parser_of("toolfmt_glm4"), pieces(BROKEN), request()) == (BROKEN, [])
@@ -138,12 +142,12 @@ def test_a_call_that_goes_wrong_under_way_never_ends_and_is_content_where_only_w
 
 
 @pytest.mark.parametrize(("tool_choice", "tools"), [("none", TOOLS), (None, TOOLS), ("none", None)])
-def test_where_no_call_is_told_to_the_client_everything_is_content(tool_choice: str | None, tools: Any) -> None:
-    asked = request(tool_choice, tools=tools)
+def test_everything_is_content_if_the_client_gets_no_calls(tool_choice: str | None, tools: Any) -> None:
+    chat_request = request(tool_choice, tools=tools)
     parser = parser_of("toolfmt_glm4")
-    assert streamed(parser, [*pieces(GLM), ""], asked) == (GLM, [])
-    assert at_once(parser, GLM, asked) == (GLM, [])
-    assert parser.adjust_request(asked).skip_special_tokens is None
+    assert streamed(parser, [*pieces(GLM), ""], chat_request) == (GLM, [])
+    assert at_once(parser, GLM, chat_request) == (GLM, [])
+    assert parser.adjust_request(chat_request).skip_special_tokens is None
 
 
 def test_the_frame_of_an_answer_is_no_content_where_no_call_may_come_either() -> None:
@@ -155,11 +159,11 @@ def test_the_frame_of_an_answer_is_no_content_where_no_call_may_come_either() ->
 def test_special_tokens_are_kept_as_they_are_where_calls_may_come_and_nowhere_else() -> None:
     kept = [parser_of("toolfmt_glm4").adjust_request(request(choice)) for choice in ("auto", "required")]
     kept += [parser_of("toolfmt_glm4").adjust_request(responses_request([]))]
-    told = [(asked.skip_special_tokens, asked.spaces_between_special_tokens) for asked in kept]
-    assert told == [(False, False), (False, False), (None, True)]
+    flags = [(adjusted.skip_special_tokens, adjusted.spaces_between_special_tokens) for adjusted in kept]
+    assert flags == [(False, False), (False, False), (None, True)]
 
 
-def test_vllm_is_told_to_flush_and_to_force_no_json() -> None:
+def test_vllm_flushes_and_does_not_force_json() -> None:
     parser = parser_of("toolfmt_glm4")
     assert (parser.engine_based_streaming, parser.supports_required_and_named) == (True, False)
 
@@ -170,7 +174,7 @@ def test_nothing_is_left_for_vllm_to_send_again() -> None:
     assert (parser.prev_tool_call_arr, parser.streamed_args_for_tool) == ([], [])
 
 
-def test_reasoning_that_nobody_took_stays_text() -> None:
+def test_reasoning_without_a_reasoning_parser_stays_text() -> None:
     text = f"<think>Hm.</think>{GLM}"
     assert streamed(parser_of("toolfmt_glm4"), pieces(text), request())[0] == "<think>Hm.</think>"
     assert at_once(parser_of("toolfmt_glm4"), text, request())[0] == "<think>Hm.</think>"
@@ -189,7 +193,7 @@ def test_ids_go_on_from_those_of_the_conversation_in_the_form_of_the_family() ->
     function = {"name": "get_time", "arguments": "{}"}
     call = {"id": "call_0", "type": "function", "function": function}
     result = {"role": "tool", "tool_call_id": "call_0", "content": "noon"}
-    held: list[dict[str, Any]] = [*ASKED, {"role": "assistant", "tool_calls": [call]}, result]
+    held: list[dict[str, Any]] = [*MESSAGES, {"role": "assistant", "tool_calls": [call]}, result]
     text = answers("kimi_k2")[1]
     bare = text.replace("functions.get_time:0", "get_time")
     assert text != bare
@@ -198,13 +202,15 @@ def test_ids_go_on_from_those_of_the_conversation_in_the_form_of_the_family() ->
 
 
 def test_ids_are_of_no_other_answer_where_the_server_holds_the_conversation() -> None:
-    asked = responses_request([{"type": "function", **TOOLS[0]["function"]}])
-    told = [streamed(parser_of("toolfmt_glm4"), [GLM + GLM], asked)[1] for _ in range(2)]
-    assert [[call[1:] for call in calls] for calls in told] == [[("get_weather", '{"city": "Paris"}')] * 2] * 2
-    assert len({id for calls in told for id, _, _ in calls}) == 4
+    chat_request = responses_request([{"type": "function", **TOOLS[0]["function"]}])
+    calls_of_answers = [streamed(parser_of("toolfmt_glm4"), [GLM + GLM], chat_request)[1] for _ in range(2)]
+    assert [[call[1:] for call in calls] for calls in calls_of_answers] == [
+        [("get_weather", '{"city": "Paris"}')] * 2
+    ] * 2
+    assert len({id for calls in calls_of_answers for id, _, _ in calls}) == 4
 
 
-def test_a_vllm_of_another_age_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_vllm_version_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "toolfmt.integrations.vllm")
     monkeypatch.setitem(sys.modules, "vllm.tool_parsers.abstract_tool_parser", None)
     with pytest.raises(ImportError, match=r"needs vLLM 0\.33") as raised:
@@ -226,8 +232,8 @@ def test_vllm_reads_every_format_as_toolfmt_does(format: str) -> None:
         expected = (content, [(name, arguments) for _, name, arguments in calls])
         tokens = tokens_of(tokenizer, text)
         for name in (f"toolfmt_{format}", f"toolfmt_{format}_streamed"):
-            told = vllm_streamed(name, tokenizer, tokens, TOOLS, cut=False)
-            assert (told.content, told.calls, told.finish_reason) == (*expected, "tool_calls")
+            result = vllm_streamed(name, tokenizer, tokens, TOOLS, cut=False)
+            assert (result.content, result.calls, result.finish_reason) == (*expected, "tool_calls")
         whole = vllm_whole(f"toolfmt_{format}", tokenizer, tokens, TOOLS)
         assert (whole.content, whole.calls) == expected
 
@@ -242,22 +248,22 @@ def test_vllm_reads_the_reasoning_by_itself(reasoning_parser: str, format: str) 
     tokens = tokens_of(tokenizer, text)
     name = f"toolfmt_{format}"
     calls = [(name, arguments) for _, name, arguments in parsed(text, format)[1]]
-    for told in (
+    for result in (
         vllm_streamed(name, tokenizer, tokens, TOOLS, cut=False, reasoning_parser=reasoning_parser),
         vllm_whole(name, tokenizer, tokens, TOOLS, reasoning_parser=reasoning_parser),
     ):
-        assert (told.reasoning, told.content.strip(), told.calls) == ("Hm.", "So.", calls)
+        assert (result.reasoning, result.content.strip(), result.calls) == ("Hm.", "So.", calls)
 
 
 @pytest.mark.skipif(not INSTALLED, reason="vLLM is not installed")
-def test_a_cut_is_told_as_one_by_vllm() -> None:
+def test_vllm_reports_a_truncated_answer_as_cut() -> None:
     from benchmarks.runtime_reading import tokenizer_for, tokens_of, vllm_streamed
 
     tokenizer = tokenizer_for([GLM], TOOLS)
     tokens = tokens_of(tokenizer, GLM)[:-3]
-    told = vllm_streamed("toolfmt_glm4_streamed", tokenizer, tokens, TOOLS, cut=True)
-    assert told.finish_reason == "length"
-    assert [is_whole(arguments) for _, arguments in told.calls] == [False]
-    told = vllm_streamed("toolfmt_glm4", tokenizer, tokens, TOOLS, cut=True)
-    assert (told.finish_reason, told.calls) == ("length", [])
-    assert told.content == "".join(text for _, text in tokens)
+    result = vllm_streamed("toolfmt_glm4_streamed", tokenizer, tokens, TOOLS, cut=True)
+    assert result.finish_reason == "length"
+    assert [is_whole(arguments) for _, arguments in result.calls] == [False]
+    result = vllm_streamed("toolfmt_glm4", tokenizer, tokens, TOOLS, cut=True)
+    assert (result.finish_reason, result.calls) == ("length", [])
+    assert result.content == "".join(text for _, text in tokens)

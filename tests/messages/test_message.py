@@ -23,8 +23,8 @@ TWO = (
 
 def stream(text: str, size: int = 3, **options: Any) -> list[dict[str, Any]]:
     parser, chunks = Parser("json", **options), Chat("chatcmpl-1", "some-model", 0, whole_calls=False)
-    told = [chunk for at in range(0, len(text), size) for chunk in chunks.push(parser.feed(text[at : at + size]))]
-    return told + chunks.push(parser.finish()) + chunks.finish()
+    emitted = [chunk for at in range(0, len(text), size) for chunk in chunks.push(parser.feed(text[at : at + size]))]
+    return emitted + chunks.push(parser.finish()) + chunks.finish()
 
 
 def deltas(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def test_a_continued_message_is_whole() -> None:
     assert (message.content, message.reasoning) == ("\n\nHello, world!", "\nhm\n")
 
 
-def test_a_call_begun_in_the_prompt_is_told_whole() -> None:
+def test_a_call_started_in_the_prompt_is_returned_whole() -> None:
     prefix = '<|im_start|>assistant\n<tool_call>\n{"name": "f", "arguments": {"a": "x'
     parser = Parser("json", prefix=prefix)
     events: list[Event] = [*parser.feed('y"}}\n</tool_call>'), *parser.finish()]
@@ -146,7 +146,7 @@ def test_the_openai_client_reads_the_stream(size: int) -> None:
         ("json", '<tool_call>{"name": ]', "abc"),
     ],
 )
-def test_a_call_that_ended_in_the_prompt_is_not_told_again(format: str, prefix: str, fed: str) -> None:
+def test_a_call_that_ended_in_the_prompt_is_not_emitted_again(format: str, prefix: str, fed: str) -> None:
     parser = Parser(format, prefix=prefix)
     events = [*parser.feed(fed), *parser.finish()]
     assert {type(event).__name__ for event in events} <= {"Content", "Reasoning"}
@@ -156,8 +156,8 @@ def test_a_call_that_ended_in_the_prompt_is_not_told_again(format: str, prefix: 
 def test_a_message_for_an_endpoint_has_no_empty_key_and_nothing_rejected() -> None:
     whole = toolfmt.parse("<think>hm</think>" + TWO + '<tool_call>{"name": "x', "json")
     calls = [call.to_dict() for call in whole.tool_calls]
-    said = {"role": "assistant", "content": "Let me see.\n", "reasoning_content": "hm", "tool_calls": calls}
-    assert whole.rejected and whole.to_openai() == said
+    expected = {"role": "assistant", "content": "Let me see.\n", "reasoning_content": "hm", "tool_calls": calls}
+    assert whole.rejected and whole.to_openai() == expected
     alone = toolfmt.parse(TWO.partition("\n")[2], "json").to_openai()
     assert alone == {"role": "assistant", "tool_calls": calls}
     assert toolfmt.parse("Hi.", "json").to_openai() == {"role": "assistant", "content": "Hi."}
@@ -165,14 +165,14 @@ def test_a_message_for_an_endpoint_has_no_empty_key_and_nothing_rejected() -> No
         assert toolfmt.parse(nothing, "json").to_openai() == {"role": "assistant", "content": ""}
 
 
-class Told:
+class Dumped:
     """What pydantic's models look like from outside."""
 
-    def __init__(self, said: Any) -> None:
-        self._said = said
+    def __init__(self, data: Any) -> None:
+        self._data = data
 
     def model_dump(self) -> Any:
-        return self._said
+        return self._data
 
 
 def test_the_ids_that_a_conversation_holds() -> None:
@@ -180,8 +180,8 @@ def test_the_ids_that_a_conversation_holds() -> None:
         {"role": "user", "content": "?"},
         {"role": "assistant", "tool_calls": [{"id": "a", "function": {}}, {"id": None}, {}, 1]},
         {"role": "tool", "tool_call_id": "a", "content": ""},
-        Told({"role": "assistant", "tool_calls": [{"id": "b"}]}),
-        {"role": "assistant", "tool_calls": (Told({"id": "c"}),)},
+        Dumped({"role": "assistant", "tool_calls": [{"id": "b"}]}),
+        {"role": "assistant", "tool_calls": (Dumped({"id": "c"}),)},
         {"role": "tool", "tool_call_id": "lost"},
         {"role": "assistant", "tool_calls": None},
         toolfmt.Message(tool_calls=[toolfmt.ToolCall("d", "f", "{}")]),
@@ -201,7 +201,7 @@ def test_ids_that_are_taken_are_found_in_other_shapes() -> None:
     ]
     items = [
         {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"},
-        Told({"type": "function_call_output", "call_id": "d", "output": ""}),
+        Dumped({"type": "function_call_output", "call_id": "d", "output": ""}),
     ]
     assert toolfmt.taken_ids([*anthropic, *items]) == ["a", "b", "c", "d"]
 
@@ -216,7 +216,7 @@ def test_ids_go_on_from_those_that_are_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "fault"),
+    ("form", "problem"),
     [
         ("call", r"has no {number}, so that every call would have one id; write a form such as 'call_{number}'"),
         ("{name}", "has no {number}"),
@@ -232,11 +232,11 @@ def test_ids_go_on_from_those_that_are_taken() -> None:
         (["{number}"], "is not a string"),
     ],
 )
-def test_a_form_that_gives_no_two_ids_is_refused_at_once(form: Any, fault: str) -> None:
-    wanted = "^" + re.escape(f"call_id {form!r} {fault}")
-    with pytest.raises(ValueError, match=wanted):
+def test_a_call_id_format_that_gives_no_two_ids_is_rejected_at_once(form: Any, problem: str) -> None:
+    message = "^" + re.escape(f"call_id {form!r} {problem}")
+    with pytest.raises(ValueError, match=message):
         toolfmt.CallIds((), form)
-    with pytest.raises(ValueError, match=wanted):
+    with pytest.raises(ValueError, match=message):
         Message.from_events([], call_id=form)
 
 
@@ -244,29 +244,29 @@ def test_a_form_that_gives_no_two_ids_is_refused_at_once(form: Any, fault: str) 
     ("form", "expected"),
     [("call{number:05d}", "call00000"), ("{name:>3}-{number!r}", "  f-0"), ("{{{number:x}}}", "{0}")],
 )
-def test_a_form_may_say_how_its_parts_are_written(form: str, expected: str) -> None:
+def test_a_call_id_format_may_specify_how_its_parts_are_written(form: str, expected: str) -> None:
     ids = toolfmt.CallIds((), form)
     assert ids.of(toolfmt.ToolCallStart(0, "f")) == expected
     assert len({ids.of(toolfmt.ToolCallStart(0, "f")) for _ in range(30)}) == 30
 
 
 @pytest.mark.parametrize("taken", ["call_0", b"call_0", None, 3, [{"role": "user"}], [Message()], ["a", None]])
-def test_what_is_no_collection_of_ids_is_refused(taken: Any) -> None:
-    wanted = r"^taken_ids is a collection of ids; taken_ids\(messages\) makes one$"
-    with pytest.raises(TypeError, match=wanted):
+def test_an_invalid_collection_of_ids_is_rejected(taken: Any) -> None:
+    message = r"^taken_ids is a collection of ids; taken_ids\(messages\) makes one$"
+    with pytest.raises(TypeError, match=message):
         Message.from_events([], taken)
-    with pytest.raises(TypeError, match=wanted):
+    with pytest.raises(TypeError, match=message):
         toolfmt.parse("Hi.", "json", taken_ids=taken)
 
 
-@pytest.mark.parametrize("alone", [{"role": "tool", "tool_call_id": "a"}, Message(), Told({"role": "user"}), "a"])
+@pytest.mark.parametrize("alone", [{"role": "tool", "tool_call_id": "a"}, Message(), Dumped({"role": "user"}), "a"])
 def test_one_message_alone_holds_ids_only_in_a_list(alone: Any) -> None:
     with pytest.raises(TypeError, match=r"^messages is a list of messages; taken_ids\(\[message\]\) takes one alone$"):
         toolfmt.taken_ids(alone)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "description"),
     [
         ([[toolfmt.Content("x")]], "[Content(text='x', start=0)]"),
         ("x", "'x'"),
@@ -274,14 +274,14 @@ def test_one_message_alone_holds_ids_only_in_a_list(alone: Any) -> None:
         (["x" * 1000], "'" + "x" * 99 + "…"),
     ],
 )
-def test_what_is_no_event_is_named(given: Any, told: str) -> None:
+def test_what_is_no_event_is_named(given: Any, description: str) -> None:
     for read in (Message.from_events, WholeCalls().events):
-        with pytest.raises(TypeError, match=f"^{re.escape('not an event: ' + told)}$"):
+        with pytest.raises(TypeError, match=f"^{re.escape('not an event: ' + description)}$"):
             read(given)
 
 
-def test_what_tells_no_id_holds_none() -> None:
-    messages: list[Any] = [Told, Told(1), {"tool_calls": 3}, {"tool_calls": [{"id": 3}, {"id": ""}]}, 5]
+def test_objects_without_an_id_have_no_taken_ids() -> None:
+    messages: list[Any] = [Dumped, Dumped(1), {"tool_calls": 3}, {"tool_calls": [{"id": 3}, {"id": ""}]}, 5]
     assert toolfmt.taken_ids(messages) == []
 
 
@@ -303,7 +303,7 @@ def test_an_argument_that_is_called_id_is_no_id_of_the_call() -> None:
     assert (call.id, call.arguments) == ("call_0", '{"id": "x"}')
 
 
-def test_a_name_with_a_blank_is_called_where_a_tool_has_it() -> None:
+def test_a_name_with_a_space_is_called_if_a_tool_has_it() -> None:
     tools = [{"name": "get time", "parameters": {"type": "object", "properties": {}}}]
     (call,) = toolfmt.parse('{"name": "get time", "parameters": {}}', "llama3", tools=tools).tool_calls
     assert call.name == "get time"

@@ -139,9 +139,9 @@ def test_a_function_with_hints_and_a_docstring_is_a_tool() -> None:
 
 @pytest.mark.parametrize("function", [numpy_style, sphinx_style])
 def test_parameters_are_described_in_the_other_styles_of_docstrings(function: Any) -> None:
-    told = only(function)
-    assert told["description"] == "Find a city."
-    assert told["parameters"]["properties"] == {"city": {"type": "string", "description": "Its name."}}
+    definition = only(function)
+    assert definition["description"] == "Find a city."
+    assert definition["parameters"]["properties"] == {"city": {"type": "string", "description": "Its name."}}
 
 
 def test_a_function_without_a_docstring_or_hints_is_a_tool_all_the_same() -> None:
@@ -194,7 +194,7 @@ def invite(guests: list[Person], host: Person, unit: Unit = Unit.KELVIN) -> None
     """
 
 
-def test_nested_models_stand_where_they_are_used() -> None:
+def test_nested_models_are_inlined_where_they_are_used() -> None:
     properties = only(invite)["parameters"]["properties"]
     person = only(Person)["parameters"]
     assert only(invite)["parameters"].keys() == {"type", "properties", "required"}
@@ -204,11 +204,11 @@ def test_nested_models_stand_where_they_are_used() -> None:
 
 
 def test_a_model_that_holds_itself_keeps_its_references() -> None:
-    told = only(Tree)
-    assert told["description"] == "A tree of names."
-    assert list(told["parameters"]["properties"]) == ["name", "below"]
-    assert told["parameters"]["properties"]["below"]["items"] == {"$ref": "#/$defs/Tree"}
-    assert told["parameters"]["$defs"]["Tree"]["required"] == ["name"]
+    definition = only(Tree)
+    assert definition["description"] == "A tree of names."
+    assert list(definition["parameters"]["properties"]) == ["name", "below"]
+    assert definition["parameters"]["properties"]["below"]["items"] == {"$ref": "#/$defs/Tree"}
+    assert definition["parameters"]["$defs"]["Tree"]["required"] == ["name"]
 
 
 def test_hints_are_read_where_the_function_was_defined() -> None:
@@ -258,7 +258,7 @@ def unknown(city: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F
 
 
 @pytest.mark.parametrize(
-    ("tool", "told"),
+    ("tool", "message"),
     [
         (starred, r"\(starred\): \*cities has no schema; name each parameter"),
         (keywords, r"\(keywords\): \*\*cities has no schema; name each parameter"),
@@ -270,11 +270,11 @@ def unknown(city: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F
         (a_callable, r"\(a_callable\): its type hints give no JSON Schema: Cannot generate .*"),
     ],
 )
-def test_what_cannot_be_a_tool_is_told_in_a_line(tool: Any, told: str) -> None:
+def test_an_invalid_tool_is_reported_in_one_line(tool: Any, message: str) -> None:
     for read in (canonical_tools, tool_schemas):
-        with pytest.raises(BadTools, match=rf"^tools\[1\] {told}$") as said:
+        with pytest.raises(BadTools, match=rf"^tools\[1\] {message}$") as raised:
             read([{"name": "f"}, tool])
-        assert "\n" not in str(said.value)
+        assert "\n" not in str(raised.value)
 
 
 CODE = """
@@ -297,14 +297,14 @@ except ValueError as error:
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "message"),
     [
         ("pydantic", "making a tool from Python requires pydantic: pip install pydantic docstring_parser"),
         ("docstring_parser", "reading the docstring requires docstring_parser: pip install pydantic docstring_parser"),
     ],
 )
-def test_without_the_library_it_is_told_which_to_install(missing: str, told: str) -> None:
+def test_a_missing_library_is_reported_with_what_to_install(missing: str, message: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(missing=missing)], capture_output=True, text=True, check=True, timeout=300
     )
-    assert done.stdout == f"tools[0] (f): {told}\n"
+    assert done.stdout == f"tools[0] (f): {message}\n"

@@ -20,11 +20,11 @@ CALL = "<tool_call>find\n<arg_key>zip</arg_key>\n<arg_value>0150</arg_value>\n</
 class Dumped:
     """What pydantic's models look like from outside."""
 
-    def __init__(self, told: Any) -> None:
-        self._told = told
+    def __init__(self, data: Any) -> None:
+        self._data = data
 
     def model_dump(self) -> Any:
-        return self._told
+        return self._data
 
 
 def tool(name: str = "find", parameters: Any = STRING) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def arguments(tools: Any) -> list[str]:
         tool()["function"] | {"type": "function", "strict": None},
     ],
 )
-def test_an_object_that_tells_itself_is_a_definition(given: Any) -> None:
+def test_an_object_with_model_dump_is_a_definition(given: Any) -> None:
     assert tool_schemas([given]) == {"find": STRING}
     assert canonical_tools([given]) == canonical_tools([tool()])
     assert arguments([given]) == ['{"zip": "0150"}']
@@ -78,11 +78,11 @@ def test_parameters_come_before_the_other_names_of_a_schema() -> None:
 
 
 def test_a_class_is_no_definition() -> None:
-    wanted = r"^tools\[0\]: a tool definition is a mapping or an object with model_dump"
+    message = r"^tools\[0\]: a tool definition is a mapping or an object with model_dump"
     for read in (tool_schemas, canonical_tools):
-        with pytest.raises(BadTools, match=wanted + ": give an instance, not the class Dumped$"):
+        with pytest.raises(BadTools, match=message + ": give an instance, not the class Dumped$"):
             read([Dumped])
-        with pytest.raises(BadTools, match=wanted + ", not a builtin_function_or_method$"):
+        with pytest.raises(BadTools, match=message + ", not a builtin_function_or_method$"):
             read([print])
         with pytest.raises(BadTools, match=r'"function" must be .*not the class Dumped$'):
             read([{"type": "function", "function": Dumped}])
@@ -104,30 +104,30 @@ def test_entries_of_other_types_are_passed_over_by_the_parser() -> None:
     assert [rejected.reason for rejected in message.rejected] == ["undeclared_tool"]
 
 
-def test_a_prompt_refuses_an_entry_that_it_cannot_hold() -> None:
+def test_a_prompt_rejects_an_entry_that_is_not_a_function() -> None:
     for entry in ({"type": "web_search"}, {"type": "web_search", "name": "web_search"}):
         with pytest.raises(BadTools, match=r"^tools\[1\]: a tool of type 'web_search' is not a function"):
             canonical_tools([tool(), entry])
 
 
 @pytest.mark.parametrize("entry", [{}, {"type": "function"}, {"type": 1}, {"function": {}}])
-def test_a_function_without_a_name_is_refused(entry: Any) -> None:
+def test_a_function_without_a_name_is_rejected(entry: Any) -> None:
     for read in (tool_schemas, canonical_tools):
         with pytest.raises(BadTools, match=r'has no "name"'):
             read([entry])
 
 
-def test_of_two_tools_with_one_name_the_first_counts_and_that_is_said_once() -> None:
+def test_of_two_tools_with_one_name_the_first_counts_and_one_warning_is_given() -> None:
     twice = [tool(), tool(parameters=INTEGER), tool("other")]
     with pytest.warns(
         RepeatedTool, match=r"^tools\[1\]: tools\[0\] is called 'find' too; the first one counts$"
-    ) as said:
+    ) as warned:
         parser = toolfmt.Parser("glm4", tools=twice)
-    assert [warning.filename for warning in said] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = [event.delta for event in parser.feed(CALL) if isinstance(event, toolfmt.ToolCallArguments)]
-    assert "".join(told) == '{"zip": "0150"}'
+        deltas = [event.delta for event in parser.feed(CALL) if isinstance(event, toolfmt.ToolCallArguments)]
+    assert "".join(deltas) == '{"zip": "0150"}'
     with pytest.raises(BadTools, match="tool names must differ"):
         canonical_tools(twice)
 
@@ -150,13 +150,13 @@ def written(tools: Any) -> None:
 
 @pytest.mark.parametrize("use", [read_by_parse, read_by_parse_many, read_in_processes, written])
 def test_the_warning_comes_once_and_points_at_the_callers_line(use: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         use(iter([tool(), {"type": "web_search"}, tool(parameters=INTEGER), tool()]))
-    assert [str(warning.message) for warning in said] == [
+    assert [str(warning.message) for warning in warned] == [
         f"tools[{position}]: tools[0] is called 'find' too; the first one counts" for position in (2, 3)
     ]
-    assert {(warning.filename, warning.lineno) for warning in said} == {(__file__, use.__code__.co_firstlineno + 1)}
+    assert {(warning.filename, warning.lineno) for warning in warned} == {(__file__, use.__code__.co_firstlineno + 1)}
     assert capfd.readouterr().err == ""  # a process of its own would say it there
 
 
@@ -191,8 +191,8 @@ def turned(value: Any) -> Any:
 def test_the_order_of_tools_and_of_all_in_their_parameters_is_the_callers() -> None:
     function = {"strict": True, "zone": 1, "parameters": MAIL, "area": 2, "description": "Sends.", "name": "send"}
     given = [{"function": function, "type": "function"}, tool("find")]
-    wanted = {"name": "send", "description": "Sends.", "parameters": MAIL, "strict": True, "area": 2, "zone": 1}
-    assert json.dumps(canonical_tools(given)) == json.dumps([{"type": "function", "function": wanted}, tool("find")])
+    expected = {"name": "send", "description": "Sends.", "parameters": MAIL, "strict": True, "area": 2, "zone": 1}
+    assert json.dumps(canonical_tools(given)) == json.dumps([{"type": "function", "function": expected}, tool("find")])
     named = [canonical["function"]["name"] for canonical in canonical_tools(given, sort_tools=True)]
     assert named == ["find", "send"]
 
@@ -231,7 +231,7 @@ def test_a_parameters_name_is_a_string(sort: bool) -> None:
         canonical_tools([tool(parameters={"properties": {1: {}}})], sort_properties=sort)
 
 
-def test_parameters_are_told_in_the_order_of_their_definition() -> None:
+def test_parameters_are_listed_in_the_order_of_their_definition() -> None:
     assert parameter_order(MAIL) == ["to", "subject", "body"]
     assert parameter_order({}) == parameter_order({"properties": None}) == []
 
@@ -245,7 +245,7 @@ def test_parameters_are_told_in_the_order_of_their_definition() -> None:
         Dumped({"parameters": STRING, "name": "find"}),
     ],
 )
-def test_a_definition_whose_keys_are_put_in_order_is_told(given: Any) -> None:
+def test_a_definition_whose_keys_are_reordered_is_detected(given: Any) -> None:
     assert not same_order([given], canonical_tools([given]))
 
 

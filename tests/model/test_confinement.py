@@ -79,7 +79,7 @@ def test_an_escape_finds_an_empty_environment(worker: Worker) -> None:
 )
 def test_nothing_can_be_opened(attempt: str, worker: Worker) -> None:
     before = pid(worker)
-    with pytest.raises(ToolfmtError, match="a fault of toolfmt's") as failed:
+    with pytest.raises(ToolfmtError, match="a bug in toolfmt") as failed:
         worker.run(TEXT, attempt)
     assert not isinstance(failed.value, TemplateError)
     assert worker.run(TEXT, "'alive'") == "alive"
@@ -110,26 +110,26 @@ def test_it_holds_pipes_to_its_parent_and_nothing_of_what_that_has_open(tmp_path
 @pytest.mark.sample(0)
 @posix
 @pytest.mark.parametrize("closed", [[0], [1], [2], [0, 2], [0, 1, 2]])
-def test_it_runs_beside_closed_standard_files(closed: list[int], tmp_path: Path) -> None:
-    told = tmp_path / "told"
+def test_it_runs_with_closed_standard_files(closed: list[int], tmp_path: Path) -> None:
+    result_file = tmp_path / "told"
     program = f"""
 from pathlib import Path
 from toolfmt.model.jobs import new_worker
 from toolfmt.model.sandbox.pool import Job
 worker = new_worker()
 said = [worker.run(Job(eval, str, lambda answer: None), "'here'") for _ in range(2)]
-Path({str(told)!r}).write_text(" ".join(said))
+Path({str(result_file)!r}).write_text(" ".join(said))
 worker.close()
 """
     close = " ".join(f"{number}>&-" for number in closed)
     line = f'exec "$0" -c "$1" {close}'
     subprocess.run(["sh", "-c", line, sys.executable, program], check=False, capture_output=True, timeout=300)
-    assert told.read_text() == "here here"
+    assert result_file.read_text() == "here here"
 
 
 @pytest.mark.sample(0)
 @linux
-def test_memory_that_runs_out_while_an_error_is_told_is_a_limit(worker: Worker) -> None:
+def test_running_out_of_memory_while_an_error_is_reported_is_a_limit(worker: Worker) -> None:
     raising = "(_ for _ in ()).throw(__import__('toolfmt.errors').errors.ToolfmtError('x' * 600_000_000))"
     with pytest.raises(LimitHit) as hit:
         worker.run(TEXT, raising)
@@ -171,7 +171,7 @@ def test_what_a_job_leaves_in_the_pipe_is_no_answer_to_the_next_job(
 
 @pytest.mark.sample(0)
 @posix
-def test_a_job_whose_answer_is_another_one_is_asked_again_and_then_given_up(worker: Worker) -> None:
+def test_a_job_with_an_invalid_result_is_retried_and_then_given_up(worker: Worker) -> None:
     forging = LEFT["a whole answer"].format(main=MAIN, nonce="bytes(16)")
     with pytest.raises(LimitHit, match="wrote what is no answer to its job") as hit:
         worker.run(TEXT, f"{forging} or 'honest'")
@@ -316,10 +316,10 @@ os.setgroups([]); os.setresgid(*[65534] * 3); os.setresuid(*[65534] * 3)
 before = os.readlink("/proc/self/ns/net")
 print(leave_network(), os.readlink("/proc/thread-self/ns/net") != before)
 """
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
     ).stdout.split()
-    assert told == [str(may.returncode == 0)] * 2
+    assert printed == [str(may.returncode == 0)] * 2
 
 
 @posix

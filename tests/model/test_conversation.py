@@ -18,7 +18,7 @@ import toolfmt
 from toolfmt.errors import BadMessages, ToolfmtError
 from toolfmt.model.conversation import Conversation, Turn
 from toolfmt.model.model import Model
-from toolfmt.render.compiled_template import spoken_format
+from toolfmt.render.compiled_template import taught_format
 from toolfmt.templates import ModelFiles, TemplateSource
 
 NOW = datetime(2025, 6, 1)
@@ -33,7 +33,7 @@ def conversation(template: str = PLAIN, *messages: dict[str, Any], **options: An
     return Conversation(model_of(template), messages or (SYSTEM, USER), [TOOL], **options)
 
 
-def told(turn: Turn) -> str:
+def prompt_after_tools(turn: Turn) -> str:
     """The prompt behind the definitions of the tools."""
     return turn.prompt.text.partition("<|end|>")[2]
 
@@ -48,7 +48,9 @@ def test_a_conversation_that_is_rendered_as_it_was_written_goes_on_where_it_ende
     talk.answered("Yes.")
     talk.add(user("two"), user("three"))
     second = talk.prompt()
-    assert told(second) == turns("system: sys", "user: one", "assistant: Yes.", "user: two", "user: three")
+    assert prompt_after_tools(second) == turns(
+        "system: sys", "user: one", "assistant: Yes.", "user: two", "user: three"
+    )
     assert second.computed == first.prompt.text + "Yes."
     assert second.stable_prefix == len(second.computed)
     raw = talk.prompt(raw=True)
@@ -58,18 +60,18 @@ def test_a_conversation_that_is_rendered_as_it_was_written_goes_on_where_it_ende
 
 def test_a_call_that_is_rendered_in_another_layout_is_kept_as_it_was_written() -> None:
     talk = conversation()
-    asked = talk.prompt().prompt.text
+    prompt = talk.prompt().prompt.text
     message = talk.answered(f"Let me see.\n{CALL}")
     talk.result(message.tool_calls[0].id, "rain")
     plain = talk.prompt()
     begin = [f"system: {SYSTEM['content']}", f"user: {USER['content']}"]
-    assert told(plain) == turns(*begin, f"assistant: Let me see.\n{PLAIN_CALL}", "tool: rain")
-    same = asked + 'Let me see.\n<tool_call>{"name": "get_weather", '
+    assert prompt_after_tools(plain) == turns(*begin, f"assistant: Let me see.\n{PLAIN_CALL}", "tool: rain")
+    same = prompt + 'Let me see.\n<tool_call>{"name": "get_weather", '
     assert (plain.stable_prefix, plain.plain, plain.raw) == (len(same), True, False)
     raw = talk.prompt(raw=True)
-    assert told(raw) == turns(*begin, f"assistant: Let me see.\n{CALL}", "tool: rain")
-    assert raw.prompt.text.startswith(asked + f"Let me see.\n{CALL}")
-    assert (raw.computed, raw.stable_prefix) == (asked + f"Let me see.\n{CALL}", len(raw.computed))
+    assert prompt_after_tools(raw) == turns(*begin, f"assistant: Let me see.\n{CALL}", "tool: rain")
+    assert raw.prompt.text.startswith(prompt + f"Let me see.\n{CALL}")
+    assert (raw.computed, raw.stable_prefix) == (prompt + f"Let me see.\n{CALL}", len(raw.computed))
     assert (raw.raw, raw.plain, raw.longer, raw.why_not_raw) == (True, False, 0, "")
 
 
@@ -79,13 +81,13 @@ def test_reasoning_that_the_template_leaves_out_later_is_kept_in_the_raw_prompt(
     talk.answered("<think>hm</think>Yes.")
     talk.add(user("two"))
     plain, raw = talk.prompt(), talk.prompt(raw=True)
-    assert told(plain) == turns("system: sys", "user: one", "assistant: Yes.", "user: two")
-    assert told(raw) == turns("system: sys", "user: one", "assistant: <think>hm</think>Yes.", "user: two")
+    assert prompt_after_tools(plain) == turns("system: sys", "user: one", "assistant: Yes.", "user: two")
+    assert prompt_after_tools(raw) == turns("system: sys", "user: one", "assistant: <think>hm</think>Yes.", "user: two")
     assert raw.longer == len("<think>hm</think>")
     talk.answered("No.")
     talk.add(user("three"))
     last = talk.prompt(raw=True)
-    assert told(last).startswith(told(raw) + "No.<|end|>")
+    assert prompt_after_tools(last).startswith(prompt_after_tools(raw) + "No.<|end|>")
     assert (last.raw, last.stable_prefix) == (True, len(last.computed))
 
 
@@ -94,10 +96,10 @@ def test_a_prompt_on_the_models_own_text_is_none_for_a_chat_endpoint() -> None:
     talk.prompt()
     talk.result(talk.answered(CALL).tool_calls[0].id, "rain")
     prompt = talk.prompt(raw=True).prompt
-    with pytest.raises(ToolfmtError) as refused:
+    with pytest.raises(ToolfmtError) as error:
         prompt.request()
-    said = "this prompt is built on the model's own text; send `text` to a completion endpoint"
-    assert str(refused.value) == said
+    message = "this prompt is built on the model's own text; send `text` to a completion endpoint"
+    assert str(error.value) == message
     assert talk.prompt().prompt.request()["messages"][-1]["content"] == "rain"
 
 
@@ -109,10 +111,10 @@ def test_a_stop_string_that_a_runtime_leaves_is_written_once() -> None:
         talk.add(user("two"))
     without, with_stop = (talk.prompt(raw=True) for talk in talks)
     assert with_stop == without
-    assert told(without) == turns("system: sys", "user: one", "assistant: Yes.", "user: two")
+    assert prompt_after_tools(without) == turns("system: sys", "user: one", "assistant: Yes.", "user: two")
 
 
-def test_all_that_ends_an_answer_is_written_behind_it() -> None:
+def test_every_marker_that_ends_a_response_is_written_after_it() -> None:
     source = TemplateSource(changed("'<|end|>' }}", "'<|end|></s>' }}"), "chat_template.jinja")
     model = Model(ModelFiles(Path("small"), None, {}, {}, {}, (source,), {"eos_token": "</s>"}), trusted=True)
     talk = Conversation(model, [USER], [TOOL])
@@ -124,7 +126,7 @@ def test_all_that_ends_an_answer_is_written_behind_it() -> None:
     assert raw.prompt.text.endswith(f"{CALL}<|end|></s><|user|>two<|end|></s><|assistant|>")
 
 
-def test_the_spans_of_a_raw_prompt_tell_where_its_texts_stand() -> None:
+def test_the_spans_of_a_raw_prompt_locate_its_texts() -> None:
     """They keep markers in what others wrote from becoming control tokens."""
     talk = conversation(PLAIN, SYSTEM, user("a <s> b"))
     talk.prompt()
@@ -176,10 +178,10 @@ def test_a_rejected_call_stays_in_the_conversation_as_the_text_that_it_is(text: 
     assert [rejected.raw for rejected in message.rejected] == [text]
     talk.add(user("two"))
     for turn in (talk.prompt(), talk.prompt(raw=True)):
-        assert told(turn).endswith(f"<|assistant|>{text}<|end|><|user|>two<|end|><|assistant|>")
+        assert prompt_after_tools(turn).endswith(f"<|assistant|>{text}<|end|><|user|>two<|end|><|assistant|>")
 
 
-def test_a_rejected_call_stays_where_it_stood_among_the_texts() -> None:
+def test_a_rejected_call_stays_where_it_was_among_the_texts() -> None:
     text = 'Now: <tool_call>{"name": "nope", "arguments": {}}</tool_call> or not.'
     talk = conversation()
     talk.prompt()
@@ -197,11 +199,11 @@ def test_the_options_of_a_prompt_hold_for_what_it_is_compared_with() -> None:
     turn = talk.prompt(raw=True, brief=True)
     assert "Yes. (brief)<|end|>" in talk.prompt(brief=True).prompt.text
     assert turn.raw
-    assert told(turn).endswith("<|assistant|>Yes.<|end|><|user|>two<|end|><|assistant|>")
+    assert prompt_after_tools(turn).endswith("<|assistant|>Yes.<|end|><|user|>two<|end|><|assistant|>")
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_an_answer_that_says_nothing_is_no_text_to_build_on(text: str) -> None:
+def test_an_empty_response_cannot_be_built_on(text: str) -> None:
     talk = conversation()
     talk.prompt()
     message = talk.answered(text)
@@ -210,7 +212,7 @@ def test_an_answer_that_says_nothing_is_no_text_to_build_on(text: str) -> None:
     turn = talk.prompt(raw=True)
     assert turn.why_not_raw == "what the model wrote is not found in the prompt as it was"
     assert (turn.raw, turn.plain, turn.prompt) == (False, True, talk.prompt().prompt)
-    assert told(turn).endswith("<|user|>two<|end|><|assistant|>")
+    assert prompt_after_tools(turn).endswith("<|user|>two<|end|><|assistant|>")
     talk.answered("Well.")
     talk.add(user("three"))
     again = talk.prompt(raw=True)
@@ -224,7 +226,7 @@ LAST_SYSTEM = "{{ '<|system|>' + messages[0].content + '<|end|>' if loop.last an
 MOVES_SYSTEM = changed("{{ '<|' + m.role", LAST_SYSTEM + "{{ '<|' + m.role", NO_SYSTEM)
 
 
-def test_what_moves_behind_the_answer_would_stand_there_twice() -> None:
+def test_what_moves_after_the_response_would_appear_twice() -> None:
     talk = conversation(MOVES_SYSTEM)
     talk.prompt()
     talk.answered("Yes.")
@@ -234,7 +236,7 @@ def test_what_moves_behind_the_answer_would_stand_there_twice() -> None:
     assert (turn.raw, turn.prompt.text.count("sys<")) == (False, 1)
 
 
-def test_definitions_that_move_behind_the_answer_would_stand_there_twice() -> None:
+def test_definitions_that_move_after_the_response_would_appear_twice() -> None:
     talk = conversation(MOVES_TOOLS)
     talk.prompt()
     talk.answered("Yes.")
@@ -253,20 +255,20 @@ def test_a_template_that_takes_no_conversation_with_the_answer_last() -> None:
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
     assert turn.why_not_raw == "the template takes no conversation that ends with this answer"
-    assert (turn.raw, told(turn)) == (False, turns("user: one", "assistant: Yes.", "user: two"))
+    assert (turn.raw, prompt_after_tools(turn)) == (False, turns("user: one", "assistant: Yes.", "user: two"))
 
 
 # The messages
 
 
 def test_an_answer_needs_a_prompt() -> None:
-    said = re.escape("no prompt has been made that this text would answer; call prompt() first")
+    message = re.escape("no prompt has been made that this text would answer; call prompt() first")
     talk = conversation()
-    with pytest.raises(ToolfmtError, match=f"^{said}$"):
+    with pytest.raises(ToolfmtError, match=f"^{message}$"):
         talk.answered("Yes.")
     talk.prompt()
     talk.answered("Yes.")
-    with pytest.raises(ToolfmtError, match=f"^{said}$"):
+    with pytest.raises(ToolfmtError, match=f"^{message}$"):
         talk.answered("Yes.")
     assert talk.messages == [SYSTEM, USER, {"role": "assistant", "content": "Yes."}]
 
@@ -303,15 +305,15 @@ def test_what_render_raises_is_raised() -> None:
 
 
 def test_an_answer_that_goes_on_takes_the_place_of_its_beginning() -> None:
-    begun = {"role": "assistant", "content": "It will", "name": "kept"}
-    talk = conversation(PLAIN, USER, begun, continue_final_message=True)
-    assert told(talk.prompt()) == "<|user|>one<|end|><|assistant|>It will"
+    partial = {"role": "assistant", "content": "It will", "name": "kept"}
+    talk = conversation(PLAIN, USER, partial, continue_final_message=True)
+    assert prompt_after_tools(talk.prompt()) == "<|user|>one<|end|><|assistant|>It will"
     message = talk.answered(" rain.")
     assert message.content == "It will rain."
     assert talk.messages == [USER, {"role": "assistant", "content": "It will rain.", "name": "kept"}]
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
-    assert told(turn) == turns("user: one", "assistant: It will rain.", "user: two")
+    assert prompt_after_tools(turn) == turns("user: one", "assistant: It will rain.", "user: two")
     assert (turn.raw, turn.stable_prefix) == (True, len(turn.computed))
     talk.answered("<|end|>")
     assert [message["role"] for message in talk.messages] == ["user", "assistant", "user", "assistant"]
@@ -342,38 +344,38 @@ def real(name: str) -> Model:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [*RAW, MOVING])
-def test_every_text_stands_once_in_prompts_on_what_the_model_wrote(name: str) -> None:
+def test_every_text_appears_once_in_prompts_built_on_the_output_of_the_model(name: str) -> None:
     model = real(name)
-    format = spoken_format(model.profile)
+    format = taught_format(model.profile)
     talk = Conversation(model, [{"role": "system", "content": "rule0"}, user("ask0")], [TOOL], now=NOW)
-    said = ["rule0", "ask0"]
+    texts = ["rule0", "ask0"]
     before = ""
     for turn in range(3):
         call = toolfmt.write(format, [("get_weather", {"place": f"place{turn}"})], [TOOL])
         for answer, follows in ((f"say{turn}\n{call}", f"result{turn}"), (f"end{turn}.", f"ask{turn + 1}")):
-            asked = talk.prompt(raw=True)
-            text = asked.prompt.text
-            assert [text.count(word) for word in said] == [1] * len(said)
-            assert [text.index(word) for word in said[2:]] == sorted(text.index(word) for word in said[2:])
-            assert asked.computed == before
+            raw_turn = talk.prompt(raw=True)
+            text = raw_turn.prompt.text
+            assert [text.count(word) for word in texts] == [1] * len(texts)
+            assert [text.index(word) for word in texts[2:]] == sorted(text.index(word) for word in texts[2:])
+            assert raw_turn.computed == before
             if name == MOVING:
                 # Its tools and its system message stand before the last question: behind another one they have moved.
-                assert asked.raw is False or answer.startswith("end")
-                assert bool(asked.why_not_raw) == (bool(before) and not asked.raw)
-                assert text.startswith(before) or not asked.raw
+                assert raw_turn.raw is False or answer.startswith("end")
+                assert bool(raw_turn.why_not_raw) == (bool(before) and not raw_turn.raw)
+                assert text.startswith(before) or not raw_turn.raw
             else:
                 assert text.startswith(before)
-                assert (asked.raw, asked.why_not_raw) == (bool(before), "")
-                assert asked.stable_prefix == len(before)
-                assert asked.plain == (text == talk.prompt().prompt.text)
-            assert asked.longer == (len(text) - len(talk.prompt().prompt.text) if asked.raw else 0)
-            assert talk.prompt(raw=True) == asked
-            thought = f"thought{turn}</think>" if asked.prompt.prefill.endswith(("<think>", "<think>\n")) else ""
+                assert (raw_turn.raw, raw_turn.why_not_raw) == (bool(before), "")
+                assert raw_turn.stable_prefix == len(before)
+                assert raw_turn.plain == (text == talk.prompt().prompt.text)
+            assert raw_turn.longer == (len(text) - len(talk.prompt().prompt.text) if raw_turn.raw else 0)
+            assert talk.prompt(raw=True) == raw_turn
+            thought = f"thought{turn}</think>" if raw_turn.prompt.prefill.endswith(("<think>", "<think>\n")) else ""
             before = text + thought + answer
             message = talk.answered(thought + answer)
             if message.tool_calls:
-                said += [f"say{turn}", f"place{turn}", follows]
+                texts += [f"say{turn}", f"place{turn}", follows]
                 talk.result(message.tool_calls[0].id, follows)
             else:
-                said += [f"end{turn}.", follows]
+                texts += [f"end{turn}.", follows]
                 talk.add(user(follows))

@@ -64,7 +64,7 @@ def both(directory: Path, worker: Worker | None = None) -> tuple[Model, Model]:
     return here, Model(found, worker=worker, profile=here.profile)
 
 
-def told(model: Model, *given: Any, **options: Any) -> Any:
+def rendered(model: Model, *given: Any, **options: Any) -> Any:
     """The prompt, or the error that there is none."""
     try:
         return model.render(*given, now=NOW, **options)
@@ -94,8 +94,8 @@ def test_a_prompt_made_there_is_the_prompt_made_here(options: dict[str, Any], wo
     for directory in directories()[:: 1 if depth.every else 3]:
         here, there = both(directory, worker)
         for talk, tools in (([USER], None), (TALK, [OTHER, TOOL])):
-            expected = told(here, talk, tools, **options)
-            assert expected == told(there, talk, tools, **options)
+            expected = rendered(here, talk, tools, **options)
+            assert expected == rendered(there, talk, tools, **options)
             compared += isinstance(expected, toolfmt.Prompt)
             if isinstance(expected, toolfmt.Prompt):
                 again = there.render(talk, tools, now=NOW, **options)
@@ -104,14 +104,18 @@ def test_a_prompt_made_there_is_the_prompt_made_here(options: dict[str, Any], wo
     assert compared >= (20 if depth.every else 6) or "nobody_reads_this" in options
 
 
-def test_an_answer_that_is_continued_and_a_prompt_that_is_asked_again(worker: Worker) -> None:
+def test_a_response_that_is_continued_and_a_prompt_that_is_rendered_again(worker: Worker) -> None:
     here, there = both(MODELS / "json-frames", worker)
-    begun = [USER, {"role": "assistant", "content": "It"}]
+    partial = [USER, {"role": "assistant", "content": "It"}]
     more: dict[str, Any]
     for more in ({"continue_final_message": True}, {"neutralize": True}):
-        assert here.render(begun, None, "auto", now=NOW, **more) == there.render(begun, None, "auto", now=NOW, **more)
-    prompt = there.render(begun, now=NOW)
-    assert prompt.render_again(continue_final_message=True) == here.render(begun, now=NOW, continue_final_message=True)
+        assert here.render(partial, None, "auto", now=NOW, **more) == there.render(
+            partial, None, "auto", now=NOW, **more
+        )
+    prompt = there.render(partial, now=NOW)
+    assert prompt.render_again(continue_final_message=True) == here.render(
+        partial, now=NOW, continue_final_message=True
+    )
     assert pickle.loads(pickle.dumps(prompt)) == prompt
 
 
@@ -177,8 +181,8 @@ IMAGES = "{% for m in messages %}{% for p in m.content %}{{ p.text or p.image }}
 def test_objects_of_the_caller_stay_here_and_come_back_on_the_prompt(tmp_path: Path, worker: Worker) -> None:
     here, there = both(made(tmp_path, IMAGES).files.home, worker)
     parts: list[Any] = [{"type": "text", "text": "look"}, {"type": "image", "image": Picture("a.png"), "size": Array()}]
-    asked = [{"role": "user", "content": parts}]
-    one, other = (model.render(asked, now=NOW) for model in (here, there))
+    messages = [{"role": "user", "content": parts}]
+    one, other = (model.render(messages, now=NOW) for model in (here, there))
     assert one == other
     assert "look{'path': 'a.png'}" in other.text
     (message,) = other.messages
@@ -215,7 +219,7 @@ def test_what_is_plain_but_for_its_class_is_handed_over_as_plain() -> None:
     assert [type(there), type(key), *map(type, there["a"])] == [dict, str, str, int, float]
 
 
-def test_a_number_of_no_object_is_what_it_says() -> None:
+def test_an_invalid_object_number_is_kept_as_it_is() -> None:
     picture = Array()
     objects: list[Any] = []
     given = [
@@ -262,7 +266,7 @@ def test_a_template_that_waits_for_a_long_message_to_hang_is_ended(worker: Worke
     assert model.render([USER]).text == "<|user|>Will it rain in Oslo?"
 
 
-def test_a_limit_that_is_hit_with_tools_is_no_reason_to_tell_them_in_prose(tmp_path: Path) -> None:
+def test_a_limit_that_is_hit_with_tools_does_not_fall_back_to_the_prompt_strategy(tmp_path: Path) -> None:
     waits = "{% if tools and messages[-1].content == 'now' %}{{ 'a' * (messages | length * 10 ** 10) }}{% endif %}"
     source = waits + (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     model = Model(made(tmp_path, source).files, trusted=True)
@@ -272,7 +276,7 @@ def test_a_limit_that_is_hit_with_tools_is_no_reason_to_tell_them_in_prose(tmp_p
     assert hit.value.limit == "memory"
 
 
-def test_calls_that_are_written_in_a_format_that_nothing_tells_are_told_without_tools(tmp_path: Path) -> None:
+def test_without_tools_calls_in_an_unknown_format_are_rendered_as_content(tmp_path: Path) -> None:
     plain = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
     prompt = Model(made(tmp_path, plain).files, trusted=True).render([USER, *TALK[2:]])
     assert {"calls-as-content", "default-format"} <= set(prompt.adaptations)
@@ -293,18 +297,18 @@ def test_no_roles_are_read_off_templates_of_which_one_cannot_be_probed(tmp_path:
 
 
 def test_an_error_of_a_template_is_the_error_made_here(tmp_path: Path, worker: Worker) -> None:
-    refusing = (
+    raising = (
         "{% for m in messages %}{{ m.content if m.role == 'user' else raise_exception('no ' ~ m.role) }}{% endfor %}"
     )
-    here, there = both(made(tmp_path, refusing).files.home, worker)
+    here, there = both(made(tmp_path, raising).files.home, worker)
     for talk in (TALK, [USER, {"role": "user", "content": None}]):
-        assert told(here, talk, [TOOL]) == told(there, talk, [TOOL])
+        assert rendered(here, talk, [TOOL]) == rendered(there, talk, [TOOL])
     half = "{% for m in messages[-2:] %}{{ m.content }}{% endfor %}"
     here, there = both(made(tmp_path, half).files.home, worker)
     talk = [USER, {"role": "assistant", "content": "yes"}, USER]
-    expected = told(here, talk)
+    expected = rendered(here, talk)
     assert expected[0] is NotDelivered
-    assert expected == told(there, talk)
+    assert expected == rendered(there, talk)
 
 
 # What is kept there
@@ -398,9 +402,9 @@ def test_a_process_that_never_remembers_is_given_up() -> None:
 )
 def test_what_is_no_prompt_is_a_crash(change: dict[str, Any]) -> None:
     sound = RenderResult("text", "template", "", (), (), (), False, False, [{"role": "user", "content": "x"}], None, ())
-    assert pool._told(MAKE, pool.DONE + packed(sound)) == sound
+    assert pool._result(MAKE, pool.DONE + packed(sound)) == sound
     with pytest.raises(LimitHit) as hit:
-        pool._told(MAKE, pool.DONE + packed({**sound.__dict__, **change}))
+        pool._result(MAKE, pool.DONE + packed({**sound.__dict__, **change}))
     assert hit.value.limit == "crash"
 
 
@@ -428,7 +432,7 @@ def test_roles_that_the_template_tests_for_are_known(tmp_path: Path, worker: Wor
         there.render([USER, {"role": "python", "content": "1"}])
 
 
-def test_bad_tools_are_told_before_anything_is_asked(worker: Worker) -> None:
+def test_bad_tools_are_reported_before_anything_is_rendered(worker: Worker) -> None:
     with pytest.raises(BadTools):
         Model(files(HONEST), worker=worker).render([USER], [1])
     assert checked_messages([USER]) == [USER]

@@ -123,7 +123,7 @@ def test_a_template_that_takes_too_much_does_not_stop_the_other_one(
     """Where no tools are given another template is in force: only what would be rendered by it is rejected."""
     sound = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}{{ tools | tojson if tools }}"
     templates = {"default": endless, "tool_use": sound}
-    for refused, rendered in ((None, [TOOLS[0]]), ([TOOLS[0]], None)):
+    for rejected, rendered in ((None, [TOOLS[0]]), ([TOOLS[0]], None)):
         config = {"chat_template": [{"name": name, "template": text} for name, text in templates.items()]}
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
         model = toolfmt.load(tmp_path, trusted=trusted)
@@ -131,7 +131,7 @@ def test_a_template_that_takes_too_much_does_not_stop_the_other_one(
             model.inspect()
         assert model.render(MESSAGES, rendered).text.startswith("<|")
         with pytest.raises(TemplateError, match=r"Limit hit: (source size|memory).*; it is not rendered$"):
-            model.render(MESSAGES, refused, "template")
+            model.render(MESSAGES, rejected, "template")
         templates = {"default": sound, "tool_use": endless}
 
 
@@ -143,7 +143,7 @@ def test_a_limit_that_only_a_chapter_hits_stops_no_prompt(tmp_path: Path) -> Non
     assert model.render(MESSAGES).text.startswith("<|user|>")
 
 
-def test_a_template_that_is_not_rendered_is_told_before_a_variable_that_it_does_not_read(tmp_path: Path) -> None:
+def test_a_template_that_does_not_parse_is_reported_before_an_unread_variable(tmp_path: Path) -> None:
     with pytest.raises(TemplateError, match="does not parse"):
         made(tmp_path, "{% if enable_thinking %}{{ messages }").render(MESSAGES, enable_thinking=True)
 
@@ -178,7 +178,7 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda text: "", "none that toolfmt saved"),
         (lambda text: "[]", "none that toolfmt saved .list where SavedProfile with its fields"),
@@ -192,14 +192,14 @@ def test_a_saved_profile_renders_without_probing(monkeypatch: pytest.MonkeyPatch
         ),
     ],
 )
-def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[str], str], told: str) -> None:
+def test_what_is_not_a_saved_profile_of_this_toolfmt_is_rejected(change: Callable[[str], str], message: str) -> None:
     text = toolfmt.load(MODELS / "json-frames", trusted=True).saved_profile()
     changed = change(text)
     assert changed != text
-    with pytest.raises(BadProfile, match=told) as refused:
+    with pytest.raises(BadProfile, match=message) as error:
         toolfmt.load(MODELS / "json-frames", profile=changed)
-    assert str(refused.value).endswith("; give the text that Model.saved_profile makes of it now")
-    assert "\n" not in str(refused.value)
+    assert str(error.value).endswith("; give the text that Model.saved_profile makes of it now")
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.sample(5)
@@ -219,7 +219,7 @@ def test_what_is_no_saved_profile_of_this_toolfmt_is_refused(change: Callable[[s
         lambda files: {"generation_config": {**files.generation_config, "eos_token_id": 7}},
     ],
 )
-def test_a_profile_of_other_files_is_refused(changed: Callable[[ModelFiles], dict[str, Any]]) -> None:
+def test_a_profile_of_other_files_is_rejected(changed: Callable[[ModelFiles], dict[str, Any]]) -> None:
     model = toolfmt.load(MODELS / "named-templates", trusted=True)
     assert restored(model.files, model.saved_profile()) == model.profile
     with pytest.raises(BadProfile, match="made of other files than the model has now"):
@@ -257,7 +257,7 @@ def test_files_that_are_nested_too_deep_have_no_profile_to_save() -> None:
 
 
 @pytest.mark.parametrize("given", [b"{}", {}, Path("profile.json")])
-def test_a_profile_that_is_no_text_is_refused(given: Any) -> None:
+def test_a_profile_that_is_not_text_is_rejected(given: Any) -> None:
     with pytest.raises(BadProfile, match=f"must be a string, not {type(given).__name__}; give the text"):
         toolfmt.load(MODELS / "json-frames", profile=given)
 
@@ -271,7 +271,7 @@ def test_what_hit_a_limit_is_not_saved(other: bool) -> None:
         saved(files, replace(sound, without_tools=stopped) if other else stopped)
 
 
-def test_a_saved_profile_that_names_no_format_for_requests_without_tools_is_refused() -> None:
+def test_a_saved_profile_with_an_unknown_format_for_requests_without_tools_is_rejected() -> None:
     model = toolfmt.load(MODELS / "named-templates", trusted=True)
     other = model.profile.without_tools
     assert other is not None
@@ -281,7 +281,7 @@ def test_a_saved_profile_that_names_no_format_for_requests_without_tools_is_refu
 
 
 def test_a_parser_of_a_model_begins_where_its_prompts_end() -> None:
-    model = toolfmt.load(MODELS / "null-content-refused")
+    model = toolfmt.load(MODELS / "null-content-rejected")
     assert [Reasoning("Hm. ", 0)] == merge(model.parser().feed("Hm. "))
     assert [Content("Hm. ", 0)] == merge(model.parser(prefix="").feed("Hm. "))
 
@@ -290,18 +290,18 @@ def test_a_parser_of_a_model_takes_tools_and_strictness() -> None:
     model = toolfmt.load(MODELS / "json-frames")
     undeclared = model.parser(tools=[]).feed(ANSWER)
     assert [event.to_dict().get("reason") for event in undeclared] == ["undeclared_tool"]
-    generous, strict = (model.parser(strict=strict).feed(ANSWER.replace("}}", ",}}")) for strict in (False, True))
-    assert (generous[-1].to_dict()["type"], strict[-1].to_dict()["type"]) == ("tool_call_end", "tool_call_rejected")
+    lenient, strict = (model.parser(strict=strict).feed(ANSWER.replace("}}", ",}}")) for strict in (False, True))
+    assert (lenient[-1].to_dict()["type"], strict[-1].to_dict()["type"]) == ("tool_call_end", "tool_call_rejected")
 
 
-def test_a_parser_of_a_model_takes_stop_strings_and_leaves_reasoning_where_it_is_told_to() -> None:
+def test_a_parser_of_a_model_takes_stop_strings_and_leaves_reasoning_where_requested() -> None:
     model = toolfmt.load(MODELS / "json-frames")
     parser = model.parser(stop=["<end>"], reasoning="text")
     assert merge(parser.feed("<think>Hm.</think>Yes.<end>No.") + parser.finish()) == [
         Content("<think>Hm.</think>Yes.", 0)
     ]
-    begun = toolfmt.load(MODELS / "null-content-refused").render([{"role": "user", "content": "Hi"}])
-    assert [Content("Hm. ", 0)] == merge(begun.parser(reasoning="text").feed("Hm. "))
+    prompt = toolfmt.load(MODELS / "null-content-rejected").render([{"role": "user", "content": "Hi"}])
+    assert [Content("Hm. ", 0)] == merge(prompt.parser(reasoning="text").feed("Hm. "))
 
 
 def test_a_model_of_unknown_format_has_no_parser(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_model_of_unknown_format_has_no_parser(tmp_path: Path) -> None:
         made(tmp_path, odd).parser()
 
 
-def test_a_template_that_does_not_parse_is_told_by_file_and_line() -> None:
+def test_a_template_that_does_not_parse_is_reported_with_file_and_line() -> None:
     model = toolfmt.load(MODELS / "broken")
     assert isinstance(model.broken, TemplateError)
     assert str(model.broken).startswith(f"{MODELS / 'broken' / 'chat_template.jinja'}, line 5: does not parse: ")
@@ -328,7 +328,7 @@ def test_a_directory_without_a_template_is_loaded_and_inspected(tmp_path: Path) 
     assert model.parser().format.name == "glm4"
 
 
-def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_directory_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadModelDirectory, match="no such file or directory"):
         toolfmt.load(tmp_path / "nowhere")
 

@@ -118,9 +118,9 @@ def test_an_attack_ends_as_a_finding_and_the_next_template_is_inspected(
         assert "TF007" not in codes
         assert set(HARMLESS[name]) <= codes
     else:
-        told = [finding.message for finding in report.findings if finding.code == "TF007"]
-        assert len(told) == 1
-        assert LIMITS.get(name, "") in told[0]
+        messages = [finding.message for finding in report.findings if finding.code == "TF007"]
+        assert len(messages) == 1
+        assert LIMITS.get(name, "") in messages[0]
     assert toolfmt.Model(files(HONEST), worker=worker).inspect() == honest_report()
 
 
@@ -154,17 +154,17 @@ def test_a_limit_is_not_called_a_template_that_does_not_compile(model: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"),
+    ("limit", "reason"),
     [
         ("source size", "the chat template hit a limit (source size)"),
         ("memory", "the chat template hit a limit (memory)"),
         ("crash", "the chat template ended the process that ran it"),
     ],
 )
-def test_no_advice_calls_a_limit_a_template_that_does_not_compile(limit: str, told: str) -> None:
+def test_no_advice_calls_a_limit_a_template_that_does_not_compile(limit: str, reason: str) -> None:
     report = inspect_stopped(files(HONEST), NO_OPTIONS, LimitHit("it was too much", limit))
-    assert set(report.runtimes.values()) == {f"none: {told}"}
-    assert [one.text for one in report.sections.advice] == [f"{told}: use the template of the original model"]
+    assert set(report.runtimes.values()) == {f"none: {reason}"}
+    assert [one.text for one in report.sections.advice] == [f"{reason}: use the template of the original model"]
 
 
 def test_what_hit_a_limit_is_not_rendered(model: Any) -> None:
@@ -178,29 +178,29 @@ def test_a_limit_comes_back_with_its_own_words(model: Any) -> None:
     with pytest.raises(LimitHit) as hit:
         model(source).render([{"role": "user", "content": "big"}])
     assert (hit.value.limit, hit.value.line) == ("memory", 2)
-    assert hit.value.own_words == "a string or list repeated 10,000,000,000 times"
-    assert str(hit.value).endswith(f"chat_template.jinja, line 2: {hit.value.own_words}")
+    assert hit.value.engine_message == "a string or list repeated 10,000,000,000 times"
+    assert str(hit.value).endswith(f"chat_template.jinja, line 2: {hit.value.engine_message}")
 
 
 @pytest.mark.sample(0)
 @linux
 def test_a_prompt_that_takes_too_long_is_no_prompt(model: Any) -> None:
     source = "{% if 'slow' in messages[0].content %}" + ATTACKS["nested ranges"] + "{% endif %}" + HONEST
-    asked = [{"role": "user", "content": "slow"}]
+    messages = [{"role": "user", "content": "slow"}]
     with pytest.raises(LimitHit) as hit:
-        model(source).render(asked)
+        model(source).render(messages)
     assert hit.value.limit == "CPU time"
-    assert model(HONEST).render(asked).text == "<|user|>slow"
+    assert model(HONEST).render(messages).text == "<|user|>slow"
 
 
 def test_a_prompt_of_the_worker_is_the_prompt_and_its_errors_are_the_errors(model: Any) -> None:
-    asked = [{"role": "user", "content": "hi"}]
-    assert model(HONEST).render(asked) == model(HONEST).render(asked)
+    messages = [{"role": "user", "content": "hi"}]
+    assert model(HONEST).render(messages) == model(HONEST).render(messages)
     with pytest.raises(toolfmt.errors.BadMessages):
         model(HONEST).render({})
-    with pytest.raises(toolfmt.errors.TemplateError, match="the template raises: no") as refused:
-        model("\n{{ raise_exception('no') }}").render(asked)
-    assert (refused.value.line, refused.value.kind, refused.value.own_words) == (2, "refused", "no")
+    with pytest.raises(toolfmt.errors.TemplateError, match="the template raises: no") as error:
+        model("\n{{ raise_exception('no') }}").render(messages)
+    assert (error.value.line, error.value.kind, error.value.engine_message) == (2, "raised", "no")
 
 
 def test_a_prompt_of_the_worker_shows_the_present_time(model: Any) -> None:
@@ -380,7 +380,7 @@ def test_a_worker_that_ends_before_it_is_ready_gives_no_verdict(
         ("memory", None, "no legitimate template takes this much"),
     ],
 )
-def test_time_is_not_told_to_be_that_of_the_template_alone(limit: str, line: int | None, advice: str) -> None:
+def test_the_time_limit_is_not_attributed_to_the_template_alone(limit: str, line: int | None, advice: str) -> None:
     report = inspect_stopped(files(HONEST), NO_OPTIONS, LimitHit("it took too much", limit, line))
     (finding,) = [one for one in report.findings if one.code == "TF007"]
     assert advice in finding.fix
@@ -423,9 +423,9 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
 
 @linux
 @pytest.mark.parametrize(
-    ("ending", "told", "error"),
+    ("ending", "message", "error"),
     [
-        ("sys.exit(3)", "failed with status 3, at no limit: a fault of toolfmt's", ToolfmtError),
+        ("sys.exit(3)", "failed with status 3, at no limit: a bug in toolfmt", ToolfmtError),
         ("sys.exit(0)", "failed with status 0, at no limit", ToolfmtError),
         ("os.abort()", "by signal 6, which memory", LimitHit),
         (
@@ -435,14 +435,16 @@ def test_a_worker_that_died_is_replaced(small: Worker) -> None:
         ),
     ],
 )
-def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(ending: str, told: str, error: Any) -> None:
+def test_how_a_process_died_is_its_own_status_and_not_that_of_being_ended(
+    ending: str, message: str, error: Any
+) -> None:
     # It closes its pipes before it ends, as the end of a process does.
     late = f"import os, sys, time; os.close(0); os.close(1); time.sleep(0.2); {ending}"
     with subprocess.Popen([sys.executable, "-c", late], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b""
         died = started()._death(process)
-        assert told in str(died)
+        assert message in str(died)
         assert type(died) is error
 
 
@@ -453,7 +455,7 @@ def started() -> Worker:
     return worker
 
 
-def test_a_status_above_all_that_a_process_ends_with_is_told_as_what_ended_it() -> None:
+def test_an_unusually_large_exit_status_is_reported_as_the_cause() -> None:
     class Ended:
         def wait(self, timeout: float | None = None) -> int:
             return 0xC0000005  # as Windows tells of a process that touched what is not its own
@@ -469,7 +471,7 @@ def test_memory_that_runs_out_while_a_request_is_read_is_a_limit(monkeypatch: py
 
     monkeypatch.setattr("pickle.loads", none_left)
     with pytest.raises(LimitHit) as hit:
-        pool._told(INSPECT, worker_module._answer(b""))
+        pool._result(INSPECT, worker_module._answer(b""))
     assert hit.value.limit == "memory"
 
 
@@ -494,7 +496,7 @@ def test_memory_that_runs_out_while_a_request_is_read_is_a_limit(monkeypatch: py
 )
 def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
     with pytest.raises(LimitHit) as hit:
-        pool._told(INSPECT, answer)
+        pool._result(INSPECT, answer)
     assert hit.value.limit == "crash"
 
 
@@ -503,11 +505,11 @@ def test_what_is_no_answer_is_a_crash(answer: bytes) -> None:
 )
 def test_an_error_is_one_of_toolfmt(name: str, error: type[ToolfmtError]) -> None:
     with pytest.raises(ToolfmtError, match="what went wrong") as raised:
-        pool._told(INSPECT, pool.ERROR + packed((name, "what went wrong", None, "other", "")))
+        pool._result(INSPECT, pool.ERROR + packed((name, "what went wrong", None, "other", "")))
     assert type(raised.value) is error
 
 
-def test_a_fault_is_told_with_its_place_and_ends_the_process(small: Worker) -> None:
+def test_an_internal_error_is_reported_with_its_location_and_ends_the_process(small: Worker) -> None:
     small.start()
     before = small._process
     with pytest.raises(FailedInProcess) as failed:
@@ -531,15 +533,15 @@ def test_a_fault_is_told_with_its_place_and_ends_the_process(small: Worker) -> N
         ("KeyError\n", "toolfmt/model/model.pyx:1 f"),
     ],
 )
-def test_of_a_fault_only_what_there_is_is_told(kind: str, place: str) -> None:
+def test_only_valid_parts_of_an_internal_error_are_reported(kind: str, place: str) -> None:
     with pytest.raises(FailedInProcess) as failed:
-        pool._told(INSPECT, pool.FAULT + packed((kind, (place, "toolfmt/model/model.py:1 load"))))
+        pool._result(INSPECT, pool.BUG + packed((kind, (place, "toolfmt/model/model.py:1 load"))))
     assert (failed.value.kind, failed.value.places) == ("", ("toolfmt/model/model.py:1 load",))
 
 
 def test_a_report_goes_through_unchanged() -> None:
     report = honest_report()
-    assert pool._told(INSPECT, pool.DONE + packed(report)) == report
+    assert pool._result(INSPECT, pool.DONE + packed(report)) == report
 
 
 @pytest.mark.parametrize(
@@ -557,7 +559,7 @@ def test_a_report_goes_through_unchanged() -> None:
 def test_a_report_that_no_inspection_makes_is_a_crash(change: dict[str, Any]) -> None:
     report = replace(honest_report(), **change)
     with pytest.raises(LimitHit) as hit:
-        pool._told(INSPECT, pool.DONE + packed(report))
+        pool._result(INSPECT, pool.DONE + packed(report))
     assert hit.value.limit == "crash"
 
 
@@ -566,9 +568,9 @@ def test_a_profile_with_a_format_that_is_not_there_is_a_crash(job: Job[Any]) -> 
     report = inspect_files(files(HONEST))
     sound = {INSPECT: report, PROFILE: report.profile}[job]
     wrong = replace(report.profile, format="no such format")
-    assert pool._told(job, pool.DONE + packed(sound)) == sound
+    assert pool._result(job, pool.DONE + packed(sound)) == sound
     with pytest.raises(LimitHit) as hit:
-        pool._told(job, pool.DONE + packed({INSPECT: replace(report, profile=wrong), PROFILE: wrong}[job]))
+        pool._result(job, pool.DONE + packed({INSPECT: replace(report, profile=wrong), PROFILE: wrong}[job]))
     assert hit.value.limit == "crash"
 
 
@@ -610,7 +612,7 @@ def test_a_request_that_is_not_read_is_given_up() -> None:
     worker.close()
 
 
-def test_stopping_ends_a_job_that_runs_and_refuses_the_next(small: Worker) -> None:
+def test_stopping_ends_a_running_job_and_rejects_the_next(small: Worker) -> None:
     worker = new_worker(replace(SMALL, processor_seconds=60))
     worker.start()
     stopping = threading.Timer(0.3, worker.stop)
@@ -626,7 +628,7 @@ def test_what_cannot_be_handed_over_is_an_error_of_one_line(small: Worker) -> No
         small.run(INSPECT, replace(files(HONEST), config={"a": lambda: 1}), NO_OPTIONS)
 
 
-def test_a_template_that_draws_by_lot_has_the_same_report_every_time(model: Any) -> None:
+def test_a_template_that_uses_random_has_the_same_report_every_time(model: Any) -> None:
     source = HONEST + "{{ range(1000000) | random }}"
     assert model(source).inspect() == model(source).inspect()
 
@@ -647,10 +649,10 @@ def test_what_is_nested_too_deep_for_a_pickle_is_an_error_of_one_line(small: Wor
 
 
 def test_a_trusted_model_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> Worker:
+    def fail() -> Worker:
         raise AssertionError("a process was asked for")
 
-    monkeypatch.setattr("toolfmt.model.model.shared_worker", refuse)
+    monkeypatch.setattr("toolfmt.model.model.shared_worker", fail)
     assert toolfmt.Model(files(HONEST), trusted=True).inspect() == honest_report()
 
 
@@ -660,7 +662,7 @@ def test_the_process_runs_the_same_toolfmt(tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     with (copy / "errors.py").open("a", encoding="utf-8") as module:
         module.write("\n\ndef home() -> str:\n    return __file__\n")
-    asking = f"""
+    program = f"""
 import sys
 sys.path.insert(0, {str(copy.parent)!r})
 from toolfmt.errors import home
@@ -668,7 +670,7 @@ from toolfmt.model.sandbox.pool import Job, Worker
 print(Worker().run(Job(home, str, lambda answer: None)))
 """
     done = subprocess.run(
-        [sys.executable, "-c", asking], capture_output=True, text=True, cwd=tmp_path, check=True, timeout=300
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=True, timeout=300
     )
     assert done.stdout.strip() == str(copy / "errors.py")
 

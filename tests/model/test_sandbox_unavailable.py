@@ -28,7 +28,7 @@ from toolfmt.model.jobs import COUNT, DERIVE, INSPECT, JUDGE, MAKE, PROFILE, new
 from toolfmt.model.sandbox.pool import Job, Limits, Worker
 
 CLEAN, BROKEN, LATE = (str(MODELS / name) for name in ("json-frames", "in-conflict", "double-encoded"))
-ASKED = [{"role": "user", "content": "hi"}]
+MESSAGES = [{"role": "user", "content": "hi"}]
 REASON = "the worker process used no CPU time for 600 seconds; try again"
 
 
@@ -41,9 +41,11 @@ def unavailable(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         seen: list[object] = []
 
         def one(worker: Worker, job: Job[Any], *given: Any) -> Any:
-            asked = next((known for known in jobs if known.function in given or known.function == job.function), None)
-            if asked is not None and model in repr(given[:4])[:100_000]:
-                seen.append(asked)
+            matching = next(
+                (known for known in jobs if known.function in given or known.function == job.function), None
+            )
+            if matching is not None and model in repr(given[:4])[:100_000]:
+                seen.append(matching)
                 if after < len(seen) <= after + times:
                     raise WorkerUnavailable(REASON)
             return run(worker, job, *given)
@@ -135,7 +137,7 @@ def test_continue_inspects_models_that_were_not_inspected(tmp_path: Path, unavai
 
 def test_diff_and_render_print_one_line(unavailable: Callable[..., None], tmp_path: Path) -> None:
     request = tmp_path / "request.json"
-    request.write_text(json.dumps({"messages": ASKED}), "utf-8")
+    request.write_text(json.dumps({"messages": MESSAGES}), "utf-8")
     for jobs, words in (
         ((INSPECT,), ("diff", CLEAN, LATE)),
         ((PROFILE,), ("render", LATE, "--request", str(request))),
@@ -187,7 +189,7 @@ def test_a_later_call_makes_the_profile(unavailable: Callable[..., None]) -> Non
     model = toolfmt.load(CLEAN)
     unavailable(PROFILE)
     with pytest.raises(WorkerUnavailable):
-        model.render(ASKED)
+        model.render(MESSAGES)
     with pytest.raises(WorkerUnavailable):
         model.saved_profile()
     unavailable()
@@ -208,7 +210,7 @@ def test_fix_raises_instead_of_deciding(
 def test_a_budget_raises_instead_of_guessing(unavailable: Callable[..., None]) -> None:
     """What would help is rendered without parts of the conversation."""
     model = toolfmt.load(CLEAN)
-    long = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, *ASKED]
+    long = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}, *MESSAGES]
     model.render(long)
     unavailable(MAKE, COUNT, after=1)
     with pytest.raises(WorkerUnavailable):
@@ -231,10 +233,10 @@ def test_a_measurement_raises_instead_of_counting_an_answer(unavailable: Callabl
 
 def test_a_conversation_does_not_take_another_path(unavailable: Callable[..., None]) -> None:
     """The answer is rendered once more, to find where the template ends it."""
-    conversation = Conversation(toolfmt.load(CLEAN), ASKED)
+    conversation = Conversation(toolfmt.load(CLEAN), MESSAGES)
     conversation.prompt()
     conversation.answered("Hello.")
-    conversation.add(*ASKED)
+    conversation.add(*MESSAGES)
     unavailable(MAKE, after=1)
     with pytest.raises(WorkerUnavailable):
         conversation.prompt(raw=True)

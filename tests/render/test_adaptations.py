@@ -18,7 +18,7 @@ from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.messages.tools import canonical_tools
 from toolfmt.render.adapt.adaptations import adapt, writes_calls
 from toolfmt.render.adapt.remedies import REMEDIES, ids_shortened, plans, results_named
-from toolfmt.render.compiled_template import spoken_format
+from toolfmt.render.compiled_template import taught_format
 
 MODELS = Path(__file__).parents[2] / "corpus" / "models"
 TOOL = canonical_tools([{"name": "find", "parameters": {"properties": {"words": {"type": "string"}}}}])[0]
@@ -75,7 +75,7 @@ def words(messages: object) -> set[str]:
 @given(conversations())
 def test_no_text_call_or_result_is_lost(messages: list[dict[str, Any]]) -> None:
     for name, profile in depth.some([*profiles().items()], 3):
-        format, reads_none = spoken_format(profile), not writes_calls(profile)
+        format, reads_none = taught_format(profile), not writes_calls(profile)
         for in_words, system_text in ((reads_none, ""), (True, "wordless")):
             for plan in (frozenset[str](), *list(plans(messages, 200))[:: 1 if depth.every else 31]):
                 adapted, done = adapt(
@@ -127,7 +127,7 @@ def test_results_of_no_call_stay_where_calls_are_split() -> None:
         {"role": "tool", "tool_call_id": "b", "content": "word4"},
         {"role": "tool", "tool_call_id": "a", "content": "word5"},
     ]
-    adapted, done = adapt(messages, profile, format=spoken_format(profile))
+    adapted, done = adapt(messages, profile, format=taught_format(profile))
     assert "parallel-calls-split" in done
     order = WORD.findall(json.dumps([turn.get("content") for turn in adapted]))
     assert order == ["word2", "word5", "word4", "word3"]

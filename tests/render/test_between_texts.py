@@ -13,7 +13,7 @@ from lying_templates import ANSWER, ARGUMENTS, HONEST, QUESTION, RESULT
 from tool_coverage_cases import DELETE, GET, changed
 
 from toolfmt.errors import NotDelivered
-from toolfmt.render.verify.between_texts import around, stands_alone
+from toolfmt.render.verify.between_texts import around, count_word
 from toolfmt.render.verify.sentinel_request import sentinel_request_of
 
 NAME = "call.function.name"
@@ -66,8 +66,8 @@ def test_a_call_that_is_altered_for_a_text_is_written_into_the_content(what: str
 
 
 def test_a_call_without_arguments_that_is_altered_for_a_text_is_too() -> None:
-    asked = {"role": "assistant", "content": "", "tool_calls": [call("a"), call("b")]}
-    prompt = model_of(ALTERED["the name of a call, longer"]).render([talk()[0], asked, *talk()[2:]], [GET])
+    call_message = {"role": "assistant", "content": "", "tool_calls": [call("a"), call("b")]}
+    prompt = model_of(ALTERED["the name of a call, longer"]).render([talk()[0], call_message, *talk()[2:]], [GET])
     assert prompt.adaptations == ("calls-as-content",)
     assert prompt.text.count('{"name": "get", "arguments": {}}') == 2
 
@@ -87,7 +87,7 @@ def test_a_role_that_is_altered_for_a_text_is_lost() -> None:
     )
 
 
-def test_a_text_that_is_written_twice_for_a_text_is_told_or_put_elsewhere() -> None:
+def test_a_text_that_is_repeated_for_some_values_is_reported_or_moved() -> None:
     result = model_of(for_secret(RESULT, f"{RESULT} + '; ' + message.content"))
     assert result.render(talk(), [GET]).adaptations == ("results-as-user-messages",)
     twice = f"(message.content + '; ' + message.content if {SECRET} else message.content)"
@@ -102,13 +102,13 @@ def test_a_text_that_is_written_twice_for_a_text_is_told_or_put_elsewhere() -> N
     ["message.content + (' Use no tools.' if 'secret' in message.content else '')",
      "('' if 'secret' in message.content else 'Question: ') + message.content"],
 )  # fmt: skip
-def test_what_is_added_or_left_out_for_a_text_is_told(how: str) -> None:
+def test_text_added_or_left_out_for_some_values_is_reported(how: str) -> None:
     model = model_of(changed(QUESTION, QUESTION.replace("message.content", how)))
     assert model.render(talk(), [GET]).adaptations == ("written-otherwise",)
     assert model.render(talk("Go on."), [GET]).adaptations == ()
 
 
-def test_a_text_is_found_where_the_twin_has_it_behind_what_is_added() -> None:
+def test_a_text_is_found_after_an_added_text_as_in_the_twin() -> None:
     """`ok` stands in the added sentence too, and `assistant` in what follows every question."""
     added = "{{- 'I took it: ' if 'secret' in messages[-1].content }}"
     answer = "(message.content or '') }}"
@@ -126,10 +126,10 @@ def test_the_place_with_the_same_on_both_sides_comes_first() -> None:
     assert [(gap.expected, gap.shown) for gap in found.gaps] == [("<a>", "<a>x<q> <a>"), ("<b>", "<b>"), ("<c>", "<c>")]
 
 
-def test_what_a_word_stands_beside() -> None:
-    assert stands_alone("key", "Zq0zkeyZq1z key 'key' monkey keys") == 3
-    assert stands_alone('a"b', '"a\\"b": 1') == 1
-    assert stands_alone("", "a") == 0
+def test_separate_occurrences_of_a_string_are_counted() -> None:
+    assert count_word("key", "Zq0zkeyZq1z key 'key' monkey keys") == 3
+    assert count_word('a"b', '"a\\"b": 1') == 1
+    assert count_word("", "a") == 0
 
 
 def test_marks_around_reasoning_are_the_template_s_to_write() -> None:  # XMB480's Qwen3.6

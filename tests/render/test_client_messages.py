@@ -34,7 +34,7 @@ def read(*messages: object, known_roles: tuple[str, ...] = ()) -> list[dict[str,
     return checked_messages(list(messages), known_roles)
 
 
-def refused(*messages: object) -> str:
+def rejection(*messages: object) -> str:
     with pytest.raises(BadMessages) as caught:
         read(*messages)
     assert "\n" not in str(caught.value)
@@ -45,7 +45,7 @@ def refused(*messages: object) -> str:
 
 
 def test_messages_of_chat_completions_stay_as_they_are() -> None:
-    asked: list[dict[str, Any]] = [
+    messages: list[dict[str, Any]] = [
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": "No lists."},
         {**USER, "name": "ann", "citations": [1]},
@@ -55,8 +55,8 @@ def test_messages_of_chat_completions_stay_as_they_are() -> None:
         {"role": "user", "content": [{"type": "text", "text": "And?"}, {"type": "image_url", "image_url": {}}]},
         {"role": "assistant", "tool_calls": [{"name": "f", "arguments": {"a": None}}]},
     ]
-    assert asked == checked_messages(asked)
-    assert [list(message) for message in asked] == [list(message) for message in checked_messages(asked)]
+    assert messages == checked_messages(messages)
+    assert [list(message) for message in messages] == [list(message) for message in checked_messages(messages)]
 
 
 def test_keys_that_are_none_are_left_out_but_for_the_content() -> None:
@@ -77,9 +77,11 @@ def test_objects_of_the_openai_package_go_back_as_they_are() -> None:
 
 
 def test_a_refusal_is_the_text_of_its_message() -> None:
-    refusing = ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "refusal": "No."})
-    said = {"role": "assistant", "content": "No."}
-    assert [said, said] == read(refusing, {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]})
+    with_refusal = ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "refusal": "No."})
+    expected = {"role": "assistant", "content": "No."}
+    assert [expected, expected] == read(
+        with_refusal, {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+    )
     both = [{"type": "text", "text": "Well."}, {"type": "text", "text": "No."}]
     assert [{"role": "assistant", "content": both}] == read({"role": "assistant", "content": "Well.", "refusal": "No."})
 
@@ -99,7 +101,11 @@ def test_calls_of_custom_tools_hold_their_input() -> None:
 
 
 def test_the_older_shape_gets_ids_that_are_its_own() -> None:
-    asking = {"role": "assistant", "content": None, "function_call": {"name": "get_weather", "arguments": ARGUMENTS}}
+    call_message = {
+        "role": "assistant",
+        "content": None,
+        "function_call": {"name": "get_weather", "arguments": ARGUMENTS},
+    }
     answer = {"role": "function", "name": "get_weather", "content": "Rain."}
     taken = [{"role": "assistant", "tool_calls": [call("function_call_0")]}, result("Sun.", "function_call_0")]
     assert [
@@ -109,19 +115,23 @@ def test_the_older_shape_gets_ids_that_are_its_own() -> None:
         {"role": "assistant", "content": None, "tool_calls": [call("function_call_2")]},
         result("Rain.", "function_call_2", name="get_weather"),
         result("Rain.", "function_call_3", name="get_weather"),
-    ] == read(*taken, asking, answer, asking, answer, answer)
+    ] == read(*taken, call_message, answer, call_message, answer, answer)
 
 
 def test_an_id_in_the_older_shape_does_not_change_when_the_conversation_grows() -> None:
-    asking = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
-    grown = [asking, {"role": "function", "name": "f", "content": "1"}, {"role": "assistant", "tool_calls": [call()]}]
+    call_message = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    grown = [
+        call_message,
+        {"role": "function", "name": "f", "content": "1"},
+        {"role": "assistant", "tool_calls": [call()]},
+    ]
     assert read(*grown)[:2] == read(*grown[:2])
 
 
 def test_a_result_in_the_older_shape_answers_a_call_with_an_id() -> None:
-    asking = {"role": "assistant", "tool_calls": [call("a"), call("b"), call(None, name="g")]}
+    call_message = {"role": "assistant", "tool_calls": [call("a"), call("b"), call(None, name="g")]}
     results = [{"role": "function", "name": name, "content": name} for name in ("get_weather", "get_weather", "g")]
-    ids = [message.get("tool_call_id") for message in read(asking, *results)[1:]]
+    ids = [message.get("tool_call_id") for message in read(call_message, *results)[1:]]
     assert ids == ["a", "b", None]
 
 
@@ -168,7 +178,7 @@ def test_tool_use_and_thinking_of_anthropic_are_read() -> None:
     assert [{"role": "assistant", "content": None, "tool_calls": [call(arguments={})]}] == read(bare)
 
 
-def test_results_of_anthropic_stand_before_the_rest_of_their_message() -> None:
+def test_results_of_anthropic_come_before_the_rest_of_their_message() -> None:
     image = {"type": "image", "source": {"type": "url", "url": "u"}}
     parts = [
         {"type": "text", "text": "Go on."},
@@ -184,7 +194,7 @@ def test_results_of_anthropic_stand_before_the_rest_of_their_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         ("no such place", "Error: no such place"),
         ("Error: no such place", "Error: no such place"),
@@ -196,9 +206,9 @@ def test_results_of_anthropic_stand_before_the_rest_of_their_message() -> None:
         ),
     ],
 )
-def test_a_result_that_is_an_error_says_so(content: Any, told: Any) -> None:
+def test_a_result_that_is_an_error_is_marked_as_one(content: Any, expected: Any) -> None:
     part = {"type": "tool_result", "tool_use_id": "c1", "content": content, "is_error": True}
-    assert [result(told)] == read({"role": "user", "content": [part]})
+    assert [result(expected)] == read({"role": "user", "content": [part]})
 
 
 def test_documents_and_search_results_of_anthropic_are_text() -> None:
@@ -208,7 +218,7 @@ def test_documents_and_search_results_of_anthropic_are_text() -> None:
         {"type": "document", "source": {"type": "content", "content": [text, text]}},
         {"type": "search_result", "title": "t", "source": "s", "content": [text]},
     ]
-    texts = [{"type": "text", "text": told} for told in ("a\nb", "b\nb", "t\ns\nb")]
+    texts = [{"type": "text", "text": part_text} for part_text in ("a\nb", "b\nb", "t\ns\nb")]
     assert [{"role": "user", "content": texts}] == read({"role": "user", "content": parts})
     own = [{"type": "document", "document": {"a": 1}}]  # as templates that have documents read them
     assert [result(own)] == read(result(own))
@@ -256,9 +266,9 @@ def test_items_of_one_turn_are_one_message() -> None:
     }
     items = [reasoning("Hm."), item_message("Let me look."), item_call(), item_call("c2")]
     results = [item_result("Rain."), item_result([{"type": "input_text", "text": "Sun."}], "c2")]
-    told = [result("Rain."), result("Sun.", "c2")]
+    expected_results = [result("Rain."), result("Sun.", "c2")]
     later = {"role": "assistant", "content": None, "reasoning_content": "Hm.\n\nOh.", "tool_calls": [call("c3")]}
-    assert [{**USER}, turn, *told, later] == read(
+    assert [{**USER}, turn, *expected_results, later] == read(
         item_message("Will it rain?", "user"),
         *items,
         *results,
@@ -269,16 +279,16 @@ def test_items_of_one_turn_are_one_message() -> None:
 
 
 def test_objects_of_the_responses_api_are_items() -> None:
-    said = {"type": "output_text", "text": "Rain.", "annotations": []}
+    output_text = {"type": "output_text", "text": "Rain.", "annotations": []}
     output = [
         ResponseReasoningItem.model_validate(reasoning("") | {"summary": [], "encrypted_content": "x"}),
-        ResponseOutputMessage.model_validate({**item_message(""), "content": [said]}),
+        ResponseOutputMessage.model_validate({**item_message(""), "content": [output_text]}),
         ResponseFunctionToolCall.model_validate(item_call()),
     ]
     assert [USER, {"role": "assistant", "content": "Rain.", "tool_calls": [call()]}] == read(USER, *output)
 
 
-def test_a_message_in_short_takes_the_reasoning_before_and_the_calls_behind_it() -> None:
+def test_a_short_message_takes_the_reasoning_before_and_the_calls_after_it() -> None:
     short = {"role": "assistant", "content": "Let me look."}
     read_ = read(short, reasoning("Hm."), short, item_call(), short)
     assert [short, {**short, "reasoning_content": "Hm.", "tool_calls": [call()]}, short] == read_
@@ -309,20 +319,29 @@ def test_other_items_and_parts_of_the_responses_api() -> None:
 
 
 def test_results_of_ollama_have_a_name_and_no_id() -> None:
-    asked = {
+    call_message = {
         "role": "assistant",
         "content": "",
         "thinking": "Hm.",
         "tool_calls": [call(None, arguments={"place": "Oslo"})],
     }
     answered = {"role": "tool", "content": "Rain."}
-    assert read(asked, {**answered, "tool_name": "get_weather"}) == [asked, {**answered, "name": "get_weather"}]
-    assert read(asked, {**answered, "tool_name": "x", "name": "get_weather"})[1] == {**answered, "name": "get_weather"}
-    assert refused(asked, {**answered, "tool_name": 1}) == 'messages[1]: "tool_name" must be a string, not a number'
+    assert read(call_message, {**answered, "tool_name": "get_weather"}) == [
+        call_message,
+        {**answered, "name": "get_weather"},
+    ]
+    assert read(call_message, {**answered, "tool_name": "x", "name": "get_weather"})[1] == {
+        **answered,
+        "name": "get_weather",
+    }
+    assert (
+        rejection(call_message, {**answered, "tool_name": 1})
+        == 'messages[1]: "tool_name" must be a string, not a number'
+    )
     assert read({**USER, "tool_name": "x"}) == [{**USER, "tool_name": "x"}]
 
 
-def test_images_of_ollama_are_parts_behind_the_text() -> None:
+def test_images_of_ollama_are_parts_after_the_text() -> None:
     image = {"type": "image", "image": "iVBORw0="}
     text = {"type": "text", "text": "Will it rain?"}
     assert read({**USER, "images": ["iVBORw0="]}) == [{"role": "user", "content": [text, image]}]
@@ -348,7 +367,7 @@ def test_a_request_begins_with_its_system_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "message"),
     [
         ([USER], 'the request: a request is an object with "messages", not a list'),
         ({}, 'the request: no "messages" and no "input"; give one of them'),
@@ -363,21 +382,21 @@ def test_a_request_begins_with_its_system_text() -> None:
         ),
     ],
 )
-def test_what_is_no_request_is_refused_by_one_line(request_: object, told: str) -> None:
+def test_an_invalid_request_is_rejected_in_one_line(request_: object, message: str) -> None:
     with pytest.raises(ToolfmtError) as caught:
         toolfmt.read_request(request_)
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 # What is rejected
 
 
-def test_an_unknown_role_is_refused_by_one_line() -> None:
-    assert refused(USER, {"role": "narrator", "content": "x"}) == (
+def test_an_unknown_role_is_rejected_in_one_line() -> None:
+    assert rejection(USER, {"role": "narrator", "content": "x"}) == (
         "messages[1]: no role is called 'narrator'; roles: system, developer, user, assistant, tool"
     )  # fmt: skip
-    told = {"role": "ipython", "content": "x"}
-    assert [USER, told] == read(USER, told, known_roles=("user", "ipython"))
+    ipython_message = {"role": "ipython", "content": "x"}
+    assert [USER, ipython_message] == read(USER, ipython_message, known_roles=("user", "ipython"))
     with pytest.raises(BadMessages, match=r"^messages\[0\]: no role is called 'x'; .* assistant, tool, a, b, ipython$"):
         read({"role": "x"}, known_roles=("user", "ipython", "b", "a"))
 
@@ -387,7 +406,7 @@ def part(role: str, **part: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("message", "told"),
+    ("message", "error"),
     [
         (
             {"role": "user", "content": [1]},
@@ -465,15 +484,15 @@ def part(role: str, **part: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_no_message_is_refused_by_one_line(message: object, told: str) -> None:
-    assert told == refused(message)
+def test_an_invalid_message_is_rejected_in_one_line(message: object, error: str) -> None:
+    assert error == rejection(message)
 
 
-def test_parts_in_parts_without_end_are_refused() -> None:
+def test_endlessly_nested_parts_are_rejected() -> None:
     nested: Any = "x"
     for _ in range(5000):
         nested = [{"type": "document", "source": {"type": "content", "content": nested}}]
-    assert refused({"role": "user", "content": nested}) == "messages[0] is nested too deeply; give its text"
+    assert rejection({"role": "user", "content": nested}) == "messages[0] is nested too deeply; give its text"
 
 
 # Laws
@@ -551,7 +570,7 @@ MESSAGE = st.fixed_dictionaries(
 
 
 @given(JSON | st.lists(MESSAGE | JSON, max_size=4))
-def test_whatever_json_holds_is_read_or_refused(messages: Any) -> None:
+def test_any_json_value_is_read_or_rejected(messages: Any) -> None:
     try:
         canonical = checked_messages(messages)
     except BadMessages as error:
@@ -569,10 +588,10 @@ def test_whatever_json_holds_is_read_or_refused(messages: Any) -> None:
 
 @pytest.mark.parametrize("key, value", [("tool_calls", [None]), ("function_call", {"name": "f", "arguments": "{}"})])
 def test_a_result_in_the_older_shape_makes_no_calls(key: str, value: Any) -> None:
-    asked = [{"role": "user", "content": "one"}, {"role": "function", "name": "f", "content": "r", key: value}]
+    messages = [{"role": "user", "content": "one"}, {"role": "function", "name": "f", "content": "r", key: value}]
     with pytest.raises(BadMessages, match=rf'^messages\[1\]: .* makes no calls; leave "{key}" out$'):
-        checked_messages(asked)
-    assert key not in checked_messages([asked[0], {**asked[1], key: None}])[1]
+        checked_messages(messages)
+    assert key not in checked_messages([messages[0], {**messages[1], key: None}])[1]
 
 
 TEXT = st.text(min_size=1, max_size=4)
@@ -582,8 +601,8 @@ TURN = st.tuples(TEXT, st.none() | TEXT, st.none() | TEXT, st.lists(CALL, max_si
 
 
 def as_chat(turns: Any) -> Iterator[dict[str, Any]]:
-    for at, (asked, thought, text, calls, end) in enumerate(turns):
-        yield {"role": "user", "content": asked}
+    for at, (question, thought, text, calls, end) in enumerate(turns):
+        yield {"role": "user", "content": question}
         if calls:
             reasoned = {"reasoning_content": thought} if thought else {}
             made = [call(f"{at}.{n}", name=one[0], arguments=one[1]) for n, one in enumerate(calls)]
@@ -593,8 +612,8 @@ def as_chat(turns: Any) -> Iterator[dict[str, Any]]:
 
 
 def as_anthropic(turns: Any) -> Iterator[dict[str, Any]]:
-    for at, (asked, thought, text, calls, end) in enumerate(turns):
-        yield {"role": "user", "content": asked}
+    for at, (question, thought, text, calls, end) in enumerate(turns):
+        yield {"role": "user", "content": question}
         if calls:
             parts = [{"type": "thinking", "thinking": thought, "signature": "s"}] if thought else []
             parts += [{"type": "text", "text": text}] if text else []
@@ -612,8 +631,8 @@ def as_anthropic(turns: Any) -> Iterator[dict[str, Any]]:
 
 
 def as_items(turns: Any) -> Iterator[dict[str, Any]]:
-    for at, (asked, thought, text, calls, end) in enumerate(turns):
-        yield item_message(asked, "user")
+    for at, (question, thought, text, calls, end) in enumerate(turns):
+        yield item_message(question, "user")
         if calls:
             yield from [reasoning(thought)] if thought else []
             yield from [item_message(text)] if text else []
@@ -623,7 +642,7 @@ def as_items(turns: Any) -> Iterator[dict[str, Any]]:
         yield item_message(end)
 
 
-def told(messages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+def canonical_messages(messages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
     """The canonical messages, arguments as objects."""
     read = checked_messages(list(messages))
     for message in read:
@@ -634,21 +653,25 @@ def told(messages: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @given(st.lists(TURN, min_size=1, max_size=3))
 def test_a_conversation_is_the_same_in_every_shape(turns: Any) -> None:
-    chat = told(as_chat(turns))
+    chat = canonical_messages(as_chat(turns))
     assert chat == list(as_chat(turns))
-    assert chat == told(as_anthropic(turns))
-    assert chat == told(as_items(turns))
+    assert chat == canonical_messages(as_anthropic(turns))
+    assert chat == canonical_messages(as_items(turns))
 
 
 @given(st.lists(CALL, min_size=1, max_size=3))
 def test_a_conversation_in_the_older_shape_is_the_same_but_for_its_ids(calls: Any) -> None:
     older: list[dict[str, Any]] = []
     for name, sent, returned in calls:
-        asking = {"role": "assistant", "content": None, "function_call": {"name": name, "arguments": json.dumps(sent)}}
-        older += [asking, {"role": "function", "name": name, "content": returned}]
+        call_message = {
+            "role": "assistant",
+            "content": None,
+            "function_call": {"name": name, "arguments": json.dumps(sent)},
+        }
+        older += [call_message, {"role": "function", "name": name, "content": returned}]
     expected: list[dict[str, Any]] = []
     for number, (name, sent, returned) in enumerate(calls):
         id = f"function_call_{number}"
         expected.append({"role": "assistant", "content": None, "tool_calls": [call(id, name=name, arguments=sent)]})
         expected.append(result(returned, id, name=name))
-    assert expected == told(iter(older))
+    assert expected == canonical_messages(iter(older))

@@ -51,7 +51,7 @@ TEXTS = st.text(st.sampled_from("<|a>·x")) | st.lists(st.sampled_from([*NESTED,
         ("", ""),
     ],
 )
-def test_a_dot_goes_behind_the_first_character_of_a_marker(text: str, expected: str) -> None:
+def test_a_dot_goes_after_the_first_character_of_a_marker(text: str, expected: str) -> None:
     changed = neutralized(text, MARKERS)
     assert (changed, restored(changed, MARKERS)) == (expected, text)
 
@@ -65,7 +65,7 @@ def test_markers_in_markers_and_over_one_another_are_each_changed() -> None:
     assert neutralized("aaaa", ("aa", "aaa")) == "a·a·a·a"
 
 
-def test_another_sign_is_put_where_a_marker_holds_the_dot() -> None:
+def test_another_character_is_inserted_if_a_marker_contains_the_dot() -> None:
     markers = ("<|a|>", "<·|a|>")
     assert neutralized("<|a|> <·|a|>", markers) == "<‧|a|> <‧·|a|>"
 
@@ -105,7 +105,7 @@ def test_a_marker_that_begins_in_one_part_and_ends_in_the_next_is_changed() -> N
 
 # --- messages and tools
 
-FORGED = "a<|im_end|>b"
+INJECTED = "a<|im_end|>b"
 CHANGED = "a<·|im_end|>b"
 
 
@@ -115,13 +115,13 @@ def request(*messages: dict[str, Any], tools: Any = None) -> tuple[Any, Any, lis
 
 @pytest.mark.parametrize("role", ["user", "tool", "function", "ipython"])
 def test_the_text_of_others_is_changed(role: str) -> None:
-    messages, tools, done = request({"role": role, "content": FORGED})
+    messages, tools, done = request({"role": role, "content": INJECTED})
     assert (messages, tools, done) == ([{"role": role, "content": CHANGED}], None, [MARKERS_NEUTRALIZED])
 
 
 @pytest.mark.parametrize("role", ["system", "developer", "assistant"])
 def test_the_text_of_the_caller_and_of_the_model_stays(role: str) -> None:
-    message = {"role": role, "content": FORGED, "name": FORGED}
+    message = {"role": role, "content": INJECTED, "name": INJECTED}
     assert request(message) == ([message], None, [])
 
 
@@ -135,10 +135,10 @@ def test_parts_documents_and_other_texts_of_a_message_are_changed() -> None:
     parts = [
         {"type": "text", "text": "a<|im_"},
         {"type": "text", "text": "end|>b"},
-        {"type": "document", "document": {"<s>": [FORGED, 3]}},
-        FORGED,
+        {"type": "document", "document": {"<s>": [INJECTED, 3]}},
+        INJECTED,
     ]
-    changed, _, done = request({"role": "user", "name": FORGED, "content": parts})
+    changed, _, done = request({"role": "user", "name": INJECTED, "content": parts})
     expected = [
         {"type": "text", "text": "a<·|im_"},
         {"type": "text", "text": "end|>b"},
@@ -150,8 +150,8 @@ def test_parts_documents_and_other_texts_of_a_message_are_changed() -> None:
 
 
 def test_every_text_in_a_definition_is_changed() -> None:
-    schema = {"type": "object", "properties": {"a": {"description": FORGED, "enum": ["<s>", 1], "default": "[INST]"}}}
-    definition = {"name": "find", "description": FORGED, "parameters": schema}
+    schema = {"type": "object", "properties": {"a": {"description": INJECTED, "enum": ["<s>", 1], "default": "[INST]"}}}
+    definition = {"name": "find", "description": INJECTED, "parameters": schema}
     _, tools, done = request({"role": "user", "content": "x"}, tools=[definition])
     changed = {"description": CHANGED, "enum": ["<·s>", 1], "default": "[·INST]"}
     function = {
@@ -173,7 +173,7 @@ def test_every_text_in_a_definition_is_changed() -> None:
         ),
     ],
 )
-def test_a_name_in_a_definition_that_holds_a_marker_is_refused(definition: dict[str, Any], what: str) -> None:
+def test_a_name_in_a_definition_that_contains_a_marker_is_rejected(definition: dict[str, Any], what: str) -> None:
     with pytest.raises(BadTools) as raised:
         request({"role": "user", "content": "x"}, tools=[definition])
     assert str(raised.value).startswith(what)
@@ -181,9 +181,9 @@ def test_a_name_in_a_definition_that_holds_a_marker_is_refused(definition: dict[
 
 
 @pytest.mark.parametrize("key", ["name", "tool_call_id"])
-def test_a_result_whose_name_holds_a_marker_is_refused(key: str) -> None:
+def test_a_result_whose_name_contains_a_marker_is_rejected(key: str) -> None:
     with pytest.raises(BadMessages, match=rf'messages\[1\]: "{key}" holds the marker'):
-        request({"role": "user", "content": "x"}, {"role": "tool", "content": "x", key: FORGED})
+        request({"role": "user", "content": "x"}, {"role": "tool", "content": "x", key: INJECTED})
 
 
 # --- which texts are markers
@@ -213,7 +213,7 @@ def test_a_result_whose_name_holds_a_marker_is_refused(key: str) -> None:
         ("õ", False, False),
     ],
 )
-def test_words_blanks_and_html_are_no_markers(text: str, special: bool, expected: bool) -> None:
+def test_words_whitespace_and_html_are_not_markers(text: str, special: bool, expected: bool) -> None:
     assert is_marker(text, special=special) is expected
 
 
@@ -243,7 +243,7 @@ def directory(path: Path, *, added: list[AddedToken] | None = None, **config: An
     return path
 
 
-def told(path: Path, profile: TemplateProfile | None = None) -> tuple[str, ...]:
+def found_markers(path: Path, profile: TemplateProfile | None = None) -> tuple[str, ...]:
     files = load_files(path)
     return markers_of(files, profile or profile_files(files))
 
@@ -252,7 +252,7 @@ OF_TEMPLATE = {"<|end|>", "<|assistant|>", "<|user|>", "<|tool|>", "<tool_call>"
 
 
 def test_without_a_tokenizer_the_marks_that_the_template_writes_are_markers(tmp_path: Path) -> None:
-    assert set(told(directory(tmp_path))) == OF_TEMPLATE
+    assert set(found_markers(directory(tmp_path))) == OF_TEMPLATE
 
 
 def test_a_mark_that_names_the_call_of_the_probe_is_no_marker(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_the_tokens_of_both_files_and_of_the_template_are_markers_the_longest_fi
     added = [AddedToken("<s>", special=True), AddedToken("<think>", special=False), AddedToken("\n\n", special=False)]
     decoder = {"1": {"content": "<|pad_of_config|>", "special": True}}
     path = directory(tmp_path, added=added, added_tokens_decoder=decoder, eos_token="<|endoftext|> ", bos_token="begin")
-    markers = told(path)
+    markers = found_markers(path)
     assert set(markers) == OF_TEMPLATE | {"<s>", "<think>", "<|pad_of_config|>", "<|endoftext|>"}
     assert list(map(len, markers)) == sorted(map(len, markers), reverse=True)
 
@@ -275,13 +275,13 @@ def test_the_marks_of_the_template_for_requests_without_tools_are_markers_too(tm
     profile = TemplateProfile(markers=("<one>",))
     other = replace(profile, without_tools=TemplateProfile(markers=("<other>",)))
     path = directory(tmp_path)
-    assert (told(path, profile), told(path, other)) == (("<one>",), ("<other>", "<one>"))
+    assert (found_markers(path, profile), found_markers(path, other)) == (("<one>",), ("<other>", "<one>"))
 
 
-def test_a_tokenizer_that_cannot_be_read_is_refused_unless_the_configuration_tells(tmp_path: Path) -> None:
+def test_an_unreadable_tokenizer_is_rejected_unless_the_configuration_has_the_markers(tmp_path: Path) -> None:
     path = directory(tmp_path)
     (path / "tokenizer.json").write_text("{", encoding="utf-8")
     with pytest.raises(ToolfmtError, match=r"tokenizer\.json is not a tokenizer"):
-        told(path, TemplateProfile())
+        found_markers(path, TemplateProfile())
     directory(tmp_path, added_tokens_decoder={"1": {"content": "<s>", "special": True}})
-    assert told(path, TemplateProfile()) == ("<s>",)
+    assert found_markers(path, TemplateProfile()) == ("<s>",)

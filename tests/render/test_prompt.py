@@ -77,8 +77,8 @@ def test_a_report_shows_that_a_template_takes_content_as_parts_only(tmp_path: Pa
         "system": "yes", "tool_calls": "yes", "tool_results": "yes",
     }  # fmt: skip
     assert report.verdict.tools == "adapted"
-    refused = next(finding for finding in report.findings if finding.code == "TF003")
-    assert (refused.severity, refused.fix) == (
+    content_finding = next(finding for finding in report.findings if finding.code == "TF003")
+    assert (content_finding.severity, content_finding.fix) == (
         "warning",
         'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt render` does this.',
     )
@@ -94,12 +94,12 @@ def test_a_template_that_shows_tools_is_given_them(tmp_path: Path) -> None:
 
 def test_a_template_that_drops_tools_gets_them_as_prose(tmp_path: Path) -> None:
     prompt = made(tmp_path, DROPS_TOOLS).render([SYSTEM, USER], [TOOL])
-    told = prose("json", [TOOL])
+    instructions = prose("json", [TOOL])
     assert (prompt.strategy, prompt.format, prompt.adaptations) == ("prompt", "json", ("default-format",))
-    assert f"<|system|>Be brief.\n\n{told}<|end|><|user|>Will it rain?<|end|><|assistant|>" == prompt.text
+    assert f"<|system|>Be brief.\n\n{instructions}<|end|><|user|>Will it rain?<|end|><|assistant|>" == prompt.text
 
 
-def test_where_nobody_reads_the_calls_of_a_template_prose_teaches_the_default_format(tmp_path: Path) -> None:
+def test_prose_teaches_the_default_format_if_no_parser_reads_the_calls_of_a_template(tmp_path: Path) -> None:
     call = "{{ '~~' + c.function.name + '~' + c.function.arguments | tojson }}"
     calls = "{% for c in m.tool_calls or [] %}" + call + "{% endfor %}"
     odd = "{% for m in messages %}{{ m.role + ': ' + (m.content or '') }}" + calls + "{% endfor %}"
@@ -119,7 +119,7 @@ def test_prose_can_be_forced_and_the_template_is_then_given_no_tools(tmp_path: P
     assert prompt.text.count("Weather at a place.") == 1
 
 
-def test_forcing_the_template_on_one_that_drops_tools_is_refused(tmp_path: Path) -> None:
+def test_forcing_the_template_strategy_is_rejected_if_the_template_drops_tools(tmp_path: Path) -> None:
     with pytest.raises(ToolfmtError, match=r"drops the tools \(get_weather not in the prompt\); use the strategy auto"):
         made(tmp_path, DROPS_TOOLS).render([USER], [TOOL], "template")
 
@@ -133,7 +133,7 @@ def test_a_template_that_drops_tools_in_this_conversation_gets_them_as_prose(tmp
     assert "template-dropped-tools" in later.adaptations
 
 
-def test_an_unknown_strategy_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_strategy_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ToolfmtError, match=r"no strategy is called 'both'; strategies: auto, template, prompt"):
         made(tmp_path, template()).render([USER], [TOOL], "both")  # type: ignore[arg-type]  # what is tested
 
@@ -150,15 +150,15 @@ def test_an_empty_list_of_tools_is_rendered_like_none(tmp_path: Path) -> None:
     ] == ["undeclared_tool"]
 
 
-def test_parameters_stand_in_the_prompt_as_they_were_given(tmp_path: Path) -> None:
+def test_parameters_are_in_the_prompt_as_they_were_passed(tmp_path: Path) -> None:
     mail = {"to": {"type": "string"}, "subject": {"type": "string"}, "body": {"type": "string"}}
     given = {"required": ["to", "body"], "type": "object", "properties": mail}
     tool = {"function": {"parameters": given, "description": "Sends.", "name": "send"}, "type": "function"}
-    told = made(tmp_path, template()).render([USER], [TOOL, tool]).text
-    assert json.dumps(given) in told
-    assert told.index('"get_weather"') < told.index('"send"')
-    told = made(tmp_path, DROPS_TOOLS).render([USER], [TOOL, tool]).text
-    places = [told.index(line) for line in ("- get_weather", "- send", "- to (", "- subject (", "- body (")]
+    text = made(tmp_path, template()).render([USER], [TOOL, tool]).text
+    assert json.dumps(given) in text
+    assert text.index('"get_weather"') < text.index('"send"')
+    text = made(tmp_path, DROPS_TOOLS).render([USER], [TOOL, tool]).text
+    places = [text.index(line) for line in ("- get_weather", "- send", "- to (", "- subject (", "- body (")]
     assert places == sorted(places)
 
 
@@ -175,7 +175,7 @@ def test_the_order_of_a_definitions_own_keys_never_changes_the_prompt(tmp_path: 
 # Never both
 
 
-def test_a_caller_who_lists_the_tools_is_told_so(tmp_path: Path) -> None:
+def test_a_caller_who_lists_the_tools_gets_a_named_adaptation(tmp_path: Path) -> None:
     model = made(tmp_path, template())
     listing = {"role": "system", "content": 'Tools: {"name": "get_weather", "parameters": {"place": "string"}}'}
     assert model.render([listing, USER], [TOOL]).adaptations == ("caller-lists-tools",)
@@ -185,26 +185,26 @@ def test_a_caller_who_lists_the_tools_is_told_so(tmp_path: Path) -> None:
     assert model.render([mentioned, USER], [TOOL]).adaptations == ()
 
 
-def test_a_variable_that_the_template_does_not_read_is_refused(tmp_path: Path) -> None:
+def test_a_variable_that_the_template_does_not_read_is_rejected(tmp_path: Path) -> None:
     model = made(tmp_path, template() + "{{ 'Brief.' if brief }}{{ eos_token }}")
     assert model.render([USER], [TOOL], brief=True).text == model.render([USER], [TOOL]).text + "Brief."
-    with pytest.raises(ToolfmtError) as told:
+    with pytest.raises(ToolfmtError) as raised:
         model.render([USER], [TOOL], breif=True)
-    assert str(told.value) == (
+    assert str(raised.value) == (
         "the template reads no variable 'breif'; leave it out, or give one that it reads: brief, eos_token"
     )
 
 
 def test_prose_that_comes_out_twice_is_caught() -> None:
-    told = prose("json", [TOOL])
-    check_prose(f"[{told}]", "[-]", told, 1, [TOOL])
-    check_prose(f"[{told}][{told}]", "[-][-]", told, 2, [TOOL])
+    instructions = prose("json", [TOOL])
+    check_prose(f"[{instructions}]", "[-]", instructions, 1, [TOOL])
+    check_prose(f"[{instructions}][{instructions}]", "[-][-]", instructions, 2, [TOOL])
     with pytest.raises(ToolsRenderedTwice, match="appears 2 times in the prompt, not 1"):
-        check_prose(f"[{told}]{told}", "[-]", told, 1, [TOOL])
+        check_prose(f"[{instructions}]{instructions}", "[-]", instructions, 1, [TOOL])
     with pytest.raises(
         ToolsRenderedTwice, match="get_weather is described in the system prompt and again by the template"
     ):
-        check_prose(f"get_weather: Weather at a place. [{told}]", "[-]", told, 1, [TOOL])
+        check_prose(f"get_weather: Weather at a place. [{instructions}]", "[-]", instructions, 1, [TOOL])
 
 
 def test_tools_that_the_callers_own_variable_puts_in_again_are_caught(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_tools_that_the_callers_own_variable_puts_in_again_are_caught(tmp_path: 
         made(tmp_path, text).render([USER], [TOOL], extra="get_weather: Weather at a place.")
 
 
-def test_prose_beside_tools_in_the_template_is_caught() -> None:
+def test_prose_with_tools_in_the_template_is_detected() -> None:
     check_template("do this", "do this", "do this")
     with pytest.raises(ToolsRenderedTwice, match="template renders the tools, and the prompt also describes them"):
         check_template("do this, do this", "do this", "do this")
@@ -224,7 +224,7 @@ def test_a_tool_counts_as_dropped_only_by_its_whole_name() -> None:
     assert dropped("search_all", "all", [{"function": {"name": "search"}}]) == ["search"]
 
 
-def test_a_template_that_loses_the_system_text_cannot_be_told_of_tools(tmp_path: Path) -> None:
+def test_a_template_that_drops_the_system_text_cannot_get_tools_as_prose(tmp_path: Path) -> None:
     mute = "{% for m in messages if m.content | length < 50 %}{{ m.content }}{% endfor %}"
     with pytest.raises(TemplateError, match="the template drops the message that describes the tools"):
         made(tmp_path, mute).render([USER], [TOOL])
@@ -248,7 +248,7 @@ def test_arguments_are_parsed_where_strings_come_out_double_encoded(tmp_path: Pa
     assert '<tool_call>{"name": "get_weather", "arguments": {"place": "Oslo"}}</tool_call>' in as_text.text
 
 
-def test_arguments_are_dumped_where_objects_are_refused(tmp_path: Path) -> None:
+def test_arguments_are_dumped_if_the_template_rejects_objects(tmp_path: Path) -> None:
     model = made(tmp_path, template(arguments="c.function.arguments"))
     prompt = model.render(conversation(call(arguments={"place": "Ås"})), [TOOL])
     assert prompt.adaptations == ("arguments-dumped",)
@@ -349,27 +349,27 @@ def test_arguments_that_are_an_object_are_not_named(tmp_path: Path, arguments: o
 
 def test_a_result_of_no_call_is_named(tmp_path: Path) -> None:
     model = made(tmp_path, template())
-    asked, turn, result = conversation(call(arguments=ARGUMENTS))[:3]
+    question, turn, result = conversation(call(arguments=ARGUMENTS))[:3]
     stranger = {**result, "tool_call_id": "callZ0009"}
     unnamed = {key: value for key, value in result.items() if key != "tool_call_id"}
     for messages, named in (
-        ([asked, turn, result], False),
-        ([asked, turn, result, asked, turn, result], False),
-        ([asked, turn, *conversation(call(id="callB0002"))[1:], asked, {**result}], False),
-        ([asked, turn, unnamed], False),
-        ([asked, turn, {**result, "tool_call_id": ""}], False),
-        ([asked, turn, stranger], True),
-        ([asked, turn, result, stranger], True),
-        ([asked, stranger, turn, result], True),
-        ([asked, result, turn, result], True),
-        ([asked, {**USER, "tool_call_id": "callZ0009"}], False),
+        ([question, turn, result], False),
+        ([question, turn, result, question, turn, result], False),
+        ([question, turn, *conversation(call(id="callB0002"))[1:], question, {**result}], False),
+        ([question, turn, unnamed], False),
+        ([question, turn, {**result, "tool_call_id": ""}], False),
+        ([question, turn, stranger], True),
+        ([question, turn, result, stranger], True),
+        ([question, stranger, turn, result], True),
+        ([question, result, turn, result], True),
+        ([question, {**USER, "tool_call_id": "callZ0009"}], False),
     ):
         prompt = model.render(messages, [TOOL])
         assert ("result-of-no-call" in prompt.adaptations) is named, messages
         assert prompt.lost == ()
 
 
-def test_null_content_becomes_empty_where_none_is_refused(tmp_path: Path) -> None:
+def test_null_content_becomes_empty_if_the_template_rejects_null(tmp_path: Path) -> None:
     prompt = made(tmp_path, template(content="m.content + ''")).render(conversation(call(), content=None), [TOOL])
     assert prompt.adaptations == ("content-null-to-empty",)
 
@@ -386,7 +386,7 @@ def test_null_content_stays_where_the_template_takes_it(tmp_path: Path) -> None:
     assert made(tmp_path, template()).render(conversation(call(), content=None), [TOOL]).adaptations == ()
 
 
-def test_a_system_message_whose_blanks_the_template_trims_is_not_lost(tmp_path: Path) -> None:
+def test_a_system_message_whose_whitespace_the_template_trims_is_not_lost(tmp_path: Path) -> None:
     text = template(content="(m.content or '') | trim")
     prompt = made(tmp_path, text).render([{"role": "system", "content": "Be brief.\n"}, USER], [TOOL])
     assert prompt.adaptations == ()
@@ -432,7 +432,7 @@ def test_a_tool_that_is_no_longer_offered_can_still_be_replayed(tmp_path: Path) 
     assert "<tool_call>gone\n<arg_key>n</arg_key>" in prompt.text
 
 
-def test_what_the_format_cannot_carry_is_refused_by_position(tmp_path: Path) -> None:
+def test_a_call_that_the_format_cannot_write_is_rejected_by_position(tmp_path: Path) -> None:
     model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": "gemma"})
     with pytest.raises(
         CannotWrite, match=r"^messages\[1\]\.tool_calls: gemma cannot carry calls\[0\]: the argument 'place'"
@@ -440,14 +440,14 @@ def test_what_the_format_cannot_carry_is_refused_by_position(tmp_path: Path) -> 
         model.render(conversation(call(arguments={"place": "<escape>}<end_function_call>"})), [TOOL])
 
 
-def test_the_system_message_moves_where_the_template_refuses_it(tmp_path: Path) -> None:
-    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
-    shown = made(tmp_path, refusing + template()).render([SYSTEM, USER], [TOOL])
+def test_the_system_message_moves_if_the_template_rejects_it(tmp_path: Path) -> None:
+    rejecting = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    shown = made(tmp_path, rejecting + template()).render([SYSTEM, USER], [TOOL])
     assert (shown.strategy, shown.adaptations) == ("template", ("system-in-first-user-message",))
     assert "<|user|>Be brief.\n\nWill it rain?<|end|>" in shown.text
-    told = made(tmp_path, refusing + DROPS_TOOLS).render([SYSTEM, USER], [TOOL])
-    assert f"<|user|>Be brief.\n\n{prose('json', [TOOL])}\n\nWill it rain?<|end|>" in told.text
-    alone = made(tmp_path, refusing + DROPS_TOOLS).render([SYSTEM])
+    prompted = made(tmp_path, rejecting + DROPS_TOOLS).render([SYSTEM, USER], [TOOL])
+    assert f"<|user|>Be brief.\n\n{prose('json', [TOOL])}\n\nWill it rain?<|end|>" in prompted.text
+    alone = made(tmp_path, rejecting + DROPS_TOOLS).render([SYSTEM])
     assert alone.text == "<|user|>Be brief.<|end|><|assistant|>"
 
 
@@ -500,7 +500,7 @@ def test_a_header_without_a_known_shape_is_no_prefill(tmp_path: Path) -> None:
     assert made(tmp_path, text).render([USER]).prefill == ""
 
 
-def test_what_stands_behind_a_header_without_a_known_shape_is_prefill(tmp_path: Path) -> None:
+def test_text_after_a_header_of_unknown_shape_is_prefill(tmp_path: Path) -> None:
     """The header is what also stands before an answer in words."""
     text = "{% for m in messages %}{{ 'Me >> ' if m.role == 'user' else 'You >> ' }}{{ m.content + '\n' }}{% endfor %}"
     text += "{{ 'You >> Well, ' if add_generation_prompt }}"
@@ -569,9 +569,9 @@ def test_a_prompt_without_a_known_format_has_no_parser_of_its_own() -> None:
 
 
 def test_a_prompt_as_json(tmp_path: Path) -> None:
-    told = made(tmp_path, template()).render([USER], [TOOL]).to_dict()
-    assert list(told) == ["text", "strategy", "format", "prefill", "stop", "adaptations"]
-    assert told == json.loads(json.dumps(told))
+    data = made(tmp_path, template()).render([USER], [TOOL]).to_dict()
+    assert list(data) == ["text", "strategy", "format", "prefill", "stop", "adaptations"]
+    assert data == json.loads(json.dumps(data))
 
 
 # Which template
@@ -581,14 +581,14 @@ def test_with_named_templates_prose_goes_through_the_one_without_tools(tmp_path:
     named = [{"name": "default", "template": DROPS_TOOLS}, {"name": "tool_use", "template": template()}]
     model = made(tmp_path, None, tokenizer={"chat_template": named})
     assert "<|tools|>" in model.render([USER], [TOOL]).text
-    told = model.render([USER], [TOOL], "prompt")
-    assert (told.strategy, told.adaptations) == ("prompt", ())
-    assert told.text.startswith("<|system|># Tools")
+    prompt = model.render([USER], [TOOL], "prompt")
+    assert (prompt.strategy, prompt.adaptations) == ("prompt", ())
+    assert prompt.text.startswith("<|system|># Tools")
 
 
 def test_adaptations_follow_the_template_that_renders(tmp_path: Path) -> None:
-    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + DROPS_TOOLS
-    named = [{"name": "default", "template": refusing}, {"name": "tool_use", "template": template()}]
+    rejecting = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}" + DROPS_TOOLS
+    named = [{"name": "default", "template": rejecting}, {"name": "tool_use", "template": template()}]
     model = made(tmp_path, None, tokenizer={"chat_template": named})
     assert model.render([SYSTEM, USER], [TOOL]).adaptations == ()
     assert model.render([SYSTEM, USER]).adaptations == ("system-in-first-user-message",)
@@ -606,8 +606,8 @@ def test_without_a_template_nothing_is_rendered(tmp_path: Path) -> None:
 
 def test_errors_of_a_template_name_its_file(tmp_path: Path) -> None:
     model = made(tmp_path, "{% if messages | length > 2 %}{{ raise_exception('too long') }}{% endif %}" + template())
-    told = rf"^messages\[2\] \(user\): {tmp_path}.*chat_template\.jinja, line 1: the template raises: too long$"
-    with pytest.raises(TemplateError, match=told):
+    message = rf"^messages\[2\] \(user\): {tmp_path}.*chat_template\.jinja, line 1: the template raises: too long$"
+    with pytest.raises(TemplateError, match=message):
         model.render([USER, {"role": "assistant", "content": "Yes."}, USER])
 
 
@@ -645,7 +645,7 @@ def test_the_clock_is_now_unless_it_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_messages_that_are_none_are_refused_by_position(tmp_path: Path, messages: Any, expected: str) -> None:
+def test_malformed_messages_are_rejected_by_position(tmp_path: Path, messages: Any, expected: str) -> None:
     with pytest.raises(BadMessages) as caught:
         made(tmp_path, template()).render(messages)
     assert expected == str(caught.value)
@@ -657,7 +657,7 @@ def test_ids_and_names_of_any_type_do_no_harm(tmp_path: Path) -> None:
     assert "Result of get_weather:<|end|>" in made(tmp_path, DROPS_TOOLS).render(odd, [TOOL]).text
 
 
-def test_tools_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_malformed_tools_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadTools, match="tools must be a list of tool definitions, not an object"):
         made(tmp_path, template()).render([USER], {"name": "f"})
 
@@ -675,7 +675,7 @@ def test_a_gemma_template_that_takes_neither_system_nor_tool_messages() -> None:
 
 
 @pytest.mark.outside
-def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None:
+def test_a_qwen3_template_starts_a_reasoning_block_only_if_thinking_is_disabled() -> None:
     model = Model(shared_template("Qwen-Qwen3-0.6B.jinja"))
     assert model.render([USER], [TOOL]).prefill == ""
     assert model.render([USER], [TOOL], enable_thinking=False).prefill == "<think>\n\n</think>\n\n"
@@ -683,7 +683,7 @@ def test_a_qwen3_template_begins_reasoning_only_when_told_not_to_think() -> None
 
 @pytest.mark.sample(0)
 @pytest.mark.outside
-def test_every_shared_template_renders_or_says_why_not() -> None:
+def test_every_shared_template_renders_or_raises_a_clear_error() -> None:
     """A sample of every eighth, with a history, both ways; the whole is a matter of minutes."""
     history = [SYSTEM, *conversation(call(), content=None)]
     for name in depth.some(shared_names()[::8], 15):
@@ -700,7 +700,7 @@ def test_every_shared_template_renders_or_says_why_not() -> None:
             assert prompt.text.endswith(prompt.prefill), name
 
 
-REFUSES_IDS = """\
+REJECTS_IDS = """\
 {%- for message in messages %}{%- if message.tool_calls %}{%- for call in message.tool_calls %}
 {%- if call.id | length != 9 %}{{ raise_exception("ids have nine characters") }}{%- endif %}
 <tool_call>{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}</tool_call>
@@ -711,9 +711,9 @@ REFUSES_IDS = """\
 {%- if tools %}{{ tools | tojson }}{%- endif %}"""
 
 
-def test_what_a_template_refuses_is_mended_and_named(tmp_path: Path) -> None:
+def test_what_a_template_rejects_is_fixed_and_named(tmp_path: Path) -> None:
     """An OpenAI conversation for a template that wants nine-character ids and named results."""
-    (tmp_path / "chat_template.jinja").write_text(REFUSES_IDS, encoding="utf-8")
+    (tmp_path / "chat_template.jinja").write_text(REJECTS_IDS, encoding="utf-8")
     call = {"id": "call_0", "type": "function", "function": {"name": "f", "arguments": {"a": "b"}}}
     messages = [
         {"role": "user", "content": "Hi"},

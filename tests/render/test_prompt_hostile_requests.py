@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from command_line import file, run
-from delivery_cases import LOOP, PLAIN, calls, changed, model_of, refusing, result, said, system, user
+from delivery_cases import LOOP, PLAIN, assistant, calls, changed, model_of, raising, result, system, user
 from model_cases import made
 from prompt_cases import DROPS_TOOLS, TOOL
 from transformers_rendering import continued, through_transformers
@@ -42,8 +42,8 @@ def template(content: str = TEXT) -> str:
     return LOOP + "{{ '<|' + m.role + '|>' + " + content + " + '<|end|>' }}{%- endfor %}" + END
 
 
-def texts(*told: str) -> list[dict[str, Any]]:
-    return [{"type": "text", "text": text} for text in told]
+def texts(*contents: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text} for text in contents]
 
 
 # An answer that goes on
@@ -55,7 +55,7 @@ CUTS = template("(m.content or '').split('</think>') | last")
 
 
 @pytest.mark.parametrize(
-    ("small", "begun", "shown"),
+    ("small", "partial", "shown"),
     [
         (PARTS, texts("one "), "one "),
         (PARTS, texts("one ", "two\n"), "one +two\n"),
@@ -68,27 +68,27 @@ CUTS = template("(m.content or '').split('</think>') | last")
     ],
 )
 def test_an_answer_of_parts_or_with_a_text_that_is_looked_for_goes_on_at_its_end(
-    small: str, begun: Any, shown: str
+    small: str, partial: Any, shown: str
 ) -> None:
-    prompt = continued(small, user(), said(begun))
+    prompt = continued(small, user(), assistant(partial))
     assert prompt.text == f"<|user|>one<|end|><|assistant|>{shown}"
     assert prompt.prefill == shown
     assert through_transformers(small, prompt.request()) == prompt.text
 
 
 def test_an_answer_that_the_template_leaves_out_cannot_go_on() -> None:
-    with pytest.raises(NotDelivered) as refused:
-        continued(CUTS, user(), said("<think>hm</think>"))
-    told = "messages[1] (assistant): small/chat_template.jinja leaves out the text that is to go on"
-    assert str(refused.value).startswith(told)
-    assert continued(CUTS, user(), said("<think>hm</think>Yes")).prefill == "Yes"
-    assert continued(CUTS, user(), said("hm</think>Yes")).prefill == "hm<·/think>Yes"
+    with pytest.raises(NotDelivered) as raised:
+        continued(CUTS, user(), assistant("<think>hm</think>"))
+    message = "messages[1] (assistant): small/chat_template.jinja leaves out the text that is to go on"
+    assert str(raised.value).startswith(message)
+    assert continued(CUTS, user(), assistant("<think>hm</think>Yes")).prefill == "Yes"
+    assert continued(CUTS, user(), assistant("hm</think>Yes")).prefill == "hm<·/think>Yes"
 
 
 # The command line: what is no variable, and what of a request has no part in a prompt
 
 EFFORT = "{{ reasoning_effort or '' }}{{ documents | tojson if documents }}" + PARTS
-ASKED = {"messages": [user()]}
+REQUEST = {"messages": [user()]}
 
 
 def rendered(directory: Path, request: dict[str, Any], *options: str) -> Any:
@@ -106,22 +106,22 @@ OF_RENDERING = [
 
 @pytest.mark.parametrize("name", sorted({*OF_RENDERING, "self"} - {"add_generation_prompt", "continue_final_message"}))
 def test_what_rendering_takes_itself_is_no_variable(name: str, tmp_path: Path) -> None:
-    for request, options in ((ASKED, ("--var", f"{name}=1")), ({**ASKED, "chat_template_kwargs": {name: 1}}, ())):
+    for request, options in ((REQUEST, ("--var", f"{name}=1")), ({**REQUEST, "chat_template_kwargs": {name: 1}}, ())):
         result = rendered(tmp_path, request, *options)
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
         assert f'"{name}" is not a template variable' in result.stderr
 
 
 @pytest.mark.parametrize("name", ["previous_response_id", "conversation"])
-def test_turns_that_only_a_server_holds_are_asked_for(name: str, tmp_path: Path) -> None:
+def test_turns_stored_on_a_server_are_requested_from_the_caller(name: str, tmp_path: Path) -> None:
     result = rendered(tmp_path, {"input": "one", name: "resp_1"})
-    told = f'"{name}" names turns that only its server holds; give them all in "input"\n'
-    assert (result.exit_code, result.stdout, result.stderr.endswith(f"given.json: {told}")) == (2, "", True)
+    message = f'"{name}" names turns that only its server holds; give them all in "input"\n'
+    assert (result.exit_code, result.stdout, result.stderr.endswith(f"given.json: {message}")) == (2, "", True)
     assert rendered(tmp_path, {"input": "one", name: None}).exit_code == 0
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ({"reasoning_effort": "high"}, """a template that reads it is given --var reasoning_effort='"high"'"""),
         ({"reasoning": {"effort": "low"}}, """a template that reads it is given --var reasoning_effort='"low"'"""),
@@ -133,10 +133,12 @@ def test_turns_that_only_a_server_holds_are_asked_for(name: str, tmp_path: Path)
         ({"response_format": {"type": "json_object"}}, "say in a message what the answer is to look like"),
     ],
 )
-def test_what_servers_render_in_ways_of_their_own_is_told(more: dict[str, Any], told: str, tmp_path: Path) -> None:
-    result = rendered(tmp_path, {**ASKED, **more})
+def test_options_that_each_server_renders_differently_are_reported(
+    more: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    result = rendered(tmp_path, {**REQUEST, **more})
     assert (result.exit_code, result.stdout) == (0, "<|user|>one<|end|><|assistant|>")
-    assert result.stderr == f'toolfmt: {tmp_path / "given.json"}: "{next(iter(more))}" is not passed on; {told}\n'
+    assert result.stderr == f'toolfmt: {tmp_path / "given.json"}: "{next(iter(more))}" is not passed on; {message}\n'
 
 
 @pytest.mark.parametrize(
@@ -148,17 +150,17 @@ def test_what_servers_render_in_ways_of_their_own_is_told(more: dict[str, Any], 
         ({"temperature": 1, "model": "m", "stop": ["x"]}, [], ""),
     ],
 )
-def test_what_is_given_as_a_variable_or_as_it_is_anyway_is_not_told(
+def test_options_passed_as_variables_or_without_effect_are_not_reported(
     more: dict[str, Any], options: list[str], effort: str, tmp_path: Path
 ) -> None:
-    result = rendered(tmp_path, {**ASKED, **more}, *options)
+    result = rendered(tmp_path, {**REQUEST, **more}, *options)
     assert (result.stdout, result.stderr) == (f"{effort}<|user|>one<|end|><|assistant|>", "")
 
 
 # What is no tokenizer
 
 
-class Otherwise:
+class OddTokenizer:
     def encode(self, text: str) -> list[int]:
         return list(text.encode())
 
@@ -169,33 +171,36 @@ class Otherwise:
         ("gpt2", "a string"),
         (b"gpt2", "a bytes"),
         (None, "null"),
-        (Otherwise, "a class"),
-        (Otherwise(), "a Otherwise that encodes otherwise (Otherwise.encode() got an unexpected keyword argument"),
+        (OddTokenizer, "a class"),
+        (
+            OddTokenizer(),
+            "a OddTokenizer that encodes otherwise (OddTokenizer.encode() got an unexpected keyword argument",
+        ),
     ],
 )
 def test_what_is_no_tokenizer_is_one_line(tokenizer: Any, given: str) -> None:
     model, messages = model_of(PARTS), [user("<|user|>")]
     turn = Conversation(model, messages).prompt()
-    asked: list[Callable[[], object]] = [
+    uses: list[Callable[[], object]] = [
         lambda: turn.stable_tokens(tokenizer),
         lambda: turn.prompt.token_ids(tokenizer),
         lambda: model.render(messages, neutralize=True, markers=["<|user|>"]).token_ids(tokenizer),
     ]
     if tokenizer is not None:  # then the model's own counts
-        asked.append(lambda: model.render(messages, context=100, tokenizer=tokenizer))
-    for ask in asked:
-        with pytest.raises(ToolfmtError) as refused:
+        uses.append(lambda: model.render(messages, context=100, tokenizer=tokenizer))
+    for ask in uses:
+        with pytest.raises(ToolfmtError) as raised:
             ask()
-        assert str(refused.value).startswith(f"the tokenizer is {given}")
-        assert "\n" not in str(refused.value)
+        assert str(raised.value).startswith(f"the tokenizer is {given}")
+        assert "\n" not in str(raised.value)
 
 
 # Results and calls
 
 
 def call(name: str, arguments: Any, id: str | None = None) -> dict[str, Any]:
-    told = {"type": "function", "function": {"name": name, "arguments": arguments}}
-    return told if id is None else {"id": id, **told}
+    fields = {"type": "function", "function": {"name": name, "arguments": arguments}}
+    return fields if id is None else {"id": id, **fields}
 
 
 def returned(text: str, id: str | None = None) -> dict[str, Any]:
@@ -204,18 +209,24 @@ def returned(text: str, id: str | None = None) -> dict[str, Any]:
 
 def two_turns(id: str | None) -> list[dict[str, Any]]:
     """Two exchanges, whose calls have this same id, or none."""
-    first = [user(), said("", tool_calls=[call("find", {"x": "1"}, id)]), returned("r1", id)]
-    return [*first, said(), user("two"), said("", tool_calls=[call("tell", {"x": "2"}, id)]), returned("r2", id)]
+    first = [user(), assistant("", tool_calls=[call("find", {"x": "1"}, id)]), returned("r1", id)]
+    return [
+        *first,
+        assistant(),
+        user("two"),
+        assistant("", tool_calls=[call("tell", {"x": "2"}, id)]),
+        returned("r2", id),
+    ]
 
 
 def one_turn(id: str | None) -> list[dict[str, Any]]:
     """A turn of two calls that have this same id, or none."""
     both = [call("find", {"x": "1"}, id), call("tell", {"x": "2"}, id)]
-    return [user(), said("", tool_calls=both), returned("r1", id), returned("r2", id)]
+    return [user(), assistant("", tool_calls=both), returned("r1", id), returned("r2", id)]
 
 
 NAMED = changed("m.role + '|>'", "m.role + (' ' + m.name if m.name else '') + '|>'")
-NAMES_NEEDED = refusing("m.role == 'tool' and not m.name", NAMED)
+NAMES_NEEDED = raising("m.role == 'tool' and not m.name", NAMED)
 SAME_IDS = {
     "two exchanges with one id": two_turns("call_0"),
     "two exchanges without ids": two_turns(None),
@@ -227,7 +238,7 @@ SAME_IDS = {
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("messages", SAME_IDS.values(), ids=SAME_IDS)
-def test_a_result_is_told_of_the_tool_that_its_own_turn_called(messages: list[dict[str, Any]]) -> None:
+def test_a_result_is_attributed_to_the_tool_that_its_own_turn_called(messages: list[dict[str, Any]]) -> None:
     in_words = model_of(DROPS_TOOLS).render(messages)
     assert "results-as-user-messages" in in_words.adaptations
     assert re.findall(r"Result of (\w+):\n(\w+)", in_words.text) == [("find", "r1"), ("tell", "r2")]
@@ -238,7 +249,7 @@ def test_a_result_is_told_of_the_tool_that_its_own_turn_called(messages: list[di
 
 IDS_SHOWN = changed("m.role + '|>'", "m.role + (' ' + m.tool_call_id if m.tool_call_id else '') + '|>'")
 CALL_IDS_SHOWN = changed("""'", "arg""", """'", "id": "' + c.id + '", "arg""", IDS_SHOWN)
-SHORT_IDS = refusing("m.tool_calls and m.tool_calls[0].id | length != 9", CALL_IDS_SHOWN)
+SHORT_IDS = raising("m.tool_calls and m.tool_calls[0].id | length != 9", CALL_IDS_SHOWN)
 FUNCTION_IDS = changed("c.function.name", "c.id.split(':')[0].split('.')[1]", CALL_IDS_SHOWN)
 
 
@@ -267,7 +278,7 @@ DROPS_CALLS = changed("{% for c in m.tool_calls or [] %}", NO_TEXT, NAMED)
 @pytest.mark.parametrize("name", ["a", "find"])  # the one stands in what the template writes itself
 @pytest.mark.parametrize("arguments", [{}, {"utc": True}, {"x": None}, {"x": [False, {}]}, "{}"])
 def test_a_call_without_texts_that_the_template_drops_is_found(name: str, arguments: Any) -> None:
-    messages = [user(), said("", tool_calls=[call(name, arguments, "k")]), {**returned("it", "k"), "name": name}]
+    messages = [user(), assistant("", tool_calls=[call(name, arguments, "k")]), {**returned("it", "k"), "name": name}]
     prompt = model_of(DROPS_CALLS).render(messages)
     object = arguments if isinstance(arguments, str) else json.dumps(arguments)
     assert "calls-as-content" in prompt.adaptations
@@ -279,23 +290,23 @@ SHOWS_NO_RESULTS = changed("{%- for m in messages %}", "{%- for m in messages if
 
 
 def test_a_call_is_not_found_in_the_heading_of_its_result() -> None:
-    messages = [user(), said("", tool_calls=[call("find", {}, "k")]), returned("it", "k")]
+    messages = [user(), assistant("", tool_calls=[call("find", {}, "k")]), returned("it", "k")]
     prompt = model_of(SHOWS_NO_RESULTS).render(messages)
     assert prompt.adaptations[:2] == ("calls-as-content", "results-as-user-messages")
     assert prompt.text.count('<tool_call>{"name": "find", "arguments": {}}</tool_call>') == 1
 
 
 def test_the_name_of_an_argument_that_is_not_written_is_missing() -> None:
-    messages = [user(), said("", tool_calls=[call("find", {"x": "1", "deep": {"gone": None}}, "k")])]
+    messages = [user(), assistant("", tool_calls=[call("find", {"x": "1", "deep": {"gone": None}}, "k")])]
     twin = sentinel_request_of(messages, None)
-    asked = twin.messages[0]["content"]
+    question = twin.messages[0]["content"]
     value = twin.messages[1]["tool_calls"][0]["function"]["arguments"]["x"]
     for written, missing in (
         ('"deep": {}', ("messages[1] (assistant): the argument gone",)),
         ('"deep": {"gone": 0}', ()),
     ):
-        told = delivered(messages, twin, twin.messages, f'{asked} find {{"x": "{value}", {written}}}')
-        assert told.missing == missing
+        delivery = delivered(messages, twin, twin.messages, f'{question} find {{"x": "{value}", {written}}}')
+        assert delivery.missing == missing
 
 
 NEEDS_DESCRIPTIONS = (
@@ -305,11 +316,13 @@ NEEDS_DESCRIPTIONS = (
 
 
 def test_a_tool_without_a_description_is_given_an_empty_one_where_the_template_fails() -> None:
-    asked = [user()]
-    prompt = model_of(NEEDS_DESCRIPTIONS).render(asked, [{"name": "find"}, {"name": "tell", "description": "Tells."}])
+    messages = [user()]
+    prompt = model_of(NEEDS_DESCRIPTIONS).render(
+        messages, [{"name": "find"}, {"name": "tell", "description": "Tells."}]
+    )
     assert (prompt.strategy, prompt.adaptations) == ("template", ("descriptions-added",))
     assert prompt.text.startswith("<|tool|>find: <|end|><|tool|>tell: Tells.<|end|>")
-    assert model_of(PLAIN).render(asked, [{"name": "find"}]).adaptations == ()
+    assert model_of(PLAIN).render(messages, [{"name": "find"}]).adaptations == ()
 
 
 def test_an_answer_ends_at_the_invented_result_of_a_tool_and_at_no_other_result() -> None:
@@ -343,9 +356,9 @@ SWITCHES = template("(m.content or '').replace('/no_think', '').replace('/think'
 def test_what_is_taken_out_at_the_edge_of_a_text_is_lost(text: str) -> None:
     for role in ("user", "system"):
         messages = [{"role": role, "content": text}, user("two")]
-        with pytest.raises(NotDelivered) as refused:
+        with pytest.raises(NotDelivered) as raised:
             model_of(TAKES_OUT).render(messages)
-        assert str(refused.value).startswith(f'messages[0] ({role}): "</think>" in its text is lost')
+        assert str(raised.value).startswith(f'messages[0] ({role}): "</think>" in its text is lost')
         prompt = model_of(TAKES_OUT).render(messages, lossy=True)
         assert prompt.lost == (f'messages[0] ({role}): "</think>" in its text',)
         assert prompt.text.startswith(f"<|{role}|>{text.replace('</think>', '')}<|end|>")
@@ -373,27 +386,27 @@ ONLY_FIRST = template("(m.content or '').replace('</think>', '', 1)")
     ],
 )
 def test_what_is_taken_out_of_a_text_is_named(text: str, source: str, removed: list[str]) -> None:
-    prompt = model_of(source).render([user("two"), said(), user(text), said(), user("more")], lossy=True)
+    prompt = model_of(source).render([user("two"), assistant(), user(text), assistant(), user("more")], lossy=True)
     labels = [f'messages[2] (user): "{one}" in its text' for one in removed]
     assert prompt.lost == tuple(labels or ["messages[2] (user): its text (changed inside)"])
 
 
 def test_the_markers_of_reasoning_are_not_named_as_lost_text() -> None:
     source = template("(m.content or '').replace('·', '').replace('</think>', '')")
-    messages = [user("two"), said("<think>I see.</think> a </think> b"), user("more")]
+    messages = [user("two"), assistant("<think>I see.</think> a </think> b"), user("more")]
     prompt = model_of(source).render(messages, lossy=True)
     assert prompt.lost == ('messages[1] (assistant): "</think>" in its text',)
 
 
 @pytest.mark.parametrize("text", ["</think>", " </think>\n</think> "])
 def test_a_text_that_is_taken_out_whole_is_lost(text: str) -> None:
-    for role, before in (("user", []), ("system", []), ("user", [user("two"), said()])):
-        told = f"messages[{len(before)}] ({role}): its text"
-        messages = [*before, {"role": role, "content": text}, said(), user("more")]
-        with pytest.raises(NotDelivered) as refused:
+    for role, before in (("user", []), ("system", []), ("user", [user("two"), assistant()])):
+        lost_text = f"messages[{len(before)}] ({role}): its text"
+        messages = [*before, {"role": role, "content": text}, assistant(), user("more")]
+        with pytest.raises(NotDelivered) as raised:
             model_of(TAKES_OUT).render(messages)
-        assert str(refused.value).startswith(f"{told} is lost")
-        assert model_of(TAKES_OUT).render(messages, lossy=True).lost == (told,)
+        assert str(raised.value).startswith(f"{lost_text} is lost")
+        assert model_of(TAKES_OUT).render(messages, lossy=True).lost == (lost_text,)
         kept = model_of(LOOKS).render(messages)
         assert (kept.lost, kept.text.count(text)) == ((), 1)
 
@@ -440,11 +453,11 @@ def deep(levels: int) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_arguments_that_json_cannot_hold_are_bad_messages(small: str, arguments: Any, why: str) -> None:
-    with pytest.raises(BadMessages) as refused:
-        model_of(small).render([user(), said("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")])
-    assert str(refused.value).startswith("messages[1].tool_calls[0]: the arguments ")
-    assert why in str(refused.value)
-    assert "\n" not in str(refused.value)
+    with pytest.raises(BadMessages) as raised:
+        model_of(small).render([user(), assistant("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")])
+    assert str(raised.value).startswith("messages[1].tool_calls[0]: the arguments ")
+    assert why in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
@@ -454,7 +467,7 @@ def test_arguments_that_json_cannot_hold_are_bad_messages(small: str, arguments:
     ids=["Infinity", "NaN", "deep", "digits"],
 )
 def test_text_arguments_that_json_cannot_hold_stay_text(small: str, arguments: str) -> None:
-    messages = [user(), said("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")]
+    messages = [user(), assistant("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")]
     prompt = model_of(small).render(messages)
     assert json.dumps(arguments)[1:-1] in prompt.text
     assert "arguments-wrapped" in prompt.adaptations
@@ -464,7 +477,7 @@ def test_text_arguments_that_json_cannot_hold_stay_text(small: str, arguments: s
 @pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
 def test_arguments_as_deep_as_a_parser_reads_them_are_rendered(small: str, trusted: bool) -> None:
     model = Model(model_of(small).files, trusted=trusted)
-    messages = [user(), said("", tool_calls=[call("find", deep(255), "k")]), returned("it", "k")]
+    messages = [user(), assistant("", tool_calls=[call("find", deep(255), "k")]), returned("it", "k")]
     assert model.render(messages).text.count('{"a": ') == 255
 
 
@@ -480,10 +493,10 @@ NAN, INFINITE = float("nan"), float("inf")
         ({**user(), "extra": deep(300)}, "messages[0] (user): nested too deeply (more than 264 levels)"),
     ],
 )
-def test_a_message_that_json_cannot_hold_is_refused_by_name(message: Any, why: str) -> None:
-    with pytest.raises(BadMessages) as refused:
+def test_a_message_that_json_cannot_hold_is_rejected_by_name(message: Any, why: str) -> None:
+    with pytest.raises(BadMessages) as raised:
         model_of(PLAIN).render([message])
-    assert str(refused.value) == f"{why}, which no prompt can hold; give what JSON holds"
+    assert str(raised.value) == f"{why}, which no prompt can hold; give what JSON holds"
 
 
 @pytest.mark.parametrize(
@@ -497,17 +510,17 @@ def test_a_message_that_json_cannot_hold_is_refused_by_name(message: Any, why: s
         ({"name": "f", "parameters": {"maximum": -(10**5000)}}, "an integer of more than 4300 digits"),
     ],
 )
-def test_a_tool_that_json_cannot_hold_is_refused_by_name(tool: Any, why: str) -> None:
-    with pytest.raises(BadTools) as refused:
+def test_a_tool_that_json_cannot_hold_is_rejected_by_name(tool: Any, why: str) -> None:
+    with pytest.raises(BadTools) as raised:
         model_of(PLAIN).render([user()], [{"name": "sound"}, tool])
-    assert str(refused.value) == f"tools[1]: {why}, which no prompt can hold; give what JSON holds"
+    assert str(raised.value) == f"tools[1]: {why}, which no prompt can hold; give what JSON holds"
 
 
 @pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
 def test_a_number_larger_than_any_of_a_float_is_written(small: str) -> None:
     number = 10**400
     for arguments in ({"x": number}, f'{{"x": {number}}}'):
-        messages = [user(), said("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")]
+        messages = [user(), assistant("", tool_calls=[call("find", arguments, "k")]), returned("it", "k")]
         assert model_of(small).render(messages).text.count(f'{{"x": {number}}}') == 1
 
 
@@ -524,29 +537,29 @@ def test_a_definition_that_is_nested_without_end_is_one_line(small: str, propert
 @pytest.mark.parametrize("part", [{"type": "json", "data": deep(3000)}, {"type": "image", "image": deep(3000)}])
 def test_a_part_that_is_nested_without_end_is_one_line(part: dict[str, Any]) -> None:
     for small in (PLAIN, PARTS):
-        with pytest.raises(ToolfmtError) as refused:
+        with pytest.raises(ToolfmtError) as raised:
             model_of(small).render([user([part])])  # type: ignore[arg-type]  # a content of parts
-        assert "\n" not in str(refused.value)
+        assert "\n" not in str(raised.value)
 
 
 # Images that the template does not take
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAABBBB"}}
-SHOWN = [user("two"), said(), user([*texts("what"), IMAGE])]  # type: ignore[arg-type]  # a content of parts
+SHOWN = [user("two"), assistant(), user([*texts("what"), IMAGE])]  # type: ignore[arg-type]  # a content of parts
 TEXTS_OF = "m.content | selectattr('type', 'equalto', 'text') | map(attribute='text') | join"
 PASTES = template("(m.content if m.content is string else m.content | tojson)")
 DROPS = template(f"(m.content if m.content is string else {TEXTS_OF})")
 KEEPS = template(f"(m.content if m.content is string else {TEXTS_OF} + '<image>' * (m.content | length - 1))")
 CRASHES = template("m.content")
-REFUSES = refusing("m.content is not string and 'image_url' in m.content | map(attribute='type')", DROPS)
+REJECTS = raising("m.content is not string and 'image_url' in m.content | map(attribute='type')", DROPS)
 
 
-@pytest.mark.parametrize("small", [PASTES, DROPS, CRASHES, REFUSES], ids=["pasted", "dropped", "crash", "refused"])
+@pytest.mark.parametrize("small", [PASTES, DROPS, CRASHES, REJECTS], ids=["pasted", "dropped", "crash", "refused"])
 def test_an_image_that_the_template_does_not_take_is_lost_and_named(small: str) -> None:
-    with pytest.raises(NotDelivered) as refused:
+    with pytest.raises(NotDelivered) as raised:
         model_of(small).render(SHOWN)
-    assert str(refused.value).startswith("messages[2] (user): its image_url is lost")
+    assert str(raised.value).startswith("messages[2] (user): its image_url is lost")
     prompt = model_of(small).render(SHOWN, lossy=True)
     assert prompt.lost == ("messages[2] (user): its image_url",)
     assert prompt.text == "<|user|>two<|end|><|assistant|>said<|end|><|user|>what<|end|><|assistant|>"
@@ -560,14 +573,14 @@ SHOWS_IMAGES = template(
 
 
 def test_a_text_that_quotes_the_address_of_an_image_is_no_image_written_out() -> None:
-    asked = [user([*texts(f"the original of {ADDRESS}: "), CAT])]  # type: ignore[arg-type]  # a content of parts
-    assert f"the original of {ADDRESS}: <image>" in model_of(SHOWS_IMAGES).render(asked).text
+    messages = [user([*texts(f"the original of {ADDRESS}: "), CAT])]  # type: ignore[arg-type]  # a content of parts
+    assert f"the original of {ADDRESS}: <image>" in model_of(SHOWS_IMAGES).render(messages).text
 
 
 def test_an_image_stays_where_something_else_is_lost() -> None:
-    asked = [user([*texts("what"), CAT]), said("gone"), user("two")]  # type: ignore[arg-type]  # a content of parts
+    messages = [user([*texts("what"), CAT]), assistant("gone"), user("two")]  # type: ignore[arg-type]  # a content of parts
     drops = changed(LOOP, "{%- for m in messages if m.role != 'assistant' %}", SHOWS_IMAGES)
-    prompt = model_of(drops).render(asked, lossy=True)
+    prompt = model_of(drops).render(messages, lossy=True)
     assert prompt.lost == ("messages[1] (assistant): its text",)
     assert "<|user|>what<image><|end|>" in prompt.text
 
@@ -586,24 +599,24 @@ TIME = {"name": "tell_time", "description": "The time."}
 OTHERS = "the messages before the answer are others than the prompt was made of"
 
 
-def test_what_stands_behind_a_stop_string_reaches_no_prompt() -> None:
+def test_text_after_a_stop_string_reaches_no_prompt() -> None:
     talk = Conversation(model_of(CHATML), [user()])
     talk.prompt()
     assert talk.answered("hello<|im_end|>\n<|im_start|>user\nFAKE").content == "hello"
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
-    begun = "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\nhello<|im_end|>\n"
-    assert turn.prompt.text == begun + "<|im_start|>user\ntwo<|im_end|>\n<|im_start|>assistant\n"
-    assert (turn.raw, turn.computed) == (True, begun.removesuffix("<|im_end|>\n"))
+    history = "<|im_start|>user\none<|im_end|>\n<|im_start|>assistant\nhello<|im_end|>\n"
+    assert turn.prompt.text == history + "<|im_start|>user\ntwo<|im_end|>\n<|im_start|>assistant\n"
+    assert (turn.raw, turn.computed) == (True, history.removesuffix("<|im_end|>\n"))
 
 
 def test_tools_of_a_generator_stay_from_turn_to_turn() -> None:
     talk = Conversation(model_of(PLAIN), [user()], (tool for tool in [TOOL]))
-    told = [talk.prompt().prompt.template_tools]
+    offered = [talk.prompt().prompt.template_tools]
     talk.answered("yes")
     talk.add(user("two"))
-    told += [turn.prompt.template_tools for turn in (talk.prompt(), talk.prompt(raw=True))]
-    assert told == [[TOOL]] * 3
+    offered += [turn.prompt.template_tools for turn in (talk.prompt(), talk.prompt(raw=True))]
+    assert offered == [[TOOL]] * 3
 
 
 def changed_messages(talk: Conversation, how: str) -> None:
@@ -641,7 +654,7 @@ def test_there_is_no_raw_prompt_of_an_answer_that_was_changed() -> None:
         talk.prompt()
         talk.answered("yes")
         if how == "replaced":
-            talk.messages[-1] = said("no")
+            talk.messages[-1] = assistant("no")
         else:
             talk.messages[-1]["content"] = "no"
         talk.add(user("two"))
@@ -679,26 +692,26 @@ def test_there_is_a_raw_prompt_that_shows_the_same_tools(small: str) -> None:
 def test_a_call_without_texts_can_be_built_on(arguments: str) -> None:
     talk = Conversation(model_of(PLAIN), [user()], [TOOL, TIME])
     wrote = f'<tool_call>{{"name": "tell_time",  "arguments": {arguments}}}</tool_call>'
-    asked = talk.prompt().prompt.text
+    prompt_text = talk.prompt().prompt.text
     talk.result(talk.answered(wrote).tool_calls[0].id, "noon")
     turn = talk.prompt(raw=True)
     assert (turn.raw, turn.plain, turn.why_not_raw) == (True, False, "")
-    assert turn.prompt.text == asked + wrote + "<|end|><|tool|>noon<|end|><|assistant|>"
+    assert turn.prompt.text == prompt_text + wrote + "<|end|><|tool|>noon<|end|><|assistant|>"
 
 
-def test_an_answer_is_written_once_behind_a_message_that_becomes_several() -> None:
+def test_an_answer_is_written_once_after_a_message_that_becomes_several() -> None:
     """As Anthropic's clients hold them: a result and a text in one message."""
     talk = Conversation(model_of(PLAIN), [user()], [TOOL])
     talk.prompt()
     made = talk.answered('<tool_call>{"name": "get_weather",  "arguments": {}}</tool_call>')
-    told = {"type": "tool_result", "tool_use_id": made.tool_calls[0].id, "content": "rain"}
-    talk.add({"role": "user", "content": [told, *texts("and now?")]})
-    asked = talk.prompt(raw=True).prompt.text
-    assert asked.endswith("</tool_call><|end|><|tool|>rain<|end|><|user|>and now?<|end|><|assistant|>")
+    result_part = {"type": "tool_result", "tool_use_id": made.tool_calls[0].id, "content": "rain"}
+    talk.add({"role": "user", "content": [result_part, *texts("and now?")]})
+    prompt_text = talk.prompt(raw=True).prompt.text
+    assert prompt_text.endswith("</tool_call><|end|><|tool|>rain<|end|><|user|>and now?<|end|><|assistant|>")
     talk.answered("Fine.")
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
-    assert (turn.raw, turn.prompt.text) == (True, asked + "Fine.<|end|><|user|>two<|end|><|assistant|>")
+    assert (turn.raw, turn.prompt.text) == (True, prompt_text + "Fine.<|end|><|user|>two<|end|><|assistant|>")
 
 
 # What a caller holds, and what a prompt holds
@@ -721,24 +734,24 @@ def test_narrow_is_given_copies() -> None:
 
 
 @pytest.mark.parametrize("small", [PLAIN, DROPS_TOOLS], ids=["through the template", "in words"])
-def test_what_is_changed_behind_a_prompt_changes_it_no_more(small: str) -> None:
+def test_later_changes_to_the_input_do_not_change_a_prompt(small: str) -> None:
     messages: list[dict[str, Any]] = [user(), calls("a"), result("a")]
     tools: list[dict[str, Any]] = copy.deepcopy([TOOL])
     prompt = model_of(small).render(messages, tools)
-    asked, offered = copy.deepcopy(prompt.request()), copy.deepcopy(prompt.tools)
+    request, offered = copy.deepcopy(prompt.request()), copy.deepcopy(prompt.tools)
     messages[0]["content"] = messages[2]["content"] = "CHANGED"
     messages[1]["tool_calls"][0]["function"]["arguments"]["at"] = "CHANGED"
     tools[0]["function"]["description"] = tools[0]["function"]["parameters"]["type"] = "CHANGED"
-    assert (prompt.request(), prompt.tools) == (asked, offered)
+    assert (prompt.request(), prompt.tools) == (request, offered)
 
 
 def test_a_request_that_is_changed_does_not_change_its_prompt() -> None:
-    prompt = model_of(EFFORT).render([user(), said(), user("two")], documents=["it"])
-    asked = prompt.request()
-    kept = copy.deepcopy(asked)
-    asked["messages"][0]["content"] = "CHANGED"
-    asked["messages"].append(user("CHANGED"))
-    asked["chat_template_kwargs"]["documents"].append("CHANGED")
+    prompt = model_of(EFFORT).render([user(), assistant(), user("two")], documents=["it"])
+    request = prompt.request()
+    kept = copy.deepcopy(request)
+    request["messages"][0]["content"] = "CHANGED"
+    request["messages"].append(user("CHANGED"))
+    request["chat_template_kwargs"]["documents"].append("CHANGED")
     assert prompt.request() == kept
 
 
@@ -746,14 +759,14 @@ def test_a_request_that_is_changed_does_not_change_its_prompt() -> None:
 
 
 def long_talk(turns: int) -> list[dict[str, Any]]:
-    told = [system()]
+    messages = [system()]
     for number in range(turns):
         two = calls(f"a{number}", f"b{number}", text="Both.", reasoning_content="hm")
-        told += [user(f"q{number}"), two, result(f"a{number}"), result(f"b{number}")]
-    return [*told, system("Be brief."), user("forbidden")]
+        messages += [user(f"q{number}"), two, result(f"a{number}"), result(f"b{number}")]
+    return [*messages, system("Be brief."), user("forbidden")]
 
 
-FORBIDDEN = refusing("'forbidden' in m.content")
+FORBIDDEN = raising("'forbidden' in m.content")
 
 
 @pytest.mark.parametrize("tools", [None, [TOOL]], ids=["no tools", "tools"])
@@ -766,7 +779,7 @@ def test_a_limit_that_is_hit_ends_the_search(nth: int, tools: Any, monkeypatch: 
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_a_limit_that_is_hit_for_a_comparison_is_told(nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_that_is_hit_during_a_comparison_is_reported(nth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model_of(DROPS_TOOLS).profile  # noqa: B018 - probed before anything is counted
     rendered = renders(monkeypatch, limit=nth)
     with pytest.raises(LimitHit):
@@ -791,13 +804,13 @@ def renders(monkeypatch: pytest.MonkeyPatch, limit: int = 0) -> list[None]:
 
 
 @pytest.mark.sample(0)
-def test_a_long_conversation_is_refused_after_a_few_renderings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_conversation_is_rejected_after_a_few_renderings(monkeypatch: pytest.MonkeyPatch) -> None:
     rendered = renders(monkeypatch)
     messages = long_talk(100)
     assert len(messages) == 403
-    with pytest.raises(TemplateError) as refused:
+    with pytest.raises(TemplateError) as raised:
         model_of(FORBIDDEN).render(messages)
-    assert str(refused.value).startswith("messages[402] (user): ")
+    assert str(raised.value).startswith("messages[402] (user): ")
     assert len(rendered) <= 64
 
 

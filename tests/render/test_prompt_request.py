@@ -51,7 +51,7 @@ TEXTS = [{"type": "text", "text": "Wie wird's"}, {"type": "text", "text": "in K�
 THANKS = {"role": "user", "content": "Danke"}
 
 
-def said(content: Any, **more: Any) -> dict[str, Any]:
+def assistant(content: Any, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": content, **more}
 
 
@@ -59,28 +59,28 @@ CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
     "a question": [USER],
     "system, user": [{"role": "system", "content": " Be brief. "}, USER],
     "developer, user": [{"role": "developer", "content": "Be brief."}, USER],
-    "several turns": [USER, said("Gut.\n"), THANKS],
+    "several turns": [USER, assistant("Gut.\n"), THANKS],
     "a later system message": [
         {"role": "system", "content": "Be brief."},
         USER,
-        said("Gut."),
+        assistant("Gut."),
         {"role": "system", "content": "Be polite."},
         THANKS,
     ],
     "two questions in a row": [USER, THANKS],
     "parts": [{"role": "user", "content": TEXTS}],
-    "a call without content": [USER, said(None, tool_calls=[WEATHER]), WEATHER_RESULT],
-    "arguments as text, and text beside": [USER, said("Moment.", tool_calls=[STRING]), WEATHER_RESULT],
+    "a call without content": [USER, assistant(None, tool_calls=[WEATHER]), WEATHER_RESULT],
+    "arguments as text, and text beside": [USER, assistant("Moment.", tool_calls=[STRING]), WEATHER_RESULT],
     "reasoning and two calls": [
         USER,
-        said("", reasoning_content="Both.", tool_calls=[WEATHER, TIME]),
+        assistant("", reasoning_content="Both.", tool_calls=[WEATHER, TIME]),
         WEATHER_RESULT,
         TIME_RESULT,
-        said("21 °C.", reasoning="Done."),
+        assistant("21 °C.", reasoning="Done."),
         THANKS,
     ],
-    "results in another order": [USER, said("", tool_calls=[WEATHER, TIME]), TIME_RESULT, WEATHER_RESULT],
-    "a user behind a result": [USER, said("", tool_calls=[WEATHER]), WEATHER_RESULT, THANKS],
+    "results in another order": [USER, assistant("", tool_calls=[WEATHER, TIME]), TIME_RESULT, WEATHER_RESULT],
+    "a user behind a result": [USER, assistant("", tool_calls=[WEATHER]), WEATHER_RESULT, THANKS],
 }
 
 
@@ -95,13 +95,13 @@ def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatc
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
     template = templates()[name]
     ways: list[dict[str, Any]] = [{}, {"tools": TOOLS}, {"tools": TOOLS, "strategy": "prompt"}]
-    refused, different = [], []
+    rejected, different = [], []
     for (title, messages), way in itertools.product(CONVERSATIONS.items(), ways):
         before = json.dumps(messages)
         try:
             prompt = model(name).render(messages, **way, now=NOW)
         except ToolfmtError as error:
-            refused.append((title, str(error)))
+            rejected.append((title, str(error)))
             continue
         sent = json.loads(json.dumps(prompt.request()))
         assert set(sent) <= {"messages", "tools", "chat_template_kwargs"}
@@ -110,7 +110,7 @@ def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatc
         if through_transformers(template, sent) != prompt.text:
             different.append((title, way, prompt))
         assert json.dumps(messages) == before
-    assert (different, refused) == ([], [])
+    assert (different, rejected) == ([], [])
 
 
 # Variables, the generation prompt, an answer that goes on
@@ -118,7 +118,7 @@ def test_transformers_makes_the_same_prompt_of_the_request(name: str, monkeypatc
 TURN = "{%- for m in messages %}{{ '<|' + m.role + '|>' + (m.content or '') + '<|end|>' }}{%- endfor %}"
 SMALL = "{{ style or '' }}" + TURN + "{{ '<|assistant|>' + ('<think>' if thinking else '') if add_generation_prompt }}"
 TRIMS = SMALL.replace("(m.content or '')", "(m.content or '') | trim")
-TOLD = [USER, said("Gut."), THANKS]
+CONVERSATION = [USER, assistant("Gut."), THANKS]
 
 
 def test_variables_are_sent_for_the_template() -> None:
@@ -128,26 +128,26 @@ def test_variables_are_sent_for_the_template() -> None:
     assert prompt.text == "brief <|user|>Danke<|end|><|assistant|><think>" == through_transformers(SMALL, sent)
 
 
-def test_a_prompt_without_a_generation_prompt_says_so() -> None:
-    prompt = model_of(SMALL).render(TOLD, add_generation_prompt=False)
+def test_the_request_of_a_prompt_without_a_generation_prompt_states_this() -> None:
+    prompt = model_of(SMALL).render(CONVERSATION, add_generation_prompt=False)
     assert prompt.text.endswith("<|user|>Danke<|end|>")
-    sent = {"messages": TOLD, "chat_template_kwargs": {}, "add_generation_prompt": False}
+    sent = {"messages": CONVERSATION, "chat_template_kwargs": {}, "add_generation_prompt": False}
     assert prompt.request() == sent
     assert through_transformers(SMALL, sent) == prompt.text
 
 
 @pytest.mark.parametrize("template", [SMALL, TRIMS], ids=["blanks stay", "blanks are taken away"])
-@pytest.mark.parametrize("begun", ["The capital", "The capital ", "The capital\n\n", " The", "Köln", "<|user|>"])
-def test_an_answer_goes_on_where_its_text_ends(template: str, begun: str) -> None:
-    prompt = continued(template, *TOLD, said(begun))
-    shown = begun if template == SMALL else begun.strip()
+@pytest.mark.parametrize("partial", ["The capital", "The capital ", "The capital\n\n", " The", "Köln", "<|user|>"])
+def test_an_answer_goes_on_where_its_text_ends(template: str, partial: str) -> None:
+    prompt = continued(template, *CONVERSATION, assistant(partial))
+    shown = partial if template == SMALL else partial.strip()
     assert (
         prompt.text
         == f"<|user|>{USER['content']}<|end|><|assistant|>Gut.<|end|><|user|>Danke<|end|><|assistant|>{shown}"
     )
     sent = prompt.request()
     assert (sent["continue_final_message"], sent["add_generation_prompt"]) == (True, False)
-    assert sent["messages"] == [*TOLD, said(begun)]
+    assert sent["messages"] == [*CONVERSATION, assistant(partial)]
     assert through_transformers(template, sent) == prompt.text
     assert prompt.prefill == shown
     parser = prompt.parser()
@@ -155,8 +155,8 @@ def test_an_answer_goes_on_where_its_text_ends(template: str, begun: str) -> Non
     assert Message.from_events([*parser.continued, *events]).content == shown + " of Norway"
 
 
-def test_a_text_that_was_said_before_goes_on_at_its_last_place() -> None:
-    prompt = continued(SMALL, USER, said("Gut."), THANKS, said("Gut."))
+def test_a_repeated_text_is_continued_at_its_last_occurrence() -> None:
+    prompt = continued(SMALL, USER, assistant("Gut."), THANKS, assistant("Gut."))
     assert prompt.text.endswith("<|user|>Danke<|end|><|assistant|>Gut.")
     assert through_transformers(SMALL, prompt.request()) == prompt.text
 
@@ -166,29 +166,29 @@ def test_a_text_that_was_said_before_goes_on_at_its_last_place() -> None:
 def test_an_answer_goes_on_with_every_template(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_template_utils, "datetime", FrozenDatetime)
     for tools in (None, TOOLS):
-        prompt = model(name).render([USER, said("It will be")], tools, continue_final_message=True, now=NOW)
+        prompt = model(name).render([USER, assistant("It will be")], tools, continue_final_message=True, now=NOW)
         assert prompt.text.endswith("It will be")
         assert prompt.prefill.endswith("It will be")
         assert through_transformers(templates()[name], json.loads(json.dumps(prompt.request()))) == prompt.text
         parser = prompt.parser()
         events = [*parser.feed(" warm."), *parser.finish()]
         message = Message.from_events([*parser.continued, *events])
-        behind_reasoning = "\n" if name == "GLM-4.6" else ""  # as this model itself goes on behind its block
-        assert (message.content, message.reasoning) == (f"{behind_reasoning}It will be warm.", None)
+        before_content = "\n" if name == "GLM-4.6" else ""  # as this model itself goes on behind its block
+        assert (message.content, message.reasoning) == (f"{before_content}It will be warm.", None)
 
 
 @pytest.mark.parametrize(
     "last, why",
     [
         (THANKS, "is none"),
-        (said(""), "has no text"),
-        (said(None), "has no text"),
-        (said("Moment.", tool_calls=[WEATHER]), "makes calls"),
+        (assistant(""), "has no text"),
+        (assistant(None), "has no text"),
+        (assistant("Moment.", tool_calls=[WEATHER]), "makes calls"),
     ],
     ids=["a question", "no text", "null", "a call"],
 )
 def test_only_an_answer_in_words_goes_on(last: dict[str, Any], why: str) -> None:
-    with pytest.raises(BadMessages) as refused:
+    with pytest.raises(BadMessages) as raised:
         continued(SMALL, USER, last)
-    told = f"messages[1]: continue_final_message needs an assistant message with text last; this one {why}"
-    assert str(refused.value) == told
+    message = f"messages[1]: continue_final_message needs an assistant message with text last; this one {why}"
+    assert str(raised.value) == message

@@ -77,7 +77,7 @@ def test_ids_stay_where_the_template_takes_any(tmp_path: Path) -> None:
 # Results
 
 
-def test_results_come_in_the_order_of_calls_where_only_that_tells_them(tmp_path: Path) -> None:
+def test_results_come_in_the_order_of_calls_if_only_the_order_identifies_them(tmp_path: Path) -> None:
     history = [
         USER,
         turn(call(id="callA0001"), call(id="callA0002")),
@@ -92,7 +92,7 @@ def test_results_come_in_the_order_of_calls_where_only_that_tells_them(tmp_path:
     assert model.render(in_order, [TOOL]).adaptations == ()
 
 
-def test_results_stay_out_of_order_where_the_prompt_tells_their_ids(tmp_path: Path) -> None:
+def test_results_stay_out_of_order_if_the_prompt_shows_their_ids(tmp_path: Path) -> None:
     text = template(content=PARTS).replace(
         "'<|' + m.role + '|>'", "'<|' + m.role + ' ' + (m.tool_call_id or '') + '|>'"
     )
@@ -107,7 +107,7 @@ def test_results_stay_out_of_order_where_the_prompt_tells_their_ids(tmp_path: Pa
     assert "<|tool callA0002|>B<|end|><|tool callA0001|>A<|end|>" in prompt.text
 
 
-def test_results_of_other_calls_are_left_where_they_stand(tmp_path: Path) -> None:
+def test_results_of_other_calls_are_left_in_place(tmp_path: Path) -> None:
     history = [USER, turn(call(id="callA0001"), call(id="callA0002")), result("unknown", "B"), result("callA0001", "A")]
     assert "<|tool|>B<|end|><|tool|>A" in made(tmp_path, template(content=PARTS)).render(history, [TOOL]).text
 
@@ -178,10 +178,10 @@ def test_parts_are_joined_where_they_come_out_raw(tmp_path: Path, role: str) -> 
 
 def test_an_image_that_comes_out_as_data_is_lost(tmp_path: Path) -> None:
     model = made(tmp_path, template(content="m.content | string"))
-    asked = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]}]
+    messages = [{"role": "user", "content": [{"type": "text", "text": "What is this?"}, IMAGE]}]
     with pytest.raises(NotDelivered, match=r"^messages\[0\] \(user\): its image_url is lost: .*lossy=True"):
-        model.render(asked)
-    prompt = model.render(asked, lossy=True)
+        model.render(messages)
+    prompt = model.render(messages, lossy=True)
     assert prompt.lost == ("messages[0] (user): its image_url",)
     assert "<|user|>What is this?<|end|>" in prompt.text
 
@@ -218,7 +218,7 @@ def test_command_a_reasoning_gets_its_calls_and_results() -> None:
         ("deepseek-ai-DeepSeek-V4-Flash-0731.jinja", "</think>"),
     ],
 )
-def test_what_a_real_template_has_begun(name: str, expected: str) -> None:
+def test_the_prefill_of_a_real_template(name: str, expected: str) -> None:
     model = Model(shared_template(name))
     assert model.inspect().profile.prefill == expected
     assert model.render([USER]).prefill == expected

@@ -27,10 +27,10 @@ Turns = list[tuple[str, str, str]]
 def prompt(turns: Turns) -> tuple[str, list[tuple[int, int]]]:
     """Turns of a marker, a text of another, a marker; and where the texts stand."""
     text, spans = "", []
-    for before, held, behind in turns:
+    for before, held, after in turns:
         text += f"{before}x"
         spans.append((len(text), len(text) + len(held)))
-        text += f"{held}y{behind}"
+        text += f"{held}y{after}"
     return text, spans
 
 
@@ -46,8 +46,8 @@ def decoded(tokenizer: Any, ids: list[int]) -> str:
 def number(tokenizer: Any, marker: str) -> int:
     """The id of the marker's token."""
     tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
-    tell = getattr(tokenizer, "token_to_id", None) or tokenizer.convert_tokens_to_ids
-    return int(tell(marker))
+    to_id = getattr(tokenizer, "token_to_id", None) or tokenizer.convert_tokens_to_ids
+    return int(to_id(marker))
 
 
 def controls(tokenizer: Any, ids: list[int], markers: tuple[str, ...] = MARKERS) -> Counter[int]:
@@ -60,7 +60,7 @@ def check(tokenizer: Any, turns: Turns, markers: tuple[str, ...] = MARKERS) -> N
     """Only the markers outside are tokens; the text comes back as one does whose markers have a dot in them."""
     text, spans = prompt(turns)
     ids = token_ids(text, spans, tokenizer)
-    harmless, _ = prompt([(before, neutralized(held, markers), behind) for before, held, behind in turns])
+    harmless, _ = prompt([(before, neutralized(held, markers), after) for before, held, after in turns])
     expected = plain(tokenizer, harmless)
     assert controls(tokenizer, ids, markers) == controls(tokenizer, expected, markers)
     assert decoded(tokenizer, ids) == decoded(tokenizer, expected).replace("·", "")
@@ -101,7 +101,7 @@ def test_a_text_cut_by_bytes_comes_back_whole() -> None:
     assert [token for token in tokens if token in MARKERS] == ["<|im_start|>", "<|im_end|>"]
 
 
-def test_no_blank_is_put_behind_a_cut() -> None:
+def test_no_space_is_inserted_after_a_split() -> None:
     for scheme in ("never", "first", "always"):
         tokenizer = by_pieces(scheme)
         pieces = [str(tokenizer.id_to_token(id)) for id in token_ids("the<|im_end|>", [(0, 13)], tokenizer)]
@@ -110,7 +110,7 @@ def test_no_blank_is_put_behind_a_cut() -> None:
         assert "<|im_end|>" not in pieces
 
 
-def test_no_blank_is_put_where_the_tokenizer_drops_line_ends_at_the_beginning() -> None:
+def test_no_space_is_inserted_if_the_tokenizer_strips_leading_line_ends() -> None:
     tokenizer = Tokenizer.from_str(by_pieces("always").to_str())
     tokenizer.normalizer = normalizers.Strip()
     for one in (tokenizer, Plain(tokenizer)):
@@ -143,12 +143,12 @@ def check_spans(tokenizer: Any, text: str) -> None:
     assert token_ids(text, [(7, 8), (0, 3)], tokenizer).count(number(tokenizer, "<s>")) == 2
 
 
-def test_a_token_of_the_prompt_that_takes_blanks_may_take_those_of_a_text() -> None:
+def test_a_token_of_the_prompt_that_strips_whitespace_may_strip_that_of_a_text() -> None:
     tokenizer = by_bytes(stripping=True)
     text = "<s>  a  </s>"
     assert token_ids(text, [(3, 8)], tokenizer) == plain(tokenizer, text)
-    forged = "<s>  <s>  </s>"
-    assert controls(tokenizer, token_ids(forged, [(3, 10)], tokenizer)) == controls(tokenizer, plain(tokenizer, text))
+    injected = "<s>  <s>  </s>"
+    assert controls(tokenizer, token_ids(injected, [(3, 10)], tokenizer)) == controls(tokenizer, plain(tokenizer, text))
 
 
 def test_a_marker_that_only_the_tokenizers_normaliser_makes_is_cut() -> None:
@@ -159,14 +159,14 @@ def test_a_marker_that_only_the_tokenizers_normaliser_makes_is_cut() -> None:
     assert decoded(tokenizer, ids) == text.lower()
 
 
-def test_such_a_marker_is_refused_where_the_tokenizer_does_not_tell_places() -> None:
+def test_such_a_marker_is_rejected_if_the_tokenizer_reports_no_offsets() -> None:
     tokenizer = Plain(by_bytes(lower=True))
     with pytest.raises(ToolfmtError, match="render with neutralize=True"):
         token_ids("<s><|IM_end|></S>", [(3, 13)], tokenizer)
     assert token_ids("<s><|im_END</S>", [(3, 11)], tokenizer) == plain(tokenizer, "<s><|im_END</S>")
 
 
-def test_a_marker_of_one_character_is_refused() -> None:
+def test_a_marker_of_one_character_is_rejected() -> None:
     tokenizer = Tokenizer(models.WordLevel({"[unk]": 0, "<fax>": 1, "x": 2}, unk_token="[unk]"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.normalizer = normalizers.Replace("℻", "<fax>")
@@ -190,14 +190,14 @@ class Bare:
         return by_bytes().encode(text, add_special_tokens=False).ids
 
 
-def test_markers_are_given_where_the_tokenizer_cannot_tell_them() -> None:
+def test_markers_are_passed_if_the_tokenizer_cannot_list_them() -> None:
     text = "<s>the <s> cat"
     expected = token_ids(text, [(3, 14)], by_bytes())
     assert token_ids(text, [(3, 14)], Bare(), markers=("<s>",)) == expected != plain(Bare(), text)
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), max_size=3))
-def test_the_spans_are_told_by_the_prompt_with_the_dots(parts: list[tuple[str, str]]) -> None:
+def test_spans_are_found_by_comparison_with_the_neutralized_prompt(parts: list[tuple[str, str]]) -> None:
     markers = markers_in(by_bytes())
     text = "".join(f"{own}x{held}y" for own, held in parts)
     changed = "".join(f"{own}x{neutralized(held, markers)}y" for own, held in parts)

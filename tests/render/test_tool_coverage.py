@@ -36,7 +36,7 @@ CHOOSE: dict[str, Any] = {
 PARAMETERS = " ~ (tool.function.parameters | tojson)"
 
 
-def asked(text: str) -> list[dict[str, Any]]:
+def messages_of(text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
 
 
@@ -134,21 +134,21 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], str, str]] = {
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_tools_that_a_template_changes_for_a_text_go_in_as_prose(name: str) -> None:
-    source, tools, question, told = CASES[name]
-    prompt = model_of(source).render(asked(question), tools)
+    source, tools, question, missing = CASES[name]
+    prompt = model_of(source).render(messages_of(question), tools)
     assert (prompt.strategy, prompt.adaptations) == ("prompt", ("template-dropped-tools",))
     for one in tools:
         assert one["function"]["name"] in prompt.text
         assert one["function"]["description"] in prompt.text
-    with pytest.raises(ToolfmtError, match=rf"drops the tools \({told} not in the prompt\)"):
-        model_of(source).render(asked(question), tools, "template")
+    with pytest.raises(ToolfmtError, match=rf"drops the tools \({missing} not in the prompt\)"):
+        model_of(source).render(messages_of(question), tools, "template")
 
 
 def test_what_a_message_before_the_tools_quotes_is_no_definition() -> None:
     quoted = {"role": "system", "content": "get: Gets it. path: Where it is."}
     model = model_of(shown(" if tool.function.description != 'Gets it.'"))
     with pytest.raises(ToolfmtError, match=r"drops the tools \(get not in the prompt\)"):
-        model.render([quoted, *asked("hi")], [DELETE, GET], "template")
+        model.render([quoted, *messages_of("hi")], [DELETE, GET], "template")
 
 
 def test_what_helps_is_done_before_tools_go_in_as_prose() -> None:
@@ -156,7 +156,7 @@ def test_what_helps_is_done_before_tools_go_in_as_prose() -> None:
     source = changed(TOOLS_SHOWN, "{%- if tools and 'benchmark' not in messages[-1].content %}")
     parts = "(message.content if message.content is string else message.content[0].text)"
     source = source.replace(QUESTION, QUESTION.replace("message.content", parts))
-    prompt = model_of(source).render(asked("run the benchmark"), [GET])
+    prompt = model_of(source).render(messages_of("run the benchmark"), [GET])
     assert (prompt.strategy, prompt.adaptations) == ("template", ("content-as-parts",))
     assert '"name": "get"' in prompt.text
     assert "run the benchmark" in prompt.text
@@ -164,7 +164,7 @@ def test_what_helps_is_done_before_tools_go_in_as_prose() -> None:
 
 @pytest.mark.parametrize("question", ["hi", "get: Gets it. delete_file look", "the benchmark"])
 def test_an_honest_template_keeps_its_tools(question: str) -> None:
-    assert model_of(HONEST).render(asked(question), [GET, DELETE, LINES]).strategy == "template"
+    assert model_of(HONEST).render(messages_of(question), [GET, DELETE, LINES]).strategy == "template"
 
 
 @pytest.mark.sample(2)
@@ -178,5 +178,5 @@ def test_an_honest_template_keeps_its_tools(question: str) -> None:
     ],
 )
 def test_a_description_may_be_broken_into_other_lines(how: str) -> None:
-    prompt = model_of(written(how)).render(asked("hi"), [GET, LINES, DELETE])
+    prompt = model_of(written(how)).render(messages_of("hi"), [GET, LINES, DELETE])
     assert (prompt.strategy, prompt.adaptations) == ("template", ())

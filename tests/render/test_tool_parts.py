@@ -606,9 +606,9 @@ def test_a_tool_that_no_adaptation_makes_acceptable_is_named(lossy: bool) -> Non
     definition = tool({"city": text(), "place": place})
     with pytest.raises(TemplateError) as raised:
         model_of(REJECTS).render(QUESTION, [TWO, definition], lossy=lossy)
-    told = str(raised.value)
-    assert told.startswith("tools[1] (create_ticket), the parameter place: small/chat_template.jinja, line 1: ")
-    assert told.endswith(": no objects; change the definition, or leave the tool out")
+    message = str(raised.value)
+    assert message.startswith("tools[1] (create_ticket), the parameter place: small/chat_template.jinja, line 1: ")
+    assert message.endswith(": no objects; change the definition, or leave the tool out")
 
 
 def test_a_tool_that_is_rejected_for_two_parameters_is_named_without_one() -> None:
@@ -780,12 +780,12 @@ def test_tools_that_need_a_system_message_or_content_parts_are_not_adapted() -> 
 
 def test_the_plan_for_the_messages_decides_how_a_definition_is_adapted() -> None:
     """This template requires content parts in a longer conversation, and then shows no enum values."""
-    refuses = (
+    rejects = (
         "{% if messages | length > 2 and messages[0].content is string %}{{ raise_exception('parts') }}{% endif %}"
     )
     members = "{{ f.parameters | tojson if messages[0].content is string else members(f.parameters) }}"
     turns = "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}{% endfor %}"
-    model = model_of(refuses + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns))
+    model = model_of(rejects + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns))
     assert model.render(QUESTION, [LEVEL]).adaptations == ()
     history = [*QUESTION, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
     prompt = model.render(history, [LEVEL])
@@ -794,18 +794,18 @@ def test_the_plan_for_the_messages_decides_how_a_definition_is_adapted() -> None
 
 
 def test_tools_go_into_the_system_prompt_if_the_template_rejects_the_adapted_definition() -> None:
-    refuses = "{% if 'Parameters:' in (tools or [{}])[0] | string %}{{ raise_exception('adapted') }}{% endif %}"
-    prompt = model_of(refuses + deep()).render(QUESTION, [LEVEL])
+    rejects = "{% if 'Parameters:' in (tools or [{}])[0] | string %}{{ raise_exception('adapted') }}{% endif %}"
+    prompt = model_of(rejects + deep()).render(QUESTION, [LEVEL])
     assert (prompt.strategy, prompt.adaptations[0]) == ("prompt", "template-loses-with-tools")
 
 
 def test_tools_go_into_the_system_prompt_if_plan_and_definition_never_match() -> None:
     """This template shows references only with content parts, and rejects content parts with any other definition."""
     together = "messages | length > 2 and (messages[0].content is string) == ('$ref' not in tools[0] | string)"
-    refuses = f"{{% if tools and {together} %}}{{{{ raise_exception('not together') }}}}{{% endif %}}"
+    rejects = f"{{% if tools and {together} %}}{{{{ raise_exception('not together') }}}}{{% endif %}}"
     members = "{{ members(f.parameters) if messages[0].content is string else f.parameters | tojson }}"
     turns = "{% for m in messages %}{{ m.content if m.content is string else m.content[0].text }}{% endfor %}"
-    template = refuses + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns)
+    template = rejects + deep("{{ f.name }}: {{ f.description }}" + members).replace(TURNS, turns)
     history = [*QUESTION, {"role": "assistant", "content": "Hi."}, {"role": "user", "content": "Go on."}]
     prompt = model_of(template).render(history, [PLACE])
     assert (prompt.strategy, prompt.adaptations[0]) == ("prompt", "template-dropped-tools")

@@ -42,7 +42,7 @@ class Runner:
     def __init__(self, folder: Path, inputs: dict[str, str], programs: str = "bin") -> None:
         self.folder = folder
         self.temp, self.summary = folder / "temp", folder / "step summary.md"
-        self.values = {f"inputs.{name}": str(told["default"]) for name, told in ACTION["inputs"].items()}
+        self.values = {f"inputs.{name}": str(definition["default"]) for name, definition in ACTION["inputs"].items()}
         self.values |= {f"inputs.{name}": value for name, value in inputs.items()}
         self.values["github.action_path"] = str(Path(__file__).parents[2])
         self.path = folder / "python"
@@ -146,9 +146,11 @@ def test_with_a_baseline_only_what_is_new_fails(tmp_path: Path) -> None:
     baseline.write_text(CliRunner().invoke(main, ["inspect", place, "--json"]).stdout)
     runner, _, result = inspected(tmp_path, places=place, baseline=str(baseline))
     assert (result, "0 new" in runner.summary.read_text("utf-8")) == (0, False)
-    told = json.loads(baseline.read_text("utf-8"))
+    report = json.loads(baseline.read_text("utf-8"))
     (tmp_path / "again").mkdir()
-    baseline.write_text(json.dumps(told | {"findings": [one for one in told["findings"] if one["code"] != "TF022"]}))
+    baseline.write_text(
+        json.dumps(report | {"findings": [one for one in report["findings"] if one["code"] != "TF022"]})
+    )
     runner, _, result = inspected(tmp_path / "again", places=place, baseline=str(baseline))
     assert (result, "1 (1 new)" in runner.summary.read_text("utf-8")) == (1, True)
 

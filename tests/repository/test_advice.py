@@ -46,7 +46,7 @@ def _linked() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_finding_stands_where_a_person_looks_for_it(code: str) -> None:
+def test_every_finding_is_listed_under_a_symptom(code: str) -> None:
     row = f"| [{code}](reference/findings/{code}.md) | what it is | what to do |"
     assert (code, code) in _linked(), f"add a row to docs/{TREE.name} below what a person sees of it: {row}"
 
@@ -80,10 +80,10 @@ def test_links_to_headings_lead_to_one(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)
-def test_pictures_are_there_and_are_told_in_words(page: Path) -> None:
-    for told, file in re.findall(r"!\[(.*?)\]\((.*?)\)", text_of(page), re.DOTALL):
+def test_pictures_exist_and_have_alternative_texts(page: Path) -> None:
+    for alternative, file in re.findall(r"!\[(.*?)\]\((.*?)\)", text_of(page), re.DOTALL):
         assert (page.parent / file).exists(), file
-        assert len(told) > 30, f"{file}: a picture needs words for those who do not see it"
+        assert len(alternative) > 30, f"{file}: a picture needs words for those who do not see it"
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -100,10 +100,10 @@ def test_a_picture_stays_within_its_edges(name: str) -> None:
     root = ET.fromstring(text_of(FOLDER / f"{name}.svg"))
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     for text in root.iter(f"{svg}text"):
-        said, size = "".join(text.itertext()), float(text.attrib["font-size"])
-        sign = 0.6 if "monospace" in text.attrib["font-family"] else 0.55
-        assert float(text.attrib["x"]) + sign * size * len(said) <= width, said
-        assert float(text.attrib["y"]) <= height, said
+        line, size = "".join(text.itertext()), float(text.attrib["font-size"])
+        character_width = 0.6 if "monospace" in text.attrib["font-family"] else 0.55
+        assert float(text.attrib["x"]) + character_width * size * len(line) <= width, line
+        assert float(text.attrib["y"]) <= height, line
 
 
 @pytest.mark.parametrize("page", WORDS, ids=lambda page: page.name)

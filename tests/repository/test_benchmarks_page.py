@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import page, peer_reading, situations
-from benchmarks.peer_reading import PeerParser, Told
+from benchmarks.peer_reading import Output, PeerParser
 from benchmarks.runtime_parsers import TOOLS, Answer
 from toolfmt.formats import FORMATS, get, write
 
@@ -24,14 +24,14 @@ def figures(**changed: Any) -> dict[str, Any]:
     return {"versions": {"toolfmt": "1", "vLLM": "0.9"}, **changed}
 
 
-def test_a_table_is_made_anew_and_what_stands_around_it_stays() -> None:
+def test_a_table_is_regenerated_and_the_text_around_it_is_kept() -> None:
     other = "between\n\n| kept |\n"
     text = "before\n<!-- table: situations, of a run -->\n| old |\n|---|\n" + other
-    told = {
+    results = {
         "formats": {"toolfmt": 3, "vLLM": 2},
         "table": [{"row": "one call", **_right(3, 3), **_right(1, 2, "vLLM")}],
     }
-    assert page.with_tables(text, figures(situations=told)) == (
+    assert page.with_tables(text, figures(situations=results)) == (
         "before\n<!-- table: situations, of a run -->\n| right, of asked | toolfmt | vLLM 0.9 |\n|---|---|---|\n"
         "| one call | 3 of 3 | 1 of 2 |\n" + other
     )
@@ -42,15 +42,15 @@ def test_a_table_that_there_is_not_is_no_table_that_stays_as_it_is() -> None:
         page.with_tables("<!-- table: situation -->\n| old |\n", figures())
 
 
-def _right(right: int, asked: int, name: str = "toolfmt") -> dict[str, Any]:
-    return {name: {"right": right, "asked": asked}}
+def _right(right: int, total: int, name: str = "toolfmt") -> dict[str, Any]:
+    return {name: {"right": right, "asked": total}}
 
 
-def test_a_runtime_that_was_not_asked_has_a_dash() -> None:
+def test_a_runtime_that_was_not_measured_has_a_dash() -> None:
     counted = {"templates": 2, "repositories": 7}
     table = [{"row": "format found", "of": counted, "vLLM": counted}, {"row": "null", "of": counted}]
-    told = figures(**{"read-back": {"table": table}})
-    assert page.TABLES["read back"](told).splitlines()[-2:] == [
+    results = figures(**{"read-back": {"table": table}})
+    assert page.TABLES["read back"](results).splitlines()[-2:] == [
         "| format found | 2 (7) | 2 (7) |",
         "| null | 2 (7) | – |",
     ]
@@ -140,8 +140,8 @@ def test_a_file_without_figures_is_named_before_anything_is_measured(held: bytes
         timeout=300,
         check=False,
     )
-    told = f"python -m benchmarks: error: {file} holds no figures to keep: leave out --only, or name another file"
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, told)
+    message = f"python -m benchmarks: error: {file} holds no figures to keep: leave out --only, or name another file"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, message)
     assert "Traceback" not in done.stderr
     assert (file.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (held, ["r.json"])
 
@@ -156,8 +156,8 @@ def peer(name: str, format: str) -> PeerParser:
 def test_a_peer_reads_a_call_whole_and_in_pieces(name: str) -> None:
     text = "Well. " + write("json", [PARIS], TOOLS)
     parser = peer(name, "json")
-    for told in (parser.read(text, TOOLS), parser.stream(situations.pieces(text), TOOLS)):
-        assert (told.content.strip(), peer_reading.as_objects(told.calls)) == ("Well.", [PARIS])
+    for response in (parser.read(text, TOOLS), parser.stream(situations.pieces(text), TOOLS)):
+        assert (response.content.strip(), peer_reading.as_objects(response.calls)) == ("Well.", [PARIS])
 
 
 def test_arguments_that_are_no_json_stay_the_text_that_a_client_gets() -> None:
@@ -166,25 +166,25 @@ def test_arguments_that_are_no_json_stay_the_text_that_a_client_gets() -> None:
 
 def test_an_answer_is_right_if_every_way_of_reading_it_is() -> None:
     answer = Answer("one", write("json", [PARIS], TOOLS), "", (PARIS,))
-    right = Told("", [(PARIS[0], json.dumps(PARIS[1]))])
-    ways = [lambda _: right, lambda _: Told("", [])]
+    right = Output("", [(PARIS[0], json.dumps(PARIS[1]))])
+    ways = [lambda _: right, lambda _: Output("", [])]
     assert situations.tried([answer], ways[:1]) == {"one": ""}
     assert situations.tried([answer], ways) == {"one": "'' []"}
 
 
 def test_what_raises_has_read_nothing() -> None:
-    def broken(text: str) -> Told:
+    def broken(text: str) -> Output:
         raise RecursionError("deep")
 
     assert situations.tried([Answer("one", "x", "x")], [broken]) == {"one": "raised RecursionError('deep')"}
 
 
-def test_toolfmt_is_asked_about_every_way_of_writing_and_peers_about_their_formats() -> None:
+def test_toolfmt_is_measured_on_every_variant_and_peers_on_their_formats() -> None:
     format = get("json")
     by_runtime = situations.measured([format])
     ours = by_runtime.pop("toolfmt")
     assert sorted(ours) == sorted(f"json {variant}".strip() for variant in ("", *format.variants))
-    assert [title for told in ours.values() for title, instead in told.items() if instead] == []
+    assert [title for outcomes in ours.values() for title, instead in outcomes.items() if instead] == []
     assert {name: list(rows) for name, rows in by_runtime.items()} == {name: ["json"] for name in by_runtime}
     # a closer in a string ends mlx-lm's and transformers' calls: docs/faults.md has both
     for name, rows in by_runtime.items():

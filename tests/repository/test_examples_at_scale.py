@@ -40,7 +40,7 @@ def read_rows_module() -> Any:
     return module
 
 
-def test_a_column_that_is_not_there_is_told_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_column_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     read_rows_module().check_key(["row", "text"], "text")
     with pytest.raises(SystemExit, match="2"):
         read_rows_module().check_key(["row", "text"], "output")
@@ -57,7 +57,7 @@ def test_a_batch_gets_the_messages_that_its_texts_make() -> None:
     assert [one["reason"] for (one,) in rejected] == ["incomplete_output"] * 3
 
 
-def begun(example: str, directory: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+def run_example(example: str, directory: Path, *options: str) -> tuple[subprocess.CompletedProcess[str], Path]:
     """The example run over the texts, and where it writes."""
     recorded, tools, output = (directory / name for name in ("recorded.jsonl", "tools.json", "messages.jsonl"))
     lines = (json.dumps({"row": row, "text": text}) for row, text in enumerate(TEXTS))
@@ -74,10 +74,10 @@ def begun(example: str, directory: Path, *options: str) -> tuple[subprocess.Comp
 
 def run(example: str, directory: Path) -> list[dict[str, Any]]:
     """What the example writes, in the order of the rows; a column that is not there it tells in a line."""
-    done, _ = begun(example, directory, "--text-key", "answer")
-    told = "no row has 'answer': --text-key is one of 'row', 'text'"
-    assert (done.returncode, done.stderr.splitlines()[-1], "Traceback" in done.stderr) == (2, told, False)
-    done, output = begun(example, directory)
+    done, _ = run_example(example, directory, "--text-key", "answer")
+    message = "no row has 'answer': --text-key is one of 'row', 'text'"
+    assert (done.returncode, done.stderr.splitlines()[-1], "Traceback" in done.stderr) == (2, message, False)
+    done, output = run_example(example, directory)
     assert done.returncode == 0, done.stderr[-2000:]
     files = sorted(output.iterdir()) if output.is_dir() else [output]
     written = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]

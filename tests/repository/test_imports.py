@@ -260,11 +260,11 @@ NEEDED = [
 def test_without_its_package_an_adapter_names_what_to_install(
     module: str, package: str, name: str, install: str
 ) -> None:
-    told = run(
+    printed = run(
         f"import sys; sys.modules[{package!r}] = None\ntry:\n import toolfmt.integrations.{module}\n"
         "except ModuleNotFoundError: raise\nexcept ImportError as error: print(error)"
     )
-    assert told.startswith(f"toolfmt.integrations.{module} needs {name}: pip install {install} (")
+    assert printed.startswith(f"toolfmt.integrations.{module} needs {name}: pip install {install} (")
 
 
 def test_without_mlx_lm_the_server_names_the_extra_in_one_line() -> None:

@@ -29,7 +29,7 @@ def form(path: Path) -> dict[str, Any]:
     return read
 
 
-def test_there_is_a_form_for_each_kind_of_fault() -> None:
+def test_there_is_a_form_for_each_kind_of_issue() -> None:
     assert [path.stem for path in FORMS] == ["new-format", "parser-fault", "wrong-report"]
 
 
@@ -48,7 +48,7 @@ def test_a_form_is_one(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_field_says_what_its_kind_has_to(path: Path) -> None:
+def test_a_field_has_exactly_the_keys_of_its_kind(path: Path) -> None:
     for field in form(path)["body"]:
         needed, more = ATTRIBUTES[field["type"]]
         attributes = field["attributes"]
@@ -65,7 +65,7 @@ def test_a_field_says_what_its_kind_has_to(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_what_a_form_asks_to_be_typed_is_there(path: Path) -> None:
+def test_commands_and_options_in_a_form_exist(path: Path) -> None:
     """Commands and their options, and each form asks for what `report-bug` or `dev derive` prints."""
     text = path.read_text("utf-8")
     typed = re.findall(r"`toolfmt ((?:dev )?[a-z-]+)([^`]*)`", text)

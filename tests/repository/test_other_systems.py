@@ -84,13 +84,13 @@ def run(environment: dict[str, str], *words: str, given: bytes = b"") -> tuple[i
     return done.returncode, re.sub(rb'"seconds": [0-9.]+', b"", done.stdout), done.stderr
 
 
-def test_the_stand_in_for_windows_is_bare(windows: dict[str, str]) -> None:
-    asked = (
+def test_the_simulated_windows_lacks_the_posix_modules(windows: dict[str, str]) -> None:
+    code = (
         "import sys, os, select; print(sys.platform, hasattr(os, 'killpg'), hasattr(select, 'poll')); import resource"
     )
     environment = {**os.environ, **windows}
     done = subprocess.run(
-        [sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert (done.returncode, done.stdout) == (1, "win32 False False\n")
     assert "import of resource halted" in done.stderr
@@ -117,7 +117,7 @@ def test_on_windows_the_same_is_printed(windows: dict[str, str], words: tuple[st
 
 def test_a_template_that_never_ends_is_ended_on_windows(windows: dict[str, str], tmp_path: Path) -> None:
     """The system limits nothing there, so that the time limit counts from the start of the job."""
-    asked = """
+    code = """
 from toolfmt.model.sandbox.pool import Job, Limits
 from toolfmt.model.jobs import new_worker, PROFILE
 from toolfmt.templates import load_files
@@ -133,7 +133,7 @@ except WorkerUnavailable as error:
 """
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     (tmp_path / "chat_template.jinja").write_text(loop, encoding="utf-8")
-    command = [sys.executable, "-c", asked, str(tmp_path)]
+    command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(
         command, env={**os.environ, **windows}, capture_output=True, text=True, check=False, timeout=300
     )
@@ -170,14 +170,14 @@ def test_a_command_is_taken_apart_as_the_shell_of_the_system_does(monkeypatch: p
 
 
 def test_a_place_on_another_drive_is_called_by_its_last_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def refused(path: str) -> str:
+    def raise_value_error(path: str) -> str:
         raise ValueError("path is on mount 'D:', start on mount 'C:'")
 
-    monkeypatch.setattr(os.path, "relpath", refused)
+    monkeypatch.setattr(os.path, "relpath", raise_value_error)
     assert relative(str(tmp_path)) == tmp_path.name
 
 
-def test_a_place_is_the_same_in_letters_of_any_case_where_the_system_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_is_compared_without_case_if_the_system_ignores_case(monkeypatch: pytest.MonkeyPatch) -> None:
     assert place_key("Models/a") != place_key("models/A")
     monkeypatch.setattr(os.path, "normcase", str.lower)
     assert place_key("Models/a") == place_key("models/A")
@@ -190,7 +190,7 @@ def ended_pipe() -> None:
     raise OSError(errno.EINVAL, "Invalid argument")
 
 
-def test_a_pipe_that_nobody_reads_is_no_fault_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_without_a_reader_is_not_an_error_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert group._status_of(ended_pipe) == 2
     monkeypatch.setattr(group, "sys", SimpleNamespace(platform="win32", stdout=None))
     assert group._status_of(ended_pipe) == 0
@@ -204,7 +204,7 @@ def typed_in_small_letters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
     if not descriptors.is_dir():
         pytest.skip("this system does not tell where an open file lies in the way that is used here")
 
-    def told(descriptor: int, command: int, space: bytes) -> bytes:
+    def real_case(descriptor: int, command: int, space: bytes) -> bytes:
         real = os.fsencode(readlink(descriptors / str(descriptor)))
         return real.replace(b"/qwen", b"/QWEN").ljust(len(space), b"\0")
 
@@ -213,7 +213,7 @@ def typed_in_small_letters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> P
             raise FileNotFoundError(path)
         return readlink(path)
 
-    monkeypatch.setattr(fcntl, "fcntl", told)
+    monkeypatch.setattr(fcntl, "fcntl", real_case)
     monkeypatch.setattr(opening, "sys", SimpleNamespace(platform="darwin"))
     monkeypatch.setattr(os, "readlink", without_proc)
     (tmp_path / "qwen").mkdir()
@@ -236,10 +236,10 @@ def test_a_link_out_of_such_a_directory_is_not_followed(typed_in_small_letters: 
 def test_every_help_can_be_written_in_any_code_page() -> None:
     """click writes it in that of the system, which on Windows may have no sign beyond ASCII."""
 
-    def told(command: click.Command, *words: str) -> None:
+    def check_help(command: click.Command, *words: str) -> None:
         text = CliRunner().invoke(main, [*words, "--help"]).output
         assert text.isascii(), words
         for name, one in getattr(command, "commands", {}).items():
-            told(one, *words, name)
+            check_help(one, *words, name)
 
-    told(main)
+    check_help(main)

@@ -89,7 +89,7 @@ def test_the_wheel_has_its_programs_its_plug_ins_and_its_licence(wheel: zipfile.
 
 
 @building
-def test_the_metadata_says_what_is_true(metadata: Message) -> None:
+def test_the_metadata_is_correct(metadata: Message) -> None:
     assert metadata["Version"] == toolfmt.__version__
     assert metadata.get_all("Project-URL") is None  # there is no address yet
     needed = {re.split(r"[<>=; ]", line)[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line}
@@ -148,8 +148,8 @@ def needed(*extras: str) -> set[str]:
     names: set[str] = set()
     seen, waiting = set(), [("toolfmt", frozenset(extras))]
     while waiting:
-        name, wanted = waiting.pop()
-        for one in requirements(name, set(wanted)):
+        name, needed_extras = waiting.pop()
+        for one in requirements(name, set(needed_extras)):
             following = (canonicalize_name(one.name), frozenset(one.extras))
             names.add(following[0])
             if following not in seen:
@@ -221,7 +221,7 @@ def release(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=1200)
 
 
-def refused(folder: Path, *options: str) -> str:
+def failure(folder: Path, *options: str) -> str:
     done = release(folder, *options)
     assert done.returncode == 1, done.stdout + done.stderr
     assert not (folder / "dist").exists()
@@ -239,7 +239,7 @@ def test_no_release_without_git(checkout: Path) -> None:
 
 def test_no_release_of_what_is_not_committed(checkout: Path) -> None:
     (checkout / "toolfmt" / "new.py").write_text("", encoding="utf-8")
-    assert refused(checkout, *QUICK).startswith("release: 1 files are changed or new (?? toolfmt/new.py …); commit")
+    assert failure(checkout, *QUICK).startswith("release: 1 files are changed or new (?? toolfmt/new.py …); commit")
 
 
 @pytest.mark.parametrize(
@@ -254,12 +254,12 @@ def test_no_release_of_what_is_not_committed(checkout: Path) -> None:
 def test_no_release_whose_changelog_is_of_another(checkout: Path, heading: str, why: str) -> None:
     (checkout / "CHANGELOG.md").write_text(f"# Changelog\n\n{heading}\n", encoding="utf-8")
     git(checkout, "commit", "-qam", "another heading")
-    assert why in refused(checkout, *QUICK)
+    assert why in failure(checkout, *QUICK)
 
 
 def test_no_release_of_a_version_that_has_a_tag(checkout: Path) -> None:
     git(checkout, "tag", f"v{toolfmt.__version__}")
-    assert f"the tag v{toolfmt.__version__} is there already" in refused(checkout, *QUICK)
+    assert f"the tag v{toolfmt.__version__} is there already" in failure(checkout, *QUICK)
 
 
 @needing(*NEEDED, *RELEASED)
@@ -269,8 +269,8 @@ def test_no_release_where_the_tests_fail_or_no_site_is_built(checkout: Path) -> 
     (checkout / ".ci/run").chmod(0o755)
     git(checkout, "add", "-A")
     git(checkout, "commit", "-qm", "tests that fail")
-    assert refused(checkout) == "release: .ci/run ended with status 3:\nso it is\n"
-    assert "there is no mkdocs.yml" in refused(checkout, "--skip-tests")
+    assert failure(checkout) == "release: .ci/run ended with status 3:\nso it is\n"
+    assert "there is no mkdocs.yml" in failure(checkout, "--skip-tests")
 
 
 @needing(*NEEDED, *RELEASED)

@@ -65,10 +65,10 @@ The end.
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_what_says_that_it_is_an_output_is_compared(page: Path) -> None:
+def test_every_block_marked_as_output_is_compared(page: Path) -> None:
     """A comment that is misspelt, or stands apart from its block, would leave the block as it was typed."""
-    said = re.findall(r"<!-- *(?:outputs? *of|table)", text_of(page), re.IGNORECASE)
-    assert pages.compared(text_of(page)) == len(said)
+    marked = re.findall(r"<!-- *(?:outputs? *of|table)", text_of(page), re.IGNORECASE)
+    assert pages.compared(text_of(page)) == len(marked)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -92,7 +92,7 @@ def _defined(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_command_at_a_prompt_is_run_or_says_why_not(page: Path) -> None:
+def test_a_command_at_a_prompt_is_run_or_marked_as_not_run(page: Path) -> None:
     """What stands at a `$` is believed to have been seen: it is run, or a comment `not run here: …` says why not."""
     unsaid = [
         line
@@ -105,17 +105,17 @@ def test_a_command_at_a_prompt_is_run_or_says_why_not(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_commands_of_a_page_and_their_options_are_there(page: Path) -> None:
-    faults = {
-        line: fault
+    errors = {
+        line: error
         for line in pages.command_lines(text_of(page))
         for arguments in pages.arguments_of(line)
-        if (fault := pages.fault_of(arguments)) is not None
+        if (error := pages.command_problem(arguments)) is not None
     }
-    assert faults == {}
+    assert errors == {}
 
 
 @pytest.mark.parametrize(
-    ("line", "fault"),
+    ("line", "error"),
     [
         ("toolfmt inspect DIR --json --fail-on warning", None),
         ("cat FILE | .venv/bin/toolfmt parse --format glm4  # --and --so on", None),
@@ -132,8 +132,8 @@ def test_the_commands_of_a_page_and_their_options_are_there(page: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_command_line_is_told(line: str, fault: str | None) -> None:
-    assert [pages.fault_of(arguments) for arguments in pages.arguments_of(line)] == [fault]
+def test_a_wrong_command_line_is_detected(line: str, error: str | None) -> None:
+    assert [pages.command_problem(arguments) for arguments in pages.arguments_of(line)] == [error]
 
 
 def test_installing_toolfmt_is_no_command_of_it() -> None:

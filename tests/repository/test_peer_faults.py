@@ -7,59 +7,59 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peer_faults import PROJECTS, Fault, faults, page, same
+from benchmarks.peer_faults import PROJECTS, Bug, bugs, page, same
 from toolfmt import parse
 
-FAULTS = faults()
+BUGS = bugs()
 ALWAYS = {"mlx-lm", "transformers"}
 IMPORTED = {"mlx-lm": "mlx_lm", "transformers": "transformers", "vLLM": "vllm", "SGLang": "sglang"}
 
 
 def test_the_page_is_made_of_the_list() -> None:
-    assert (Path(__file__).parents[2] / "docs" / "faults.md").read_text("utf-8") == page(FAULTS)
+    assert (Path(__file__).parents[2] / "docs" / "faults.md").read_text("utf-8") == page(BUGS)
 
 
-def test_a_fault_has_a_name_of_its_own_that_says_whose_it_is() -> None:
-    ids = [fault.id for fault in FAULTS]
+def test_every_bug_has_a_unique_id_that_names_its_project() -> None:
+    ids = [bug.id for bug in BUGS]
     assert len(set(ids)) == len(ids) > 80
     begins = {"mlx-lm": "mlx-", "transformers": "transformers-", "vLLM": "vllm-", "SGLang": "sglang-"}
-    assert [fault.id for fault in FAULTS if not fault.id.startswith(begins[fault.project])] == []
-    assert {fault.project for fault in FAULTS} == set(PROJECTS.values())
+    assert [one.id for one in BUGS if not one.id.startswith(begins[one.project])] == []
+    assert {one.project for one in BUGS} == set(PROJECTS.values())
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
-def test_what_is_listed_is_a_fault(fault: Fault) -> None:
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_every_listed_bug_differs_from_the_expected_result(bug: Bug) -> None:
     """The parser is said to read the format written so, and toolfmt, which reads strictly, has what is meant."""
-    claimed = {**fault.factory().variants}
-    assert fault.variant in claimed[fault.format]
-    assert not same(fault.told, fault.meant)
-    read = parse(fault.answer, fault.written, tools=fault.tools, strict=True)
+    claimed = {**bug.factory().variants}
+    assert bug.variant in claimed[bug.format]
+    assert not same(bug.returned, bug.expected)
+    read = parse(bug.answer, bug.written, tools=bug.tools, strict=True)
     calls = [[call.name, call.arguments] for call in read.tool_calls]
-    assert same({"content": "" if fault.cut else read.content or "", "calls": calls}, fault.meant)
+    assert same({"content": "" if bug.cut else read.content or "", "calls": calls}, bug.expected)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
-def test_a_fault_still_happens(fault: Fault) -> None:
-    reason = f"{fault.project} is not in the path"
-    pytest.importorskip(IMPORTED[fault.project], reason=reason)
-    now = fault.happens()
-    if fault.factory().version == fault.version:
-        assert now == fault.told
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.id)
+def test_every_listed_bug_still_happens(bug: Bug) -> None:
+    reason = f"{bug.project} is not in the path"
+    pytest.importorskip(IMPORTED[bug.project], reason=reason)
+    now = bug.happens()
+    if bug.factory().version == bug.version:
+        assert now == bug.returned
     else:
-        assert fault.state(now) in ("as listed", "fixed")
+        assert bug.state(now) in ("as listed", "fixed")
 
 
-def test_the_state_of_a_fault_is_told_by_what_a_client_has() -> None:
-    fault = next(fault for fault in FAULTS if fault.id == "mlx-glm-blanks")
-    assert fault.state(fault.told) == "as listed"
-    spelled = [[name, json.dumps(json.loads(text), indent=1)] for name, text in fault.meant["calls"]]
-    assert fault.state({"content": " \n", "calls": spelled}) == "fixed"
-    assert fault.state({"content": "x", "calls": spelled}) == "other"
-    assert fault.state({"content": "", "calls": []}) == "other"
-    assert fault.state({"raised": "ValueError"}) == "other"
+def test_the_state_of_a_bug_depends_on_what_a_client_gets() -> None:
+    bug = next(one for one in BUGS if one.id == "mlx-glm-blanks")
+    assert bug.state(bug.returned) == "as listed"
+    spelled = [[name, json.dumps(json.loads(text), indent=1)] for name, text in bug.expected["calls"]]
+    assert bug.state({"content": " \n", "calls": spelled}) == "fixed"
+    assert bug.state({"content": "x", "calls": spelled}) == "other"
+    assert bug.state({"content": "", "calls": []}) == "other"
+    assert bug.state({"raised": "ValueError"}) == "other"
 
 
 def test_an_answer_that_was_cut_means_no_call() -> None:
-    fault = next(fault for fault in FAULTS if fault.cut)
-    assert fault.meant == {"content": "", "calls": []}
-    assert fault.answer == Fault(**{**vars(fault), "cut": 0}).answer[: -fault.cut]
+    bug = next(one for one in BUGS if one.cut)
+    assert bug.expected == {"content": "", "calls": []}
+    assert bug.answer == Bug(**{**vars(bug), "cut": 0}).answer[: -bug.cut]

@@ -41,7 +41,7 @@ _LISTEN = (
     "window.said = []; new MutationObserver(() => said.push(document.getElementById('pg-status').textContent))"
     ".observe(document.getElementById('pg-status'), {childList: true}); 0"
 )
-_SAID = "said"
+_STATUS_LOG = "said"
 _LIMIT = 600
 """Seconds for one inspection, the most that the page takes: no test fails because the machine is busy."""
 # The limit expires after one second, for the template without an end alone: what it stops would never be done.
@@ -58,12 +58,12 @@ _INSPECT = (
 
 
 class Server(SimpleHTTPRequestHandler):
-    def __init__(self, *given: Any, refused: Sequence[str] = (), **more: Any) -> None:
-        self.refused = refused
+    def __init__(self, *given: Any, blocked: Sequence[str] = (), **more: Any) -> None:
+        self.blocked = blocked
         super().__init__(*given, **more)
 
     def do_GET(self) -> None:
-        if self.path.endswith(tuple(self.refused)):
+        if self.path.endswith(tuple(self.blocked)):
             self.send_error(403)
         else:
             super().do_GET()
@@ -145,9 +145,9 @@ def address(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def served(folder: Path, refused: Sequence[str]) -> Iterator[str]:
-    """The page's address: of a port, and so of a browser's cache, of its own; `refused` is looked up each time."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder), refused=refused))
+def served(folder: Path, blocked: Sequence[str]) -> Iterator[str]:
+    """The page's address: of a port, and so of a browser's cache, of its own; `blocked` is looked up each time."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=str(folder), blocked=blocked))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/playground/"
@@ -172,7 +172,7 @@ def inspected(folder: Path) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", ["double-encoded", "xml-functions", "dialect-of-its-own", "no-tools-no-system"])
+@pytest.mark.parametrize("name", ["double-encoded", "xml-functions", "format-of-its-own", "no-tools-no-system"])
 def test_report_and_prompt_are_those_of_cpython(playground: Playground, name: str) -> None:
     playground.choose(name)
     request = json.loads((MODELS / name / "request.json").read_text(encoding="utf-8"))
@@ -192,12 +192,12 @@ def test_events_come_as_one_types_and_are_those_of_the_parser(playground: Playgr
     model = toolfmt.load(MODELS / "glm4-key-value", trusted=True)
     parser = model.render(request["messages"], request["tools"]).parser()
     pieces = ["Let me see", ".<tool_call>get_wea", "ther\n<arg_key>place</arg_key>\n<arg_va", "lue>Oslo</arg_value>"]
-    typed, told = "", []
+    typed, events = "", []
     for piece in [*pieces, "\n</tool_call>"]:
         typed += piece
-        told += [event.to_dict() for event in parser.feed(piece)]
+        events += [event.to_dict() for event in parser.feed(piece)]
         playground.fill("answer", typed)
-        expected = [*told, *(event.to_dict() for event in parser.copy().finish())]
+        expected = [*events, *(event.to_dict() for event in parser.copy().finish())]
         playground.wait(
             f"document.getElementById('pg-events').dataset.events === JSON.stringify({json.dumps(expected)})"
         )
@@ -270,23 +270,23 @@ def test_what_was_pasted_before_python_was_there_is_what_is_inspected(playground
     assert playground.page.evaluate("document.getElementById('pg-example').value") == ""
 
 
-def answered(asks: str, template: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
+def answered(question: str, template: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
     """What the page's Python answers, without a browser; the folder that it goes into is left again."""
     monkeypatch.chdir(ROOT)
     files = {"chat_template.jinja": template, **more.pop("files", {})}
-    return json.loads(answer(json.dumps({"ask": asks, "name": "model", "files": files, "format": "", **more})))
+    return json.loads(answer(json.dumps({"ask": question, "name": "model", "files": files, "format": "", **more})))
 
 
-def test_two_configurations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_configurations_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = json.dumps({"chat_template": "{{ messages[0].content }}"})
-    told = answered("inspect", whole, monkeypatch, files={"tokenizer_config.json": "{}"})
-    assert told["error"].startswith("The box of the template holds a whole tokenizer_config.json")
+    response = answered("inspect", whole, monkeypatch, files={"tokenizer_config.json": "{}"})
+    assert response["error"].startswith("The box of the template holds a whole tokenizer_config.json")
 
 
 def test_options_of_python_are_no_variables_of_a_template(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("self", "strategy", "now"):
-        told = answered("render", "{{ messages[0].content }}", monkeypatch, variables=json.dumps({name: 1}))
-        assert told["error"].startswith(f"Variables: '{name}' is not a template variable")
+        response = answered("render", "{{ messages[0].content }}", monkeypatch, variables=json.dumps({name: 1}))
+        assert response["error"].startswith(f"Variables: '{name}' is not a template variable")
 
 
 def test_a_long_answer_is_not_fed_character_by_character(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,11 +297,11 @@ def test_a_long_answer_is_not_fed_character_by_character(monkeypatch: pytest.Mon
     assert read[1]["error"].startswith("Character by character up to 10,000 characters are fed")
 
 
-def test_a_template_that_does_not_parse_is_told_in_a_sentence(playground: Playground) -> None:
+def test_a_template_that_does_not_parse_is_reported_in_a_sentence(playground: Playground) -> None:
     playground.choose("broken")
-    told = playground.text("report") + playground.text("prompt")
-    assert "TF002" in told
-    assert "Traceback" not in told
+    printed = playground.text("report") + playground.text("prompt")
+    assert "TF002" in printed
+    assert "Traceback" not in printed
     assert "does not parse" in playground.text("prompt")
 
 
@@ -312,8 +312,8 @@ def test_a_template_without_end_is_ended_and_the_next_one_works(playground: Play
     playground.inspect(template=_ENDLESS, tokenizer="", config="", generation="")
     playground.page.evaluate(_RESTORE)
     assert playground.text("report") == f"The template ran for more than {_LIMIT} seconds and was ended."
-    said = playground.page.evaluate(_SAID)
-    assert said[said.index("Loading Python anew …") - 1] == "Inspecting …"
+    statuses = playground.page.evaluate(_STATUS_LOG)
+    assert statuses[statuses.index("Loading Python anew …") - 1] == "Inspecting …"
     playground.wait("document.getElementById('pg-status').innerText === 'Python is loaded.'")
     playground.choose("double-encoded")
     assert "TF014" in playground.text("report")
@@ -322,11 +322,11 @@ def test_a_template_without_end_is_ended_and_the_next_one_works(playground: Play
 @pytest.mark.parametrize(
     "missing", ["pyodide.asm.wasm", "pyodide.mjs", "python_stdlib.zip", "python.tar.gz", "worker.js", "examples.json"]
 )
-def test_what_could_not_be_loaded_is_told_and_tried_again_at_the_next_click(
+def test_a_failed_download_is_reported_and_retried_at_the_next_click(
     playground: Playground, folder: Path, missing: str
 ) -> None:
-    refused = [missing]
-    with served(folder, refused) as address:
+    blocked = [missing]
+    with served(folder, blocked) as address:
         mine = Playground(playground.page, address)
         mine.page.send("Page.navigate", url=address)
         mine.wait("document.getElementById('pg-status')?.className.includes('bad')")
@@ -338,12 +338,12 @@ def test_what_could_not_be_loaded_is_told_and_tried_again_at_the_next_click(
         )
         click = "document.getElementById('pg-inspect').click()"
         if missing != "examples.json":
-            told = mine.status()
+            status = mine.status()
             mine.page.evaluate(click)
             mine.wait("document.getElementById('pg-status').innerText === 'Loading Python anew …'")
             mine.wait("document.getElementById('pg-report').innerText.includes('could not be loaded')")
-            assert told == mine.status() == mine.text("report")
-        refused.clear()
+            assert status == mine.status() == mine.text("report")
+        blocked.clear()
         mine.page.evaluate(click)
         mine.wait("document.getElementById('pg-status').innerText.startsWith('Inspected in')")
         assert mine.text("found") == "glm4 (verified)"
@@ -359,7 +359,7 @@ def test_nothing_is_wider_than_the_page_and_every_box_has_a_name(playground: Pla
     assert playground.page.complaints() == []
 
 
-def test_no_id_of_the_page_stands_twice() -> None:
+def test_the_ids_of_the_page_are_unique() -> None:
     """The site makes an anchor of every heading besides."""
     page = (ROOT / "docs" / "playground.md").read_text(encoding="utf-8")
     anchors = [heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE)]
@@ -368,26 +368,26 @@ def test_no_id_of_the_page_stands_twice() -> None:
     assert [name for name, times in ids.items() if times > 1] == []
 
 
-def test_what_is_loaded_is_as_large_as_the_page_says_and_no_source_map_is_among_it(folder: Path) -> None:
+def test_the_download_has_the_documented_size_and_no_source_maps(folder: Path) -> None:
     files = [file for file in (folder / "playground").rglob("*") if file.is_file()]
     assert [file.name for file in files if file.suffix == ".map"] == []
     page = (ROOT / "docs" / "playground.md").read_text(encoding="utf-8")
-    said = re.search(r"some (\d+) MB are loaded .*? \((\d+) MB\s+where", page)
-    assert said is not None
+    documented = re.search(r"some (\d+) MB are loaded .*? \((\d+) MB\s+where", page)
+    assert documented is not None
     plain = sum(file.stat().st_size for file in files)
     packed = sum(min(file.stat().st_size, len(gzip.compress(file.read_bytes(), 6))) for file in files)
-    assert [round(plain / 1e6), round(packed / 1e6)] == [int(size) for size in said.groups()]
+    assert [round(plain / 1e6), round(packed / 1e6)] == [int(size) for size in documented.groups()]
 
 
-def test_without_npm_one_line_says_what_to_install(
+def test_without_npm_one_line_shows_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "argv", ["playground_files", str(tmp_path / "site")])
     assert playground_files.main() == 2
-    said = capsys.readouterr().err
-    assert said == "npm is not there, which fetches Pyodide; install it (Debian: apt-get install npm)\n"
+    printed = capsys.readouterr().err
+    assert printed == "npm is not there, which fetches Pyodide; install it (Debian: apt-get install npm)\n"
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
@@ -397,6 +397,6 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
 
 
-def test_another_package_than_the_known_one_is_refused() -> None:
+def test_an_unknown_package_is_rejected() -> None:
     with pytest.raises(NotBuilt, match="another one than that known here"):
         playground_files._checked(b"something else")

@@ -92,27 +92,29 @@ def test_a_commit_is_checked_by_the_models_whose_files_change(repository: Path) 
     model = repository / "models" / "json-frames"
     (repository / "package.json").write_text('{"name": "x"}')
     git(repository, "add", "-A")
-    status, said = run(repository)
-    assert (status, "(no files to check)Skipped" in said) == (0, True), said
+    status, printed = run(repository)
+    assert (status, "(no files to check)Skipped" in printed) == (0, True), printed
 
     for name in ("chat_template.jinja", "tokenizer_config.json"):
         (model / name).write_text((model / name).read_text("utf-8") + "\n", "utf-8")
     git(repository, "add", "-A")
-    status, said = run(repository)
-    assert (status, "Passed" in said) == (0, True), said
+    status, printed = run(repository)
+    assert (status, "Passed" in printed) == (0, True), printed
     # Two files of one directory are one report, and no other model is looked at.
-    assert (said.count("json-frames   qwen3   chat_template.jinja"), said.count("xml-functions")) == (1, 0)
+    assert (printed.count("json-frames   qwen3   chat_template.jinja"), printed.count("xml-functions")) == (1, 0)
 
     (model / "chat_template.jinja").write_text(BROKEN, "utf-8")
     git(repository, "add", "-A")
-    status, said = run(repository)
-    assert (status, "Failed" in said, "TF003" in said, "no messages here" in said) == (1, True, True, True), said
+    status, printed = run(repository)
+    assert (status, "Failed" in printed, "TF003" in printed, "no messages here" in printed) == (1, True, True, True), (
+        printed
+    )
 
-    status, said = run(repository, "--all-files")
-    assert (status, re.findall(r"^models/[\w-]+|^[\w-]+(?=  )", said, re.MULTILINE)[:3]) == (
+    status, printed = run(repository, "--all-files")
+    assert (status, re.findall(r"^models/[\w-]+|^[\w-]+(?=  )", printed, re.MULTILINE)[:3]) == (
         1,
         ["model", "json-frames", "xml-functions"],
-    ), said
+    ), printed
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_the_files_that_the_hook_is_for(path: str, matches: bool) -> None:
     assert bool(re.search(hook["files"], path)) is matches
 
 
-def test_the_hook_says_what_pre_commit_has_to_know() -> None:
+def test_the_hook_has_the_required_keys() -> None:
     (hook,) = yaml.safe_load(HOOKS.read_text("utf-8"))
     assert (hook["id"], hook["entry"], hook["language"], hook["require_serial"]) == (
         "toolfmt-inspect",

@@ -64,20 +64,20 @@ def lines() -> list[str]:
 
 
 def _of_python() -> Iterator[str]:
-    told: dict[int, str] = {}
+    names: dict[int, str] = {}
     for where in MODULES:
         module = import_module(where)
         for public in sorted(module.__all__):
             full, value = f"{where}.{public}", getattr(module, public)
             if isinstance(value, type) or inspect.isfunction(value):
-                if id(value) in told:
-                    yield f"{full} is {told[id(value)]}"
+                if id(value) in names:
+                    yield f"{full} is {names[id(value)]}"
                     continue
-                told[id(value)] = full
-            yield from _told(full, value)
+                names[id(value)] = full
+            yield from _entries(full, value)
 
 
-def _told(full: str, value: Any) -> Iterator[str]:
+def _entries(full: str, value: Any) -> Iterator[str]:
     if isinstance(value, type):
         yield from _class(full, value)
     elif inspect.isfunction(value):
@@ -139,13 +139,13 @@ def _signature(value: Any, *, first: bool = True) -> str:
             written.append("*")
         starred = starred or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
         mark = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
-        told = mark + one.name
+        parameter = mark + one.name
         if one.annotation is not one.empty:
-            told += f": {_annotation(one.annotation)}"
-        written.append(told + ("" if one.default is one.empty else f" = {_default(one.default)}"))
+            parameter += f": {_annotation(one.annotation)}"
+        written.append(parameter + ("" if one.default is one.empty else f" = {_default(one.default)}"))
     returned = signature.return_annotation
-    behind = "" if isinstance(value, type) or returned is signature.empty else f" -> {_annotation(returned)}"
-    return f"({', '.join(written)}){behind}"
+    return_type = "" if isinstance(value, type) or returned is signature.empty else f" -> {_annotation(returned)}"
+    return f"({', '.join(written)}){return_type}"
 
 
 def _annotation(annotation: Any) -> str:
@@ -239,10 +239,10 @@ def _of_json() -> Iterator[str]:
     yield from _keys("render --json", [*rendered, toolfmt.Prompt("", "prompt", None).to_dict()])
     text = "Hm.<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call><tool_call>f<arg_key>"
     parser = toolfmt.Parser("glm4")
-    told = [*parser.feed(text), *parser.finish(), events.Reasoning("")]
-    for event in {type(event): event for event in told}.values():
+    parsed = [*parser.feed(text), *parser.finish(), events.Reasoning("")]
+    for event in {type(event): event for event in parsed}.values():
         yield from _keys(f"parse {event.to_dict()['type']}", [event.to_dict()])
-    yield from _keys("parse --output message", [Message.from_events(told).to_dict()])
+    yield from _keys("parse --output message", [Message.from_events(parsed).to_dict()])
     from toolfmt.cli.printing.format_record import described
 
     yield from _keys("formats --json", [described(one) for one in KNOWN])
@@ -314,7 +314,7 @@ def test_the_public_names_are_those_of_the_file() -> None:
     assert expected == actual
 
 
-def test_no_name_stands_twice() -> None:
+def test_no_name_is_listed_twice() -> None:
     assert sorted(set(lines())) == sorted(lines())
 
 
@@ -324,7 +324,7 @@ def test_what_a_type_that_is_private_names_is_in_no_signature() -> None:
 
 
 @pytest.mark.parametrize("where", MODULES)
-def test_every_public_class_and_function_says_what_it_is(where: str) -> None:
+def test_every_public_class_and_function_has_a_docstring(where: str) -> None:
     module = import_module(where)
     assert module.__doc__
     mute = []
@@ -337,7 +337,7 @@ def test_every_public_class_and_function_says_what_it_is(where: str) -> None:
     assert mute == []
 
 
-def test_a_name_that_is_gone_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removed_name_is_reported_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "lines", lambda: FILE.read_text("utf-8").splitlines()[1:])
     with pytest.raises(AssertionError) as failed:
         test_the_public_names_are_those_of_the_file()

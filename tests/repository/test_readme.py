@@ -63,7 +63,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def test_contrast_is_what_wcag_says_of_black_grey_and_white() -> None:
+def test_contrast_of_black_grey_and_white_is_as_defined_by_wcag() -> None:
     assert (round(contrast("#000000", "#ffffff"), 2), round(contrast("#777777", "#ffffff"), 2)) == (21.0, 4.48)
 
 

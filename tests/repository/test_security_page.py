@@ -31,7 +31,7 @@ def test_a_test_that_is_named_is_there(file: str, test: str) -> None:
 
 def test_figures_are_those_of_the_code() -> None:
     limits = Limits()
-    said = [
+    expected = [
         f"idle time limit (`toolfmt inspect --time-limit`): {limits.time_limit:g} seconds without CPU time | yes | "
         f"{limits.time_limit:g} seconds in total | {limits.time_limit:g} seconds in total |",
         f"CPU time of a job: {limits.processor_seconds} seconds",
@@ -43,7 +43,7 @@ def test_figures_are_those_of_the_code() -> None:
         f"a tokenizer.json {LARGEST_TOKENIZER:,};",
         f"nested deeper than {DEEPEST} levels",
     ]
-    assert [one for one in said if one not in PAGE] == []
+    assert [one for one in expected if one not in PAGE] == []
 
 
 def test_where_the_system_limits_nothing_nothing_is_limited_and_nothing_raises(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,5 +58,5 @@ def test_where_the_system_limits_nothing_nothing_is_limited_and_nothing_raises(m
         assert file.readline()
 
 
-def test_no_address_stands_where_none_is() -> None:
+def test_the_page_contains_no_address() -> None:
     assert re.findall(r"https?://|[\w.]+@[\w.]+", PAGE) == []

@@ -64,7 +64,7 @@ LOOKED_AT = (
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `.ci/run` does: a warning fails."""
     folder = tmp_path_factory.mktemp("site")
-    asked = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "TOOLFMT_PLAYGROUND": "false"}
+    variables = {"PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1", "TOOLFMT_PLAYGROUND": "false"}
     command = [
         sys.executable,
         "-m",
@@ -74,7 +74,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--site-dir",
         str(folder),
     ]  # --quiet would hide warnings
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **asked}, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, timeout=1200
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "WARNING" not in done.stderr
     return folder
@@ -121,7 +123,7 @@ def test_every_finding_has_the_page_that_explain_prints(read: dict[str, Page], s
         assert [word for word in words if word.strip("(),.;:").casefold() not in shown] == [], page
 
 
-def test_every_command_and_option_is_told(site: Path) -> None:
+def test_every_command_and_option_is_documented(site: Path) -> None:
     shown = site_pages.words(site / "reference/command_line.html")
     options = {name for command in main.commands.values() for param in command.params for name in param.opts}
     assert [name for name in options if name.startswith("--") and name not in shown] == []
@@ -150,10 +152,10 @@ def test_every_adaptation_is_explained() -> None:
     constants = re.compile(r'^[A-Z_]+ = "([a-z]+(?:-[a-z]+)+)"$', re.MULTILINE)
     files = sorted((ROOT / "toolfmt" / "render").rglob("*.py"))
     named = {name for file in files for name in constants.findall(file.read_text(encoding="utf-8"))}
-    inner = {"calls-beside-text-as-content"}  # of a plan alone: a prompt says calls-as-content for it
+    inner = {"calls-with-text-as-content"}  # of a plan alone: a prompt says calls-as-content for it
     assert sorted(named - inner - set(adaptations())) == []
     assert sorted({remedy.name for remedy in REMEDIES} - inner - set(adaptations())) == []
-    assert [name for name, told in adaptations().items() if len(told) < 20] == []
+    assert [name for name, explanation in adaptations().items() if len(explanation) < 20] == []
 
 
 def test_every_page_of_docs_is_in_the_site(read: dict[str, Page]) -> None:
@@ -198,12 +200,12 @@ def _is_elsewhere(link: str) -> bool:
     return parts.scheme not in ("", "data") or bool(parts.netloc)
 
 
-def test_pages_say_their_language_and_have_one_heading(read: dict[str, Page]) -> None:
+def test_pages_declare_their_language_and_have_one_heading(read: dict[str, Page]) -> None:
     assert {page: content.language for page, content in read.items() if content.language != "en"} == {}
     assert {page: content.headings for page, content in read.items() if len(content.headings) != 1} == {}
 
 
-def test_titles_tell_pages_apart(read: dict[str, Page]) -> None:
+def test_page_titles_are_unique(read: dict[str, Page]) -> None:
     titles = Counter(content.title.strip() for content in read.values())
     assert [title for title, times in titles.items() if times > 1 or not title] == []
 
@@ -232,7 +234,7 @@ class Opened:
         page.on("response", self._loaded)
         page.on("requestfailed", lambda request: self.complaints.append(f"not loaded: {request.url}"))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._said)
+        page.on("console", self._on_console)
         page.goto(address, wait_until=until)
 
     def _loaded(self, response: Any) -> None:
@@ -240,7 +242,7 @@ class Opened:
         if response.status >= 400:
             self.complaints.append(f"{response.status}: {response.url}")
 
-    def _said(self, message: Any) -> None:
+    def _on_console(self, message: Any) -> None:
         if message.type in ("error", "warning"):
             self.complaints.append(message.text)
 
@@ -338,7 +340,7 @@ def test_the_site_is_read_from_a_folder(site: Path, chromium: Any) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("query", "found"),
     [
         ("arguments-double-encoded", "findings/TF014"),
         ("glm4_legacy", "formats/glm4_legacy"),
@@ -346,10 +348,10 @@ def test_the_site_is_read_from_a_folder(site: Path, chromium: Any) -> None:
         ("parallel tool calls", "tools_do_not_work"),
     ],
 )
-def test_the_search_finds(asked: str, found: str, chromium: Any, address: str) -> None:
+def test_the_search_finds(query: str, found: str, chromium: Any, address: str) -> None:
     with chromium.new_context(viewport={"width": 1400, "height": 900}) as context:
         page = Opened(context.new_page(), address + "index.html").page
-        page.get_by_role("textbox", name="Search").press_sequentially(asked)
+        page.get_by_role("textbox", name="Search").press_sequentially(query)
         results = page.locator(".md-search-result__item > .md-search-result__link")
         results.first.wait_for()
         assert any(found in (results.nth(place).get_attribute("href") or "") for place in range(3))

@@ -44,8 +44,8 @@ USER = {"role": "user", "content": "Will it rain in Oslo?"}
 
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:
     """A call as the model writes it."""
-    told = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-    return f"<tool_call>\n{told}\n</tool_call>"
+    text = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
+    return f"<tool_call>\n{text}\n</tool_call>"
 
 
 Calls = list[tuple[str, Any]]
@@ -115,10 +115,10 @@ class Script:
     def __init__(self, text: str, reason: FinishReason = "stop", *, wait: float = 0.0) -> None:
         self.tokens = [text[at : at + 4] for at in range(0, len(text), 4)]
         self.reason, self.wait = reason, wait
-        self.asked: list[tuple[toolfmt.Prompt, int, Mapping[str, float]]] = []
+        self.requests: list[tuple[toolfmt.Prompt, int, Mapping[str, float]]] = []
         self.kept: list[AsyncGenerator[Piece, None]] = []
         """What generates: kept, so that nothing but the server closes it."""
-        self.told = 0
+        self.emitted = 0
         self.closed = threading.Event()
 
     def __call__(
@@ -130,12 +130,12 @@ class Script:
     async def _generate(
         self, prompt: toolfmt.Prompt, limit: int, sampling: Mapping[str, float]
     ) -> AsyncGenerator[Piece, None]:
-        self.asked.append((prompt, limit, sampling))
+        self.requests.append((prompt, limit, sampling))
         try:
             for number, token in enumerate(self.tokens[:limit], 1):
                 await asyncio.sleep(self.wait)
                 last = self.reason if number == len(self.tokens) else "length" if number == limit else None
-                self.told = number
+                self.emitted = number
                 yield Piece(token, last, Usage(100, number))
         finally:
             self.closed.set()

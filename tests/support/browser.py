@@ -49,8 +49,8 @@ os.execv(sys.argv[3], sys.argv[3:])
 class Browser:
     """One page of a running Chromium."""
 
-    def __init__(self, asks: int, answers: int) -> None:
-        self._asks, self._answers = asks, answers
+    def __init__(self, command_fd: int, answers: int) -> None:
+        self._command_fd, self._answers = command_fd, answers
         self._number = 0
         self._session: str | None = None
         self._waiting = b""
@@ -79,8 +79,8 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """What the console and the log have said since the page was opened."""
-        said = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
-        return [json.dumps(event["params"]) for event in self.events if event["method"] in said]
+        methods = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+        return [json.dumps(event["params"]) for event in self.events if event["method"] in methods]
 
     def screenshot(self, file: Path) -> None:
         """The whole page as a picture."""
@@ -96,7 +96,7 @@ class Browser:
             message["sessionId"] = self._session
         sent = json.dumps(message).encode() + b"\0"
         while sent:
-            sent = sent[os.write(self._asks, sent) :]
+            sent = sent[os.write(self._command_fd, sent) :]
         while True:
             answer = self._receive()
             if answer.get("id") == number:
@@ -124,22 +124,31 @@ def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip(f"no Chromium on the path (looked for {', '.join(_NAMES)})")
-    asked, asks = os.pipe()
+    child_command_fd, command_fd = os.pipe()
     answers, answered = os.pipe()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
-            [sys.executable, "-c", _LAUNCH, str(asked), str(answered), program, *_FLAGS, f"--user-data-dir={profile}"],
-            pass_fds=(asked, answered),
+            [
+                sys.executable,
+                "-c",
+                _LAUNCH,
+                str(child_command_fd),
+                str(answered),
+                program,
+                *_FLAGS,
+                f"--user-data-dir={profile}",
+            ],
+            pass_fds=(child_command_fd, answered),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(asked)
+        os.close(child_command_fd)
         os.close(answered)
         try:
-            yield Browser(asks, answers)
+            yield Browser(command_fd, answers)
         finally:
-            os.close(asks)
+            os.close(command_fd)
             os.close(answers)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5)  # it ends by itself when its pipe closes

@@ -41,15 +41,15 @@ def answers() -> dict[str, str]:
 
 def answer(report: Report) -> str:
     """What an inspection says, in a line."""
-    asked = (report.capabilities[name].answer for name in ("tools", "tool_calls"))
-    return " ".join((report.format.name or "-", report.format.confidence, *asked))
+    abilities = (report.capabilities[name].answer for name in ("tools", "tool_calls"))
+    return " ".join((report.format.name or "-", report.format.confidence, *abilities))
 
 
 def looked_at(always: Collection[str] = ()) -> list[str]:
     """The names of the templates that this run looks at."""
     if depth.every:
         return list(templates())
-    one_of_each = {told: name for name, told in answers().items()}
+    one_of_each = {summary: name for name, summary in answers().items()}
     return sorted({*one_of_each.values(), *always} & set(templates()))
 
 

@@ -38,11 +38,11 @@ def chat_whole(completion: Payload) -> Answer:
     from openai.types.chat import ChatCompletion
 
     (choice,) = ChatCompletion.model_validate(completion).choices
-    said = choice.message
-    calls = [call for call in said.tool_calls or [] if call.type == "function"]
+    message = choice.message
+    calls = [call for call in message.tool_calls or [] if call.type == "function"]
     return Answer(
-        said.content or "",
-        getattr(said, "reasoning_content", None) or "",
+        message.content or "",
+        getattr(message, "reasoning_content", None) or "",
         [(call.function.name, json.loads(call.function.arguments)) for call in calls],
         choice.finish_reason,
         [call.id for call in calls],

@@ -73,7 +73,7 @@ _ONE_BUILD = (
 _SHOWN = "reasoning is dropped or shown by request there; here it is always told apart"
 _STRAY = "a token of the frame inside a name makes it no name; that runtime takes it out"
 _RESULTS = "markers of tool results, which only a prompt holds, are text like any other (law 3)"
-_BEHIND = "text behind calls is content (law 3); that runtime drops it"
+_AFTER_CALLS = "text behind calls is content (law 3); that runtime drops it"
 _NAMELESS = "a call without a name is no call"
 _ESCAPES = "escapes of a Python string are read as Python reads them; that runtime keeps the backslashes"
 _TAGLESS = "values without their tags are rejected; that runtime guesses them"
@@ -121,7 +121,7 @@ _BY_REASON = {
     _TAIL: (
         "ollama-deepseek3:TestDeepSeekParser_EdgeCases-deepseekparser-edgecases-partial-think-tag-at-end-with-thinking",
     ),
-    _BEHIND: ("ollama-deepseek3:TestDeepSeekParser_EdgeCases-deepseekparser-edgecases-consecutive-tool-calls",),
+    _AFTER_CALLS: ("ollama-deepseek3:TestDeepSeekParser_EdgeCases-deepseekparser-edgecases-consecutive-tool-calls",),
     _NAMELESS: (
         "ollama-deepseek3:TestDeepSeek3Parser_parseToolCallContent-deepseek3parser-parsetoolcallcontent-empty-tool-name",
     ),

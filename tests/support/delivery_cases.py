@@ -11,7 +11,7 @@ from prompt_cases import template
 from toolfmt.model.model import Model
 from toolfmt.templates import ModelFiles, TemplateSource
 
-LOOP, HEAD, SAID = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"
+LOOP, HEAD, CONTENT = "{%- for m in messages %}", "'<|' + m.role + '|>' + ", "(m.content or '')"
 
 PLAIN = template()
 """Shows everything as it is given, and each message instead."""
@@ -36,26 +36,26 @@ def user(text: str = "one") -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def said(text: Any = "said", **more: Any) -> dict[str, Any]:
+def assistant(text: Any = "said", **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": text, **more}
 
 
 def calls(*ids: str, text: str | None = "", **more: Any) -> dict[str, Any]:
     made = [{"id": id, "type": "function", "function": {"name": "find", "arguments": {"at": f"at {id}"}}} for id in ids]
-    return said(text, tool_calls=made, **more)
+    return assistant(text, tool_calls=made, **more)
 
 
 def result(id: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": id, "content": f"result {id}"}
 
 
-def turns(*told: str) -> str:
+def turns(*lines: str) -> str:
     """The prompt of these turns, each `role: text`."""
-    parts = (f"<|{role}|>{text}<|end|>" for role, _, text in (turn.partition(": ") for turn in told))
+    parts = (f"<|{role}|>{text}<|end|>" for role, _, text in (turn.partition(": ") for turn in lines))
     return "".join(parts) + "<|assistant|>"
 
 
-def refusing(condition: str, base: str = PLAIN) -> str:
+def raising(condition: str, base: str = PLAIN) -> str:
     """A template that refuses a conversation with a message of which this is true; `before` is the one before it."""
     check = "{%- set before = messages[loop.index0 - 1] if loop.index0 else {} %}"
     return LOOP + check + "{%- if " + condition + " %}{{ raise_exception('not this') }}{%- endif %}{%- endfor %}" + base

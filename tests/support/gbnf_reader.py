@@ -51,13 +51,13 @@ class Gbnf:
             raise ValueError(f"rules are missing: {sorted(missing)}")
 
     def accepts(self, text: str) -> bool:
-        return None in self._behind(text)
+        return None in self._after(text)
 
     def may_begin(self, text: str) -> bool:
         """Whether a text of the grammar begins so."""
-        return bool(self._behind(text))
+        return bool(self._after(text))
 
-    def _behind(self, text: str) -> set[_Stack]:
+    def _after(self, text: str) -> set[_Stack]:
         """What may still come behind a text."""
         stacks = self._ready([("root", None)])
         for character in text:
@@ -110,7 +110,9 @@ class Gbnf:
         if token["name"]:
             yield token["name"]
         elif token["literal"]:
-            yield from (_Class(((sign, sign),), False) for sign, _ in _characters(token["literal"][1:-1]))
+            yield from (
+                _Class(((character, character),), False) for character, _ in _characters(token["literal"][1:-1])
+            )
         else:
             but = token["class"].startswith("[^")
             yield _Class(tuple(_ranges(list(_characters(token["class"][1 + but : -1])))), but)

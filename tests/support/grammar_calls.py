@@ -30,7 +30,7 @@ from toolfmt.grammars.masks import Masks
 from toolfmt.messages.events import Content, Reasoning, ToolCallArguments, ToolCallEnd, ToolCallRejected, ToolCallStart
 
 Calls: TypeAlias = list[tuple[str, dict[str, Any]]]
-Faults: TypeAlias = list[tuple[str, str]]
+Defects: TypeAlias = list[tuple[str, str]]
 
 
 def _tool(name: str, properties: dict[str, Any], required: Sequence[str] = ()) -> dict[str, Any]:
@@ -219,9 +219,9 @@ def random_calls(chance: random.Random, most: int = 3) -> Calls:
     return [(name, random_value(SCHEMAS[name], chance)) for name in names]
 
 
-def written(subject: Subject, number: int, seed: int = 7) -> Faults:
+def written(subject: Subject, number: int, seed: int = 7) -> Defects:
     """So many written texts that the grammar does not accept, of those that the format can carry."""
-    chance, faults = random.Random(seed), Faults()
+    chance, defects = random.Random(seed), Defects()
     for _ in range(20 * number):
         if subject.counts["written"] == number:
             break
@@ -231,13 +231,13 @@ def written(subject: Subject, number: int, seed: int = 7) -> Faults:
         text = chance.choice(subject.before) + whole
         subject.counts["written"] += 1
         if not subject.leads_to(text):
-            faults.append((f"written, not accepted: {subject.stops_at(text)}", text))
+            defects.append((f"written, not accepted: {subject.stops_at(text)}", text))
         elif why := misread(subject.format, text, content=bool(text[: -len(whole)])):
-            faults.append((f"written, not read: {why}", text))
-    return faults
+            defects.append((f"written, not read: {why}", text))
+    return defects
 
 
-def plain(subject: Subject) -> Faults:
+def plain(subject: Subject) -> Defects:
     """Answers without a call that the grammar does not accept."""
     texts = ("", "Just an answer, <b>3 < 4</b>.", *_TEXTS)
     return [(f"text, not accepted: {subject.stops_at(text)}", text) for text in texts if not subject.accepts(text)]
@@ -272,16 +272,16 @@ def misread(format: ToolCallFormat, text: str, *, content: bool = False) -> str 
                 pass
     if ended != len(names) or (not names and not content):
         return "no call" if not names else "a call without an end"
-    for name, told in zip(names, arguments, strict=True):
-        wrong = next(_VALIDATORS[name].iter_errors(json.loads(told)), None)
+    for name, arguments_json in zip(names, arguments, strict=True):
+        wrong = next(_VALIDATORS[name].iter_errors(json.loads(arguments_json)), None)
         if wrong is not None:
             return f"not valid: {wrong.message[:80]}"
     return None
 
 
-def walked(subject: Subject, number: int, seed: int = 1) -> Faults:
+def walked(subject: Subject, number: int, seed: int = 1) -> Defects:
     """So many walks that are not read as they should be; one that does not end is no walk."""
-    chance, faults = random.Random(seed), Faults()
+    chance, defects = random.Random(seed), Defects()
     for _ in range(4 * number):
         if subject.counts["walked"] == number:
             break
@@ -292,8 +292,8 @@ def walked(subject: Subject, number: int, seed: int = 1) -> Faults:
         subject.counts["walked"] += 1
         subject.counts["walked characters"] += len(text)
         if why := misread(subject.format, text, content=subject.choice == "auto"):
-            faults.append((f"walked, not read: {why}", text))
-    return faults
+            defects.append((f"walked, not read: {why}", text))
+    return defects
 
 
 # --- texts that it must not allow
@@ -323,9 +323,9 @@ def broken_calls(calls: Calls) -> Iterator[tuple[str, Calls]]:
         yield "extra member inside", changed(who={"name": "x", "zz": 1})
 
 
-def broken(subject: Subject, number: int, seed: int = 5) -> Faults:
+def broken(subject: Subject, number: int, seed: int = 5) -> Defects:
     """Of the broken calls of so many random ones, those that the grammar accepts, and not as mere text."""
-    chance, faults = random.Random(seed), Faults()
+    chance, defects = random.Random(seed), Defects()
     for _ in range(number):
         for kind, calls in broken_calls(random_calls(chance, 1)):
             text = _written_anyway(subject.format, calls)
@@ -334,8 +334,8 @@ def broken(subject: Subject, number: int, seed: int = 5) -> Faults:
                 subject.counts[f"broken: {kind}"] += 1
                 text = chance.choice(subject.before) + text
                 if subject.accepts(text) and (subject.choice != "auto" or misread(subject.format, text, content=True)):
-                    faults.append((f"broken, accepted: {kind}", text))
-    return faults
+                    defects.append((f"broken, accepted: {kind}", text))
+    return defects
 
 
 def _written_anyway(format: ToolCallFormat, calls: Calls) -> str | None:
@@ -350,18 +350,18 @@ def _written_anyway(format: ToolCallFormat, calls: Calls) -> str | None:
 
 def damaged_text(text: str, chance: random.Random) -> str:
     """A text with up to four characters taken out, something put in, or the rest gone."""
-    at, lot = chance.randrange(len(text)), chance.random()
-    if lot < 0.45:
+    at, draw = chance.randrange(len(text)), chance.random()
+    if draw < 0.45:
         return text[:at] + text[at + chance.randint(1, 4) :]
-    if lot < 0.9:
+    if draw < 0.9:
         put: str = chance.choice(['"', *"}{<>x\n,]'", text[max(0, at - 9) : at]])
         return text[:at] + put + text[at:]
     return text[:at]
 
 
-def damaged(subject: Subject, number: int, seed: int = 6) -> Faults:
+def damaged(subject: Subject, number: int, seed: int = 6) -> Defects:
     """Of so many damaged texts, those that the grammar accepts and strict refuses."""
-    chance, faults = random.Random(seed), Faults()
+    chance, defects = random.Random(seed), Defects()
     for _ in range(20 * number):
         if subject.counts["damaged"] >= number:
             break
@@ -375,5 +375,5 @@ def damaged(subject: Subject, number: int, seed: int = 6) -> Faults:
             if subject.accepts(damage):
                 subject.counts["damaged, accepted"] += 1
                 if why := misread(subject.format, damage, content=subject.choice == "auto"):
-                    faults.append((f"damaged, accepted, not read: {why}", damage))
-    return faults
+                    defects.append((f"damaged, accepted, not read: {why}", damage))
+    return defects

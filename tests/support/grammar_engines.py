@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_BYTE_SIGNS = {
+_BYTE_CHARACTERS = {
     byte: chr(byte) if byte in (*range(33, 127), *range(161, 173), *range(174, 256)) else None for byte in range(256)
 }
 _END = "<|end of the answer|>"
@@ -23,10 +23,10 @@ def byte_tokens() -> list[str]:
     """The 256 bytes as byte-level tokenizers spell them, in order of the byte."""
     spelt, next_free = [], 256
     for byte in range(256):
-        sign = _BYTE_SIGNS[byte]
-        if sign is None:
-            sign, next_free = chr(next_free), next_free + 1
-        spelt.append(sign)
+        character = _BYTE_CHARACTERS[byte]
+        if character is None:
+            character, next_free = chr(next_free), next_free + 1
+        spelt.append(character)
     return spelt
 
 
@@ -49,7 +49,7 @@ class LlamaGrammars:
         """A sampler for the grammar, or None where llama.cpp refuses it."""
         return self._engine.llama_sampler_init_grammar(self._vocabulary, grammar.encode(), b"root") or None
 
-    def asked(self, fields: Mapping[str, Any]) -> Any:
+    def sampler_for(self, fields: Mapping[str, Any]) -> Any:
         """A sampler for the fields of a request, made of them as llama.cpp's server makes it: a trigger that is one
         token is that token, and must be preserved; a longer one is a pattern."""
         if not fields.get("grammar_lazy"):

@@ -21,8 +21,8 @@ _LONG, _LONGEST = 160, 900
 
 def byte_tokenizer(markers: Iterable[str] = (), *, special: bool = True) -> Tokenizer:
     """A tokenizer of bytes, in which each marker is one token: a control token, or one that was added."""
-    signs = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={sign: at for at, sign in enumerate(signs)}, merges=[]))
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={character: at for at, character in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(END, special=True, normalized=False)])
@@ -85,12 +85,12 @@ class Walker:
 
     def _step(self, masks: Masks, chance: random.Random, ending: bool) -> list[int] | None:
         """The next tokens; None for the end."""
-        lot = chance.random()
-        if not ending and lot < 0.12:
+        draw = chance.random()
+        if not ending and draw < 0.12:
             offered = chance.choice(chance.choice(self._offered)) if self._offered else []
             if allowed := self._so_far(masks, offered):
                 return allowed
-        if ending or lot < 0.35:
+        if ending or draw < 0.35:
             for closer in self._in_turn(chance) if ending else chance.sample(self._closers, 1):
                 whole = chance.choice(closer)
                 if len(self._so_far(masks, whole)) == len(whole):

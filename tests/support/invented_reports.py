@@ -69,23 +69,23 @@ REPORTS: dict[str, Report] = {
 @pytest.fixture
 def invented(monkeypatch: pytest.MonkeyPatch) -> dict[str, InspectionOptions]:
     """The reports above instead of inspections; what they were asked with, by place."""
-    asked: dict[str, InspectionOptions] = {}
+    options_by_path: dict[str, InspectionOptions] = {}
 
     def inspected(inspector: Inspector, place: str, worker: object) -> Report:
-        asked[place] = inspector.options
+        options_by_path[place] = inspector.options
         if place not in REPORTS:
             raise ToolfmtError(f"{place}: no such\ndirectory; give one that is there")
         return REPORTS[place]
 
     monkeypatch.setattr(Inspector, "_report", inspected)
-    return asked
+    return options_by_path
 
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["inspect", *arguments], prog_name="toolfmt")
 
 
-def told(*arguments: str) -> tuple[int, Any]:
+def run_json(*arguments: str) -> tuple[int, Any]:
     result = run(*arguments, "--json")
     return result.exit_code, json.loads(result.stdout)
 

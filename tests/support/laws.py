@@ -30,12 +30,12 @@ def check_copy(format: str, text: str, at: int, **options: Any) -> None:
     At an odd place the text before it comes in two pieces, and what follows too.
     """
     parser = Parser(format, **options)
-    before, behind = (at // 2, at + (len(text) - at) // 2) if at % 2 else (0, at)
+    before, after = (at // 2, at + (len(text) - at) // 2) if at % 2 else (0, at)
     for piece in filter(None, (text[:before], text[before:at])):
         parser.feed(piece)
     copies = [parser.copy(), parser.copy()]
     copies[0].feed("<tool_call>[{x")
     copies[0].finish()
-    rest = (text[at:behind], text[behind:])
-    told = [merge([*one.feed(rest[0]), *one.feed(rest[1]), *one.finish()]) for one in (parser, copies[1])]
-    assert told[0] == told[1]
+    rest = (text[at:after], text[after:])
+    events = [merge([*one.feed(rest[0]), *one.feed(rest[1]), *one.finish()]) for one in (parser, copies[1])]
+    assert events[0] == events[1]

@@ -21,5 +21,5 @@ def check_filled(what: str, files: Iterable[Path]) -> None:
         if TO_FILL in line
     ]
     if left:
-        told = [f"{what} is not finished; each of these lines says what belongs in its place:", *left]
-        pytest.fail("\n".join(told), pytrace=False)
+        lines = [f"{what} is not finished; each of these lines says what belongs in its place:", *left]
+        pytest.fail("\n".join(lines), pytrace=False)

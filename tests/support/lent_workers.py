@@ -12,15 +12,15 @@ from toolfmt.model.sandbox.pool import Limits, Worker
 _idle: list[Worker] = []
 
 
-class Lent:
+class ReusedWorker:
     """What an inspection of several places takes for a new worker."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self._usual = limits is None
         self._worker = _idle.pop() if _idle and self._usual else new_worker(limits)
 
-    def run(self, *asked: Any) -> Any:
-        return self._worker.run(*asked)
+    def run(self, *arguments: Any) -> Any:
+        return self._worker.run(*arguments)
 
     def stop(self) -> None:
         """One that still works on something is ended, as ever."""

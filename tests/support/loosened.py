@@ -36,7 +36,7 @@ from toolfmt.grammars.lark import ANY_ORDER
 
 _BORDERS = re.compile(r"""\s+|(?<=[>\[\]="'])|(?=[<>\[\]="'/])""")
 """Where blanks are passed over: beside every tag, bracket, quote and sign of assignment."""
-_SIGNS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([{}():,])""")
+_DELIMITERS = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([{}():,])""")
 _JSON_KEY = re.compile(r"""["']\s*:""")
 _CALL_NUMBER = re.compile(r"\[0-9\]\{[0-9]+(?:,[0-9]+)?\}")
 _LETTERS = re.compile(r"[A-Za-z_]*$")
@@ -159,11 +159,11 @@ def _times(node: QuotedText | RawText) -> str:
 def _spelt(text: str, spellings: Sequence[Spelling]) -> Node:
     """The words of a text with blanks between and around them, in each spelling."""
     for one in spellings:
-        before, found, behind = text.partition(one.text)
+        before, found, after = text.partition(one.text)
         if found:
             others = Either(tuple(map(_spaced, (one.text, *one.also))))
             middle = Maybe(Repeated(others)) if one.often else others
-            return Row((_spelt(before, spellings), middle, _spelt(behind, spellings)))
+            return Row((_spelt(before, spellings), middle, _spelt(after, spellings)))
     return _spaced(text)
 
 
@@ -177,7 +177,7 @@ def _spaced(text: str) -> Node:
 def _words(text: str) -> Iterator[str]:
     borders = re.compile(r"\s+") if _JSON_KEY.search(text) else _BORDERS
     for piece in filter(None, borders.split(text)):
-        yield from (word for word in _SIGNS.split(piece) if word and word.strip())
+        yield from (word for word in _DELIMITERS.split(piece) if word and word.strip())
 
 
 def _up_to_its_line(node: RawText) -> Node:
@@ -201,17 +201,17 @@ def _with_any_id(parts: Sequence[Node]) -> list[Node]:
         if not isinstance(part, Pattern) or not _CALL_NUMBER.fullmatch(part.pattern):
             continue
         before = changed[at - 1] if at else EMPTY
-        behind = changed[at + 1] if at + 1 < len(changed) else EMPTY
+        after = changed[at + 1] if at + 1 < len(changed) else EMPTY
         assert isinstance(before, Text)
-        assert isinstance(behind, Text)
-        lead, quote = _LETTERS.sub("", before.text), behind.text[:1]
+        assert isinstance(after, Text)
+        lead, quote = _LETTERS.sub("", before.text), after.text[:1]
         member = _ID_MEMBER.search(lead)
         if member is None:
             word = rf"(?:[^{quote}\\]|\\.)+" if quote and quote in "\"'" else _WORD
             changed[at - 1 : at + 1] = [Text(lead), Maybe(Pattern(word))]
             continue
-        comma = "" if member[1] else (_COMMA.match(behind.text, 1) or [""])[0]
+        comma = "" if member[1] else (_COMMA.match(after.text, 1) or [""])[0]
         inside = Row((Text(member.group()), Maybe(Pattern(rf"(?:[^{quote}\\]|\\.)+")), Text(quote + comma)))
-        rest = Text(behind.text[1 + len(comma) :])
+        rest = Text(after.text[1 + len(comma) :])
         changed[at - 1 : at + 2] = [Text(lead[: member.start()]), Maybe(inside), rest]
     return changed

@@ -57,7 +57,7 @@ class Lie:
 
     was: str
     now: str
-    told: tuple[str, ...] = ("TF086",)
+    codes: tuple[str, ...] = ("TF086",)
 
     @property
     def source(self) -> str:
@@ -336,11 +336,11 @@ LIES: dict[str, Lie] = {
 ON_BRANCHES = {"TF085", "TF086", "clock-decides-branch", "random-output"}
 
 
-def told(report: Report) -> list[Finding]:
+def branch_findings(report: Report) -> list[Finding]:
     """What a report tells of branches."""
     return [finding for finding in (*report.findings, *report.notes) if label(finding) in ON_BRANCHES]
 
 
 def messages_of(source: str) -> list[str]:
     """The sentences on the branches of a template."""
-    return [finding.message for finding in told(inspect_template(source))]
+    return [finding.message for finding in branch_findings(inspect_template(source))]

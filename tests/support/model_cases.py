@@ -32,8 +32,8 @@ def directories() -> list[Path]:
 
 
 def request(directory: Path) -> dict[str, Any]:
-    asked: dict[str, Any] = json.loads((directory / "request.json").read_text("utf-8"))
-    return asked
+    loaded: dict[str, Any] = json.loads((directory / "request.json").read_text("utf-8"))
+    return loaded
 
 
 def made(
@@ -77,8 +77,8 @@ def outcome(directory: Path) -> dict[str, str]:
         prompt = rendered(model, directory)
     except toolfmt.ToolfmtError as error:
         return files | {"error.txt": str(error).replace(f"{directory}/", "") + "\n"}
-    told = prompt.to_dict()
-    return files | {"prompt.txt": told.pop("text"), "prompt.json": json_text(told)}
+    data = prompt.to_dict()
+    return files | {"prompt.txt": data.pop("text"), "prompt.json": json_text(data)}
 
 
 def rendered(model: toolfmt.Model, directory: Path, **changed: Any) -> toolfmt.Prompt:
@@ -90,7 +90,7 @@ def expected(directory: Path) -> dict[str, str]:
     return {name: path.read_bytes().decode("utf-8") for name, path in found.items()}
 
 
-def broken_laws(directory: Path) -> list[str]:
+def violated_invariants(directory: Path) -> list[str]:
     """The laws that a directory's prompts break, in words; an expectation that breaks one is never written.
 
     The directory is loaded, and its template inspected, twice: the same request has to give both the same prompt.
@@ -100,14 +100,14 @@ def broken_laws(directory: Path) -> list[str]:
         rendered(model, directory)
     except toolfmt.ToolfmtError:
         return []
-    asked = request(directory)
+    case_request = request(directory)
     broken = []
     for strategy in ("auto", "prompt"):
         prompt = rendered(model, directory, strategy=strategy)
-        broken += [f"{strategy}: {said}" for said in _never_both(prompt, asked["messages"])]
+        broken += [f"{strategy}: {problem}" for problem in _never_both(prompt, case_request["messages"])]
         if prompt.to_dict() != rendered(again, directory, strategy=strategy).to_dict():
             broken.append(f"{strategy}: the same request gives another prompt")
-        backwards = rendered(model, directory, strategy=strategy, tools=[*map(_backwards, asked["tools"])])
+        backwards = rendered(model, directory, strategy=strategy, tools=[*map(_backwards, case_request["tools"])])
         if _but_for_its_definitions(prompt) != _but_for_its_definitions(backwards):
             broken.append(f"{strategy}: the order of the keys of a tool definition itself changes the prompt")
     if rendered(model, directory, tools=[]).to_dict() != rendered(model, directory, tools=None).to_dict():
@@ -120,25 +120,27 @@ def _never_both(prompt: toolfmt.Prompt, messages: list[dict[str, Any]]) -> list[
     format = prompt.tool_call_format
     assert format is not None
     variants = [prose(format.with_variant(variant), prompt.tools) for variant in ("", *format.variants)]
-    told = max(variants, key=prompt.text.count)
-    wanted = int(prompt.strategy == "prompt")
+    prose_text = max(variants, key=prompt.text.count)
+    expected_count = int(prompt.strategy == "prompt")
     broken = []
-    if prompt.text.count(told) != wanted:
-        broken.append(f"the prose stands {prompt.text.count(told)} times in a prompt of strategy {prompt.strategy}")
-    if prompt.text.count(format.instructions) != wanted:
+    if prompt.text.count(prose_text) != expected_count:
+        broken.append(
+            f"the prose stands {prompt.text.count(prose_text)} times in a prompt of strategy {prompt.strategy}"
+        )
+    if prompt.text.count(format.instructions) != expected_count:
         broken.append("the instructions of the format stand there besides the prose")
-    said = json.dumps(messages, ensure_ascii=False)
+    messages_text = json.dumps(messages, ensure_ascii=False)
     for tool in canonical_tools(prompt.tools):
         description = tool["function"]["description"]
-        if prompt.text.count(description) - said.count(description) != 1:
+        if prompt.text.count(description) - messages_text.count(description) != 1:
             broken.append(f"{tool['function']['name']} is described {prompt.text.count(description)} times")
     return broken
 
 
 def _but_for_its_definitions(prompt: toolfmt.Prompt) -> dict[str, Any]:
     """The prompt without being told that the keys of its definitions were put in order."""
-    told = [name for name in prompt.adaptations if name != DEFINITIONS_REORDERED]
-    return prompt.to_dict() | {"adaptations": told}
+    adaptations = [name for name in prompt.adaptations if name != DEFINITIONS_REORDERED]
+    return prompt.to_dict() | {"adaptations": adaptations}
 
 
 def _backwards(tool: dict[str, Any]) -> dict[str, Any]:

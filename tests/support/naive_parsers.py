@@ -10,7 +10,7 @@ from typing import Any
 from toolfmt.formats import Parser
 
 
-class _Told:
+class _DictParser:
     """Our own parser, whose events are told as dicts without offsets."""
 
     def __init__(self, tools: Any) -> None:
@@ -27,43 +27,43 @@ def _without_places(event: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in event.items() if key != "span"}
 
 
-def sound(tools: Any = None) -> _Told:
+def sound(tools: Any = None) -> _DictParser:
     """No fault."""
-    return _Told(tools)
+    return _DictParser(tools)
 
 
-class _Forgets(_Told):
+class _Forgets(_DictParser):
     """What ends with the first sign of a marker is lost."""
 
     def feed(self, text: str) -> list[dict[str, Any]]:
         return super().feed(text[:-1] if text.endswith("<") else text)
 
 
-def forgets(tools: Any = None) -> _Told:
+def forgets(tools: Any = None) -> _DictParser:
     """Loses a sign at the end of a piece."""
     return _Forgets(tools)
 
 
-class _Hangs(_Told):
+class _Hangs(_DictParser):
     def feed(self, text: str) -> list[dict[str, Any]]:
         if "</tool_call>" in text:
             time.sleep(60)
         return super().feed(text)
 
 
-def hangs(tools: Any = None) -> _Told:
+def hangs(tools: Any = None) -> _DictParser:
     """Never comes back from a closer."""
     return _Hangs(tools)
 
 
-class _Dies(_Told):
+class _Dies(_DictParser):
     def feed(self, text: str) -> list[dict[str, Any]]:
         if "</tool_call>" in text:
             os._exit(3)
         return super().feed(text)
 
 
-def dies(tools: Any = None) -> _Told:
+def dies(tools: Any = None) -> _DictParser:
     """Takes the process with it."""
     return _Dies(tools)
 
@@ -73,21 +73,21 @@ def no_parser(tools: Any = None) -> list[Any]:
     return []
 
 
-def without_tools() -> _Told:
+def without_tools() -> _DictParser:
     """Takes nothing, where the tools are given to a factory."""
-    return _Told(None)
+    return _DictParser(None)
 
 
-def raises(tools: Any = None) -> _Told:
+def raises(tools: Any = None) -> _DictParser:
     """Makes none."""
     raise KeyError("a vocabulary")
 
 
-def raises_with_tools(tools: Any = None) -> _Told:
+def raises_with_tools(tools: Any = None) -> _DictParser:
     """Makes one only for a request without tools."""
     if tools:
         raise KeyError("a schema")
-    return _Told(None)
+    return _DictParser(None)
 
 
 def no_message(tools: Any = None) -> Any:

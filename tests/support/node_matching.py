@@ -51,7 +51,7 @@ class _Matching:
             self._known[node, at] = frozenset(self._ends(node, at))
         return self._known[node, at]
 
-    def behind(self, node: Node, places: Any) -> frozenset[int]:
+    def after(self, node: Node, places: Any) -> frozenset[int]:
         return frozenset(end for at in places for end in self.ends(node, at))
 
     def _ends(self, node: Node, at: int) -> Any:
@@ -62,7 +62,7 @@ class _Matching:
             case Row(parts):
                 places = frozenset({at})
                 for part in parts:
-                    places = self.behind(part, places)
+                    places = self.after(part, places)
                 return places
             case Either(parts):
                 return {end for part in parts for end in self.ends(part, at)}
@@ -96,7 +96,7 @@ class _Matching:
         while places and (node.most is None or count <= node.most) and not (places <= found and count > node.least):
             if count >= node.least:
                 found |= places
-            places = self.behind(node.part, self.behind(node.separator, places))
+            places = self.after(node.part, self.after(node.separator, places))
             count += 1
         return found
 
@@ -114,7 +114,7 @@ class _Matching:
             for number, item in enumerate(node.items):
                 if number not in given:
                     begins = self.ends(node.separator, here) if given else frozenset({here})
-                    todo += [(end, given | {number}) for end in self.behind(item.node, begins)]
+                    todo += [(end, given | {number}) for end in self.after(item.node, begins)]
         return found
 
     def _raw(self, node: RawText, at: int) -> set[int]:
@@ -159,8 +159,8 @@ def _json_ends(schema: str, exact: bool, text: str, at: int) -> set[int]:
         if exact and not isinstance(value, (int, float)) and json.dumps(value, ensure_ascii=False) != text[begin:end]:
             continue
         found.add(end)
-    return found if exact else {end + blanks for end in found for blanks in range(_blanks(text, end) + 1)}
+    return found if exact else {end + length for end in found for length in range(_whitespace_length(text, end) + 1)}
 
 
-def _blanks(text: str, at: int) -> int:
+def _whitespace_length(text: str, at: int) -> int:
     return len(text[at:]) - len(text[at:].lstrip(" \t\r\n"))

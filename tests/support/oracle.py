@@ -87,7 +87,7 @@ def spelling(name: str, variant: str = "") -> ToolCallFormat:
 # --- what the parser says
 
 
-class Refused(Exception):
+class RejectedText(Exception):
     """The strict parser does not take the text wholly as calls that the schemas allow; says why."""
 
 
@@ -98,7 +98,7 @@ class Read(NamedTuple):
 
 
 def strictly_read(format: ToolCallFormat, text: str, tools: list[Any] | None) -> Read:
-    """The calls in a text that is nothing but calls, perhaps behind reasoning. Raises `Refused`."""
+    """The calls in a text that is nothing but calls, perhaps behind reasoning. Raises `RejectedText`."""
     parser = Parser(format, tools=tools, strict=True)
     names: list[str] = []
     arguments: list[str] = []
@@ -113,15 +113,15 @@ def strictly_read(format: ToolCallFormat, text: str, tools: list[Any] | None) ->
         elif isinstance(event, ToolCallEnd):
             spans.append(event.span)
             if event.tolerated:
-                raise Refused(f"tolerated {event.tolerated[0]}")
+                raise RejectedText(f"tolerated {event.tolerated[0]}")
         elif isinstance(event, ToolCallRejected):
-            raise Refused(f"rejected, {event.reason}")
+            raise RejectedText(f"rejected, {event.reason}")
         elif isinstance(event, Reasoning) and not names:
             reasoning += event.text
         elif isinstance(event, (Content, Reasoning)):
-            raise Refused(type(event).__name__.lower())
+            raise RejectedText(type(event).__name__.lower())
     if not spans or len(spans) != len(names):
-        raise Refused("no call")
+        raise RejectedText("no call")
     return Read([(name, json.loads(text)) for name, text in zip(names, arguments, strict=True)], spans, reasoning)
 
 
@@ -135,14 +135,14 @@ def holds_a_key_twice(format: ToolCallFormat, text: str, tools: list[Any] | None
 
 
 def check_schemas(calls: Sequence[Call], tools: list[Any]) -> None:
-    """Every call is one of a tool, with arguments that its schema allows, and no others. Raises `Refused`."""
+    """Every call is one of a tool, with arguments that its schema allows, and no others. Raises `RejectedText`."""
     for name, arguments in calls:
         validator = _validators(json.dumps(tools)).get(name)
         if validator is None:
-            raise Refused("a tool that is not declared")
+            raise RejectedText("a tool that is not declared")
         error = next(iter(validator.iter_errors(arguments)), None)
         if error is not None:
-            raise Refused(f"not allowed by {error.validator}")
+            raise RejectedText(f"not allowed by {error.validator}")
 
 
 @cache
@@ -189,8 +189,8 @@ class Oracle:
         return "as it is written" if self._is_written(text, read.calls) else ""
 
     def _has(self, text: str) -> bool:
-        begun = self._format.openers[:1] if self._format.name_at_start == "usual" else ()
-        return any(_is_in(self._reader, opener + text) for opener in ("", *begun))
+        starts = self._format.openers[:1] if self._format.name_at_start == "usual" else ()
+        return any(_is_in(self._reader, opener + text) for opener in ("", *starts))
 
     def _is_written(self, text: str, calls: Sequence[Call]) -> bool:
         """Whether the format writes these calls so, blanks aside. A raw text may hold markers of the format which a
@@ -240,7 +240,7 @@ _SPELLINGS = (("opener", "also"), ("closer", "also_closers"), ("lead", "also_lea
 def loosening(format: ToolCallFormat) -> Loosening:
     """What a format's engines tell of other spellings, and which of its markers say nothing."""
     spellings: dict[str, Spelling] = {}
-    for one in (spelling for engine in _engines(format) for spelling in _told_by(engine)):
+    for one in (spelling for engine in _engines(format) for spelling in _spellings_of(engine)):
         also = (*spellings[one.text].also, *one.also) if one.text in spellings else one.also
         spellings[one.text] = Spelling(one.text, tuple(dict.fromkeys(also)), one.often)
     return Loosening(list(spellings.values()), format.ignored_markers)
@@ -254,7 +254,7 @@ def _engines(format: ToolCallFormat) -> list[object]:
     return engines
 
 
-def _told_by(engine: object) -> Iterator[Spelling]:
+def _spellings_of(engine: object) -> Iterator[Spelling]:
     for place, others in _SPELLINGS:
         text, also = getattr(engine, place, ""), getattr(engine, others, ())
         also = (also,) if isinstance(also, str) else also
@@ -289,14 +289,14 @@ def listed_for(name: str) -> list[dict[str, Any]]:
 class Judgement(NamedTuple):
     """What strict parser and grammar say of a text."""
 
-    refused: str
+    rejected: str
     """Why the parser does not take it wholly as calls that the schemas allow; empty where it does."""
     has: str = ""
     """How the grammar has it, where the parser takes it; empty where it has not."""
 
     @property
     def agree(self) -> bool:
-        return bool(self.refused or self.has)
+        return bool(self.rejected or self.has)
 
 
 def judged(name: str, text: str, tools: list[Any] | None) -> Judgement:
@@ -307,8 +307,8 @@ def judged(name: str, text: str, tools: list[Any] | None) -> Judgement:
             return Judgement("reasoning")
         if tools is not None:
             check_schemas(read.calls, tools)
-    except Refused as refused:
-        return Judgement(str(refused))
+    except RejectedText as error:
+        return Judgement(str(error))
     known = tools_of(read.calls) if tools is None else tools
     return Judgement("", oracle(name, json.dumps(known)).takes(text, read))
 
@@ -340,8 +340,8 @@ def marks(name: str) -> tuple[str, ...]:
     )
     found = re.findall(r"<[^<>\n]*>|\[/?[A-Z_]+\]|\w+|[^\w\s]|\s+", text)
     inner = format.engine.inner
-    told = (*format.openers, *format.closers, *format.unframed_openers, *inner.openers, *inner.closers)
-    return tuple(sorted({*found, *told} - {""}))
+    markers = (*format.openers, *format.closers, *format.unframed_openers, *inner.openers, *inner.closers)
+    return tuple(sorted({*found, *markers} - {""}))
 
 
 def some_value(schema: Mapping[str, Any], random: Random) -> Any:
@@ -385,9 +385,9 @@ def mutated(text: str, name: str, random: Random) -> str:
         if how < 0.45:
             return text[:at] + text[at + random.randint(1, 4) :]
         if how < 0.95:
-            signs = [*"\"'{}[]()<>,:=/\\ \t\nx0-.", text[max(0, at - 9) : at]]
-            sign: str = random.choice(signs)
-            return text[:at] + sign + text[at + random.randint(0, 1) :]
+            insertions = [*"\"'{}[]()<>,:=/\\ \t\nx0-.", text[max(0, at - 9) : at]]
+            inserted: str = random.choice(insertions)
+            return text[:at] + inserted + text[at + random.randint(0, 1) :]
         return text[:at]
     tokens = re.findall(r"<[^<>\n]*>|\[/?[A-Z_]+\]|\w+|\s+|.", text)
     at, how = random.randrange(len(tokens)), random.random()

@@ -2,7 +2,7 @@
 
 `as_it_is(page)` is a page with every output as it is now: of a command behind `<!-- output of: toolfmt … -->`, of
 Python behind `<!-- output of the Python above -->`, and each table of figures (`benchmarks/page.py`) behind
-`<!-- table: NAME -->`. `command_lines` and `fault_of` are for commands that cannot be run here. Knows no test.
+`<!-- table: NAME -->`. `command_lines` and `command_problem` are for commands that cannot be run here. Knows no test.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def arguments_of(line: str) -> Iterator[list[str]]:
             yield part[names.index("toolfmt") + 1 :]
 
 
-def fault_of(arguments: list[str]) -> str | None:
+def command_problem(arguments: list[str]) -> str | None:
     """What toolfmt would say of a command line without looking at its files: a command or an option that is not there,
     an option without its value, a value that is none of its choices. Words in capitals stand for anything."""
     command: click.Command = main

@@ -32,24 +32,24 @@ def calls_of(message: Message) -> list[Any]:
     return [{"name": call.name, "arguments": json.loads(call.arguments)} for call in message.tool_calls]
 
 
-def without_blanks(text: str | None) -> str:
+def without_whitespace(text: str | None) -> str:
     return "".join((text or "").split())
 
 
 def server_outcome(case: Any, message: Message) -> tuple[Any, Any]:
     """What a case of the server's asserts, and what came out of it; what it leaves open (null) is left out of both."""
-    wanted = case["expect"]
+    expectations = case["expect"]
     expected: list[Any] = []
     actual: list[Any] = []
-    for key, said in (("content", message.content), ("reasoning", message.reasoning)):
-        if wanted[key] is not None:
-            expected.append(without_blanks(wanted[key]))
-            actual.append(without_blanks(said))
-    if wanted["calls"] is not None:
+    for key, text in (("content", message.content), ("reasoning", message.reasoning)):
+        if expectations[key] is not None:
+            expected.append(without_whitespace(expectations[key]))
+            actual.append(without_whitespace(text))
+    if expectations["calls"] is not None:
         calls = calls_of(message)
-        for call, asserted in zip(calls, wanted["calls"], strict=False):
+        for call, asserted in zip(calls, expectations["calls"], strict=False):
             call.update({key: None for key, value in asserted.items() if value is None})
-        expected.append(wanted["calls"])
+        expected.append(expectations["calls"])
         actual.append(calls)
     return expected, actual
 

@@ -81,12 +81,12 @@ def picture() -> str:
         no_color=False,
         legacy_windows=False,
     )
-    told = Text.assemble(
+    content = Text.assemble(
         (f"$ {COMMAND}\n\n", "bold"),
         Text.from_ansi(report_text(report, COLUMNS, True, full=False, notes=False, whole=True).rstrip()),
         "\n",
     )
-    console.print(Padding(told, (0, _MARGIN)))
+    console.print(Padding(content, (0, _MARGIN)))
     made = console.export_svg(title="", theme=_COLOURS, code_format=_FRAME, unique_id="report")
     return made.replace("</text><text", "</text>\n<text")
 

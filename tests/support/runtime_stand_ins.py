@@ -174,14 +174,14 @@ SGLANG: dict[str, dict[str, Any]] = {
 
 
 @contextmanager
-def adaptor(name: str, stand_ins: dict[str, dict[str, Any]]) -> Iterator[ModuleType]:
+def adaptor(name: str, placeholders: dict[str, dict[str, Any]]) -> Iterator[ModuleType]:
     """An adaptor, imported beside the package that it serves, or beside the stand-ins where that is not installed."""
-    if find_spec(next(iter(stand_ins)).partition(".")[0]) is not None:
+    if find_spec(next(iter(placeholders)).partition(".")[0]) is not None:
         yield import_module(name)
         return
     before = set(sys.modules)
     try:
-        for path, held in stand_ins.items():
+        for path, held in placeholders.items():
             parts = path.split(".")
             for end in range(1, len(parts) + 1):
                 sys.modules.setdefault(".".join(parts[:end]), ModuleType(".".join(parts[:end])))

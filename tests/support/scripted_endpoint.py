@@ -11,11 +11,11 @@ from typing import Any
 
 
 class Endpoint:
-    """`url` is the base that a client is given, `asked` the bodies of the requests, in their order."""
+    """`url` is the base that a client is given, `requests` the bodies of the requests, in their order."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.asked: list[dict[str, Any]] = []
+        self.requests: list[dict[str, Any]] = []
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def endpoint(completions: Iterable[Any]) -> Iterator[Endpoint]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            serving.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            serving.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             completion = next(script, None)
             body = json.dumps(completion or {"error": {"message": "the script is over"}}).encode()
             self.send_response(200 if completion else 400)
@@ -36,7 +36,7 @@ def endpoint(completions: Iterable[Any]) -> Iterator[Endpoint]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *told: object) -> None:
+        def log_message(self, *arguments: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -16,7 +16,7 @@ from answer_scenarios import TOOLS, USER, Calls
 
 
 @dataclass
-class Told:
+class ClientResult:
     """What a client ended up with. `calls` are those that an application would execute, `broken` calls whose arguments
     are no JSON object: nothing can execute them."""
 
@@ -27,9 +27,11 @@ class Told:
     broken: list[tuple[str, str]] = field(default_factory=list)
 
 
-def told(content: str | None, reasoning: str | None, calls: Iterable[tuple[str, Any]], ended: str | None) -> Told:
+def client_result(
+    content: str | None, reasoning: str | None, calls: Iterable[tuple[str, Any]], ended: str | None
+) -> ClientResult:
     """With arguments as objects, or as the text that a client hands out."""
-    answer = Told(content or "", reasoning or "", [], ended or "")
+    answer = ClientResult(content or "", reasoning or "", [], ended or "")
     for name, arguments in calls:
         try:
             read = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
@@ -61,7 +63,7 @@ def _ollama(base: str) -> Any:
     return Client(host=base)
 
 
-def openai_chat(base: str, name: str, stream: bool) -> Told:
+def openai_chat(base: str, name: str, stream: bool) -> ClientResult:
     client = _openai(base)
     if stream:
         with client.chat.completions.stream(model=name, messages=[USER], tools=TOOLS) as events:
@@ -72,10 +74,10 @@ def openai_chat(base: str, name: str, stream: bool) -> Told:
         choice = client.chat.completions.create(model=name, messages=[USER], tools=TOOLS).choices[0]
     message = choice.message
     calls = [(call.function.name, call.function.arguments) for call in message.tool_calls or []]
-    return told(message.content, getattr(message, "reasoning_content", None), calls, choice.finish_reason)
+    return client_result(message.content, getattr(message, "reasoning_content", None), calls, choice.finish_reason)
 
 
-def openai_responses(base: str, name: str, stream: bool) -> Told:
+def openai_responses(base: str, name: str, stream: bool) -> ClientResult:
     client = _openai(base)
     tools = [{"type": "function", **tool["function"]} for tool in TOOLS]
     if stream:
@@ -86,7 +88,7 @@ def openai_responses(base: str, name: str, stream: bool) -> Told:
     if response.error is not None:
         raise RuntimeError(response.error.message)
     items = response.output
-    return told(
+    return client_result(
         "".join(part.text for item in items if item.type == "message" for part in item.content),
         "".join(part.text for item in items if item.type == "reasoning" for part in item.summary),
         [(item.name, item.arguments) for item in items if item.type == "function_call"],
@@ -94,18 +96,18 @@ def openai_responses(base: str, name: str, stream: bool) -> Told:
     )
 
 
-def anthropic(base: str, name: str, stream: bool) -> Told:
+def anthropic(base: str, name: str, stream: bool) -> ClientResult:
     client = _anthropic(base)
     tools = [{**tool["function"], "input_schema": tool["function"]["parameters"]} for tool in TOOLS]
     tools = [{key: value for key, value in tool.items() if key != "parameters"} for tool in tools]
-    asked = {"model": name, "max_tokens": 4096, "messages": [USER], "tools": tools}
+    request = {"model": name, "max_tokens": 4096, "messages": [USER], "tools": tools}
     if stream:
-        with client.messages.stream(**asked) as events:
+        with client.messages.stream(**request) as events:
             message = events.get_final_message()
     else:
-        message = client.messages.create(**asked)
+        message = client.messages.create(**request)
     blocks = message.content
-    return told(
+    return client_result(
         "".join(block.text for block in blocks if block.type == "text"),
         "".join(block.thinking for block in blocks if block.type == "thinking"),
         [(block.name, block.input) for block in blocks if block.type == "tool_use"],
@@ -113,12 +115,12 @@ def anthropic(base: str, name: str, stream: bool) -> Told:
     )
 
 
-def ollama(base: str, name: str, stream: bool) -> Told:
+def ollama(base: str, name: str, stream: bool) -> ClientResult:
     client = _ollama(base)
     answers = client.chat(model=name, messages=[USER], tools=TOOLS, stream=stream)
     lines = list(answers) if stream else [answers]
     calls = [call.function for line in lines for call in line.message.tool_calls or []]
-    return told(
+    return client_result(
         "".join(line.message.content or "" for line in lines),
         "".join(line.message.thinking or "" for line in lines),
         [(call.name, call.arguments) for call in calls],
@@ -126,7 +128,7 @@ def ollama(base: str, name: str, stream: bool) -> Told:
     )
 
 
-Client = Callable[[str, str, bool], Told]
+Client = Callable[[str, str, bool], ClientResult]
 CLIENTS: dict[str, tuple[Client, dict[str, str]]] = {
     # with how an answer ends there: by itself, with calls, cut
     "openai chat": (openai_chat, {"stop": "stop", "calls": "tool_calls", "length": "length"}),

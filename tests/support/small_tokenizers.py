@@ -88,11 +88,11 @@ KINDS: dict[str, Any] = {
 def of_models(folder: Path) -> Iterator[tuple[str, Any]]:
     """The vocabularies of models that are installed; `folder` is for what has to be copied."""
     for name in ("anthropic", "deepseek"):
-        path = _carried("litellm", f"litellm_core_utils/tokenizers/{name}_tokenizer.json")
+        path = _bundled("litellm", f"litellm_core_utils/tokenizers/{name}_tokenizer.json")
         if path is not None:
             yield name, Tokenizer.from_file(str(path))
     for version in ("tokenizer.model.v1", "mistral_instruct_tokenizer_240323.model.v3"):
-        path = _carried("mistral_common", f"data/{version}")
+        path = _bundled("mistral_common", f"data/{version}")
         for legacy in (True, False) if path is not None else ():
             home = folder / f"{version}{legacy}"
             home.mkdir()
@@ -103,7 +103,7 @@ def of_models(folder: Path) -> Iterator[tuple[str, Any]]:
             yield f"{version}, legacy {legacy}", AutoTokenizer.from_pretrained(str(home))
 
 
-def _carried(package: str, path: str) -> Path | None:
+def _bundled(package: str, path: str) -> Path | None:
     found = importlib.util.find_spec(package)
     where = None if found is None or found.origin is None else Path(found.origin).parent / path
     return where if where is not None and where.is_file() else None

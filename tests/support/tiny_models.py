@@ -60,17 +60,19 @@ def build(
     somehow. Raises `AssertionError` where the answer was not learnt within `steps`.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    asked = {"tools": tools, "add_generation_prompt": True, **variables}
-    blank = _tokenizer([], template, end, special, added)
-    asking = [(messages, answer), *later]
-    learnt = [(blank.apply_chat_template(said, tokenize=False, **asked), answer) for said, answer in asking]
+    template_options = {"tools": tools, "add_generation_prompt": True, **variables}
+    base = _tokenizer([], template, end, special, added)
+    dialogs = [(messages, answer), *later]
+    learnt = [
+        (base.apply_chat_template(dialog, tokenize=False, **template_options), answer) for dialog, answer in dialogs
+    ]
     tokenizer = _tokenizer([text for both in learnt for text in both], template, end, special, added)
     tokenizer.save_pretrained(directory)
     config = _config(len(tokenizer), tokenizer.eos_token_id)
     (directory / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
     model = _model(config)
     texts = [[tokenizer.encode(text, add_special_tokens=False) for text in both] for both in learnt]
-    _train(model, [(prompt, [*said, tokenizer.eos_token_id]) for prompt, said in texts], steps)
+    _train(model, [(prompt, [*reply, tokenizer.eos_token_id]) for prompt, reply in texts], steps)
     weights = dict(importlib.import_module("mlx.utils").tree_flatten(model.parameters()))
     mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
     return directory
@@ -99,11 +101,11 @@ def recite(
     directions = mx.random.normal((len(chain), config["hidden_size"]))
     directions /= mx.linalg.norm(directions, axis=1, keepdims=True)
     # The last direction is that of all tokens that are not in the answer.
-    said = mx.repeat(directions[-1:], config["vocab_size"], axis=0)
-    said[mx.array(chain[:-1])] = directions[:-1]
-    follows = mx.zeros_like(said)
+    embeddings = mx.repeat(directions[-1:], config["vocab_size"], axis=0)
+    embeddings[mx.array(chain[:-1])] = directions[:-1]
+    follows = mx.zeros_like(embeddings)
     follows[mx.array(chain)] = mx.concatenate([directions[-1:], directions[:-1]])
-    weights |= {"model.embed_tokens.weight": said, "lm_head.weight": follows}
+    weights |= {"model.embed_tokens.weight": embeddings, "lm_head.weight": follows}
     mx.save_safetensors(str(directory / "model.safetensors"), weights, metadata={"format": "pt"})
     return directory
 
@@ -190,11 +192,11 @@ def _model(config: Mapping[str, Any]) -> Any:
 
 def _train(model: Any, learnt: Sequence[tuple[list[int], list[int]]], steps: int) -> None:
     """Train until the model is sure of every token of what it is to say, prompt by prompt."""
-    told = [(mx.array([prompt + said]), len(prompt) - 1) for prompt, said in learnt]
+    examples = [(mx.array([prompt + answer]), len(prompt) - 1) for prompt, answer in learnt]
 
     def losses(model: Any) -> Any:
         each = []
-        for ids, begin in told:
+        for ids, begin in examples:
             logits = model(ids[:, :-1])[:, begin:]
             each.append(nn.losses.cross_entropy(logits, ids[:, 1:][:, begin:]).flatten())
         return mx.concatenate(each)

@@ -27,7 +27,7 @@ TEMPLATE = """\
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}
 """
 CITIES = ("Oslo", "Rome")
-ASKED: list[dict[str, Any]] = [{"role": "user", "content": "What is the weather in Oslo and in Rome?"}]
+QUESTION: list[dict[str, Any]] = [{"role": "user", "content": "What is the weather in Oslo and in Rome?"}]
 ANSWER = "It rains in both, at 7 degrees."
 
 
@@ -48,21 +48,21 @@ def conversation() -> list[dict[str, Any]]:
         {"role": "tool", "tool_call_id": id, "name": "get_weather", "content": get_weather(city)}
         for id, city in zip(ids, CITIES, strict=True)
     ]
-    asking = {"role": "assistant", "tool_calls": [call.to_dict() for call in calls]}
-    return [*ASKED, asking, *results, {"role": "assistant", "content": ANSWER}]
+    call_message = {"role": "assistant", "tool_calls": [call.to_dict() for call in calls]}
+    return [*QUESTION, call_message, *results, {"role": "assistant", "content": ANSWER}]
 
 
 def build(directory: Path) -> Path:
     """The model's directory, trained in some seconds."""
-    told = conversation()[:-1]
-    for call in (call["function"] for call in told[1]["tool_calls"]):
+    messages = conversation()[:-1]
+    for call in (call["function"] for call in messages[1]["tool_calls"]):
         call["arguments"] = json.loads(call["arguments"])  # as toolfmt gives them to this template
     return tiny_models.build(
         directory,
         template=TEMPLATE,
-        messages=ASKED,
+        messages=QUESTION,
         tools=registry().definitions,
         answer=toolfmt.write("json", [("get_weather", {"city": city}) for city in CITIES]),
-        later=[(told, ANSWER)],
+        later=[(messages, ANSWER)],
         special=["<|im_start|>"],
     )

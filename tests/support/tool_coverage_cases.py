@@ -8,7 +8,7 @@ from lying_templates import HONEST
 
 
 def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
-    properties = {key: {"type": "string", "description": told} for key, told in parameters.items()}
+    properties = {key: {"type": "string", "description": text} for key, text in parameters.items()}
     schema = {"type": "object", "properties": properties}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 

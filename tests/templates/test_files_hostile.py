@@ -67,10 +67,10 @@ def test_after_a_limit_the_tokenizer_is_not_read_outside_of_the_process(
     (model / "tokenizer.json").write_text("{}", "utf-8")
     (model / "config.json").write_text('{"eos_token_id": 1}', "utf-8")
 
-    def refuse(directory: Path) -> None:
+    def reject(directory: Path) -> None:
         raise AssertionError("the tokenizer was asked for")
 
-    monkeypatch.setattr(inspection, "find_tokenizer", refuse)
+    monkeypatch.setattr(inspection, "find_tokenizer", reject)
     report = inspection.inspect_stopped(load_files(model), NO_OPTIONS, LimitHit("memory ran out", "memory"))
     assert "TF007" in [finding.code for finding in report.findings]
 
@@ -190,7 +190,7 @@ def test_a_configuration_of_too_many_values_is_not_read(model: Path) -> None:
         load_files(model)
 
 
-def test_parsers_declared_at_length_are_told_shortly(model: Path) -> None:
+def test_very_long_declared_parsers_are_reported_briefly(model: Path) -> None:
     declared = {"tool_parser_type": "p" * 100_000, "chat_template_type": "c" * 100_000}
     opens = {"fields": {"tool_calls": {"open": [f"<{number}>" for number in range(100_000)]}}}
     (model / "tokenizer_config.json").write_text(json.dumps(declared | {"response_template": opens}), "utf-8")
@@ -226,8 +226,8 @@ EVIL = "\x1b[31m\u202e\x9b1m\x7f\u2066\U000e0041"
     [["--json"], ["--full"], *(["--output-format", format] for format in ("sarif", "markdown", "github", "junit"))],
 )
 def test_nothing_of_a_model_reaches_a_terminal_raw(arguments: list[str], model: Path) -> None:
-    refusal = f"{{% if tools %}}{{{{ raise_exception({json.dumps(EVIL, ensure_ascii=False)}) }}}}{{% endif %}}"
-    (model / "chat_template.jinja").write_text(HONEST + EVIL + refusal, "utf-8")
+    rejecting = f"{{% if tools %}}{{{{ raise_exception({json.dumps(EVIL, ensure_ascii=False)}) }}}}{{% endif %}}"
+    (model / "chat_template.jinja").write_text(HONEST + EVIL + rejecting, "utf-8")
     tokens = {"eos_token": EVIL, "tool_parser_type": EVIL, "chat_template_type": EVIL}
     (model / "tokenizer_config.json").write_text(json.dumps(tokens), "utf-8")
     (model / "config.json").write_text(json.dumps({"model_type": EVIL}), "utf-8")
@@ -265,7 +265,7 @@ def test_a_text_of_megabytes_is_cut_where_it_is_printed() -> None:
         ["--bogus"],
     ],
 )
-def test_what_cannot_be_told_on_standard_error_is_status_2(arguments: list[str]) -> None:
+def test_a_failed_write_to_standard_error_gives_status_2(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "toolfmt", *arguments],
@@ -280,7 +280,7 @@ def test_what_cannot_be_told_on_standard_error_is_status_2(arguments: list[str])
 
 
 @posix
-def test_nobody_reading_standard_error_changes_no_status() -> None:
+def test_a_closed_standard_error_does_not_change_the_status() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     parse = [sys.executable, "-m", "toolfmt", "parse", "-", "--format", "json"]
@@ -290,33 +290,33 @@ def test_nobody_reading_standard_error_changes_no_status() -> None:
 
 
 @pytest.mark.sample(0)
-def test_of_many_places_that_cannot_be_read_some_are_told(tmp_path: Path) -> None:
+def test_of_many_unreadable_paths_only_some_are_reported(tmp_path: Path) -> None:
     places = [str(tmp_path / f"no-{number}") for number in range(1_000)]
     result = CliRunner().invoke(main, ["inspect", *places])
-    told = result.stderr.splitlines()
-    assert (result.exit_code, len(told)) == (2, 21)
-    assert told[-1] == "toolfmt: and 980 more places"
+    lines = result.stderr.splitlines()
+    assert (result.exit_code, len(lines)) == (2, 21)
+    assert lines[-1] == "toolfmt: and 980 more places"
 
 
 @pytest.mark.parametrize("output", ["events", "message", "openai"])
 def test_nothing_of_an_answer_reaches_a_terminal_raw(output: str) -> None:
-    spoken = f"{EVIL} é 😀 \x1b]0;title\x07"
-    call = f'<tool_call>{{"name": "f", "arguments": {{"a": {json.dumps(spoken, ensure_ascii=False)}}}}}</tool_call>'
+    text = f"{EVIL} é 😀 \x1b]0;title\x07"
+    call = f'<tool_call>{{"name": "f", "arguments": {{"a": {json.dumps(text, ensure_ascii=False)}}}}}</tool_call>'
     given = ["parse", "-", "--format", "json", "--output", output]
-    printed = CliRunner().invoke(main, given, input=spoken.encode() + b"\n" + call.encode()).stdout
+    printed = CliRunner().invoke(main, given, input=text.encode() + b"\n" + call.encode()).stdout
     assert not {char for char in printed if char != "\n" and is_unseen(char)}
     assert "é 😀" in printed  # what is seen stays readable
     if output == "events":
-        told = [json.loads(line) for line in printed.splitlines()]
-        content = "".join(event["text"] for event in told if event["type"] == "content")
-        arguments = "".join(event["delta"] for event in told if event["type"] == "tool_call_arguments")
-        assert (content.strip(), json.loads(arguments)) == (spoken.strip(), {"a": spoken})
+        events = [json.loads(line) for line in printed.splitlines()]
+        content = "".join(event["text"] for event in events if event["type"] == "content")
+        arguments = "".join(event["delta"] for event in events if event["type"] == "tool_call_arguments")
+        assert (content.strip(), json.loads(arguments)) == (text.strip(), {"a": text})
 
 
-def test_of_a_tool_that_is_no_json_a_parser_is_told_by_name(tmp_path: Path) -> None:
+def test_an_invalid_tool_is_reported_by_name(tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     for number, why in (("NaN", "NaN"), ("1e999", "Infinity"), ("-Infinity", "Infinity")):
         tools.write_text(f'[{{"name": "f", "parameters": {{"maximum": {number}}}}}]', "utf-8")
         result = CliRunner().invoke(main, ["parse", "-", "--format", "json", "--tools", str(tools)], input="x")
-        told = f"toolfmt: {tools}: the tool 'f': {why} in its parameters; give what JSON holds\n"
-        assert (result.exit_code, result.stderr) == (2, told)
+        message = f"toolfmt: {tools}: the tool 'f': {why} in its parameters; give what JSON holds\n"
+        assert (result.exit_code, result.stderr) == (2, message)

@@ -57,8 +57,8 @@ def test_the_runtimes_that_are_not_checked_for_a_gguf_file_are_listed(tmp_path: 
     for runtime in ("vLLM", "SGLang", "mlx-lm", "mlx-swift-lm"):
         assert (advice[runtime].text, advice[runtime].supported) == (not_checked, False)
     assert advice["llama.cpp"].supported
-    told = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "100"}).stdout
-    assert told.count(f"    + {not_checked}\n") == 4
+    printed = CliRunner().invoke(main, ["diff", str(MODELS / "json-frames"), str(path)], env={"COLUMNS": "100"}).stdout
+    assert printed.count(f"    + {not_checked}\n") == 4
 
 
 def test_everything_about_the_chat_is_read_under_the_names_of_a_directory(tmp_path: Path) -> None:
@@ -130,11 +130,11 @@ def test_the_template_in_force_is_what_llama_cpp_takes(
 ) -> None:
     files = load_files(written(tmp_path / "model.gguf", template=template))
 
-    def told(tools: bool) -> tuple[str | None, str]:
+    def in_force(tools: bool) -> tuple[str | None, str]:
         source = files.template(tools)
         return (None if source is None else source.text), files.reason(tools)
 
-    assert (told(False), told(True)) == (without_tools, with_tools)
+    assert (in_force(False), in_force(True)) == (without_tools, with_tools)
     assert files.problems == ()
 
 
@@ -155,7 +155,7 @@ def test_the_mapped_model_types_are_those_of_transformers() -> None:
     assert set() == set(_MODEL_TYPES.values()) - set(mapping.CONFIG_MAPPING_NAMES)
 
 
-def test_without_a_template_the_finding_says_what_llama_cpp_does_and_the_way_out(tmp_path: Path) -> None:
+def test_without_a_template_the_finding_explains_the_default_of_llama_cpp_and_the_fix(tmp_path: Path) -> None:
     model = toolfmt.load(written(tmp_path / "model.gguf", template=None))
     assert [(finding.code, finding.message, finding.fix) for finding in model.inspect().findings] == [
         (
@@ -183,7 +183,7 @@ def test_a_missing_special_token_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_without_a_vocabulary_nobody_knows_the_special_tokens(tmp_path: Path) -> None:
+def test_without_a_vocabulary_the_special_tokens_are_unknown(tmp_path: Path) -> None:
     files = load_files(
         of_keys(tmp_path / "model.gguf", {"tokenizer.chat_template": "{{ bos_token + 'x' }}" + TEMPLATE})
     )
@@ -210,7 +210,7 @@ def test_a_big_endian_file_is_read(tmp_path: Path) -> None:
 # Values of unexpected types
 
 
-def test_values_of_unexpected_types_survive_and_are_told(tmp_path: Path) -> None:
+def test_values_of_unexpected_types_are_handled_and_reported(tmp_path: Path) -> None:
     path = of_keys(
         tmp_path / "model.gguf",
         {
@@ -304,7 +304,7 @@ def test_a_file_cut_anywhere_in_its_metadata_is_one_clear_line(tmp_path: Path) -
 def test_damage_never_raises_anything_else_and_never_hangs(tmp_path: Path) -> None:
     whole, path, chance = written(tmp_path / "whole.gguf").read_bytes(), tmp_path / "model.gguf", random.Random(4)
     began = time.process_time()
-    refused, times = 0, depth.examples(1_500)
+    rejected, times = 0, depth.examples(1_500)
     for _ in range(times):
         damaged = bytearray(whole)
         for _ in range(chance.choice((1, 1, 2, 8))):
@@ -313,9 +313,9 @@ def test_damage_never_raises_anything_else_and_never_hangs(tmp_path: Path) -> No
         try:
             load_files(path)
         except BadModelDirectory as error:
-            refused += 1
+            rejected += 1
             assert "\n" not in str(error)
-    assert refused > times // 15
+    assert rejected > times // 15
     assert time.process_time() - began < 30
 
 

@@ -179,7 +179,7 @@ def test_the_cache_is_where_huggingface_hub_puts_it(environment: dict[str, str],
         ({"TRANSFORMERS_OFFLINE": "1"}, True),
     ],
 )
-def test_offline_is_said_as_to_huggingface_hub(environment: dict[str, str], expected: bool) -> None:
+def test_offline_is_configured_as_for_huggingface_hub(environment: dict[str, str], expected: bool) -> None:
     assert is_offline(environment) == expected
 
 
@@ -206,8 +206,8 @@ def test_the_file_that_llama_cpp_is_given_is_the_one_in_the_cache(folder: Path) 
     other = json.dumps({"chat_template": template + "."})
     snapshot = kept(folder, "org/name", FILES | {"tokenizer_config.json": other, "chat_template.jinja": template})
     report = toolfmt.load("org/name").inspect()
-    (told,) = [one.text for one in report.sections.advice if one.runtime == "llama.cpp"]
-    assert told == f"--jinja --chat-template-file {snapshot}/chat_template.jinja"
+    (advice,) = [one.text for one in report.sections.advice if one.runtime == "llama.cpp"]
+    assert advice == f"--jinja --chat-template-file {snapshot}/chat_template.jinja"
 
 
 def test_a_revision_is_a_name_or_a_commit(folder: Path) -> None:
@@ -317,7 +317,7 @@ def test_a_file_too_large_to_be_text_is_left_out(folder: Path, hub: Hub, monkeyp
 
 
 @pytest.mark.sample(0)
-def test_where_nothing_can_be_fetched_the_error_says_what_was_tried(
+def test_if_nothing_can_be_fetched_the_error_shows_what_was_tried(
     folder: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = f"no such file or directory, and the hub cache ({folder}) has no such repository"

@@ -90,7 +90,7 @@ def test_a_constant_that_would_be_very_long_is_not_built() -> None:
     assert internals(environment().parse("{{ x['a' * 400 * 400 * 400] }}")) == ()
 
 
-def test_a_constant_behind_many_variables_is_still_read() -> None:
+def test_a_constant_passed_through_many_variables_is_still_read() -> None:
     chain = "".join(f"{{% set a{number} = a{number + 1} ~ '' %}}" for number in range(40))
     assert internals(environment().parse(chain + "{% set a40 = '__cl' %}{{ x[a0 ~ 'ass__'] }}")) == (("__class__", 1),)
 

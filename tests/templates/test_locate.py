@@ -54,7 +54,7 @@ def test_a_template_alone(tmp_path: Path, name: str) -> None:
     assert (files.template(True), files.reason(True)) == (source, f"{name} is the template that was given")
 
 
-def test_nobody_can_know_the_special_tokens_of_a_template_alone(tmp_path: Path) -> None:
+def test_the_special_tokens_of_a_template_alone_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "alone.jinja"
     path.write_text("{{ bos_token + 'x' }}" + TEMPLATE, "utf-8")
     report = toolfmt.load(path).inspect()
@@ -70,15 +70,15 @@ def test_the_error_of_a_template_alone_names_its_file(tmp_path: Path) -> None:
     assert str(toolfmt.load(path).broken).startswith(f"{path}, line 1")
 
 
-def test_a_template_too_large_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_too_large_is_rejected_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "alone.jinja"
     path.touch()
     os.truncate(path, 4_000_001)
-    refused = "4,000,001 bytes, more than a chat template has (4,000,000); put the model's own template there"
+    rejection = "4,000,001 bytes, more than a chat template has (4,000,000); put the model's own template there"
     monkeypatch.setattr(Path, "read_bytes", None)
-    assert failure(load_files, path) == f"{path}: {refused}"
+    assert failure(load_files, path) == f"{path}: {rejection}"
     path = path.rename(tmp_path / "chat_template.jinja")
-    assert failure(load_files, tmp_path) == f"{path}: {refused}"
+    assert failure(load_files, tmp_path) == f"{path}: {rejection}"
 
 
 def test_a_template_that_is_only_large_is_a_limit_hit(tmp_path: Path) -> None:
@@ -186,12 +186,12 @@ def test_what_cannot_be_listed_is_named_and_links_in_a_circle_are_left_out(
     (tmp_path / "circle").symlink_to(tmp_path)
     listdir = os.listdir
 
-    def refuse(path: Any) -> list[str]:
+    def deny(path: Any) -> list[str]:
         if Path(path).name == "locked":
             raise PermissionError(13, "Permission denied")
         return listdir(path)
 
-    monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "listdir", deny)
     found = [str(path.relative_to(tmp_path)) for path in model_places(tmp_path)]
     assert found == ["a", "locked"]
     assert failure(load_files, tmp_path / "locked").startswith(
@@ -328,7 +328,7 @@ def test_a_file_of_the_directory_selects_only_its_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "beside", "meant"),
+    ("given", "other", "expected"),
     [
         ("config.json", "", "m"),
         ("generation_config.json", "", "m"),
@@ -351,9 +351,9 @@ def test_a_file_of_the_directory_selects_only_its_model(tmp_path: Path) -> None:
         ("model.gguf", "config.json", "m/model.gguf"),
     ],
 )
-def test_a_file_of_a_model_directory_means_the_directory(given: str, beside: str, meant: str, tmp_path: Path) -> None:
-    made(tmp_path / "m", given, *filter(None, [beside]))
-    assert model_place(tmp_path / "m" / given) == tmp_path / meant
+def test_a_file_of_a_model_directory_means_the_directory(given: str, other: str, expected: str, tmp_path: Path) -> None:
+    made(tmp_path / "m", given, *filter(None, [other]))
+    assert model_place(tmp_path / "m" / given) == tmp_path / expected
     assert model_place(str(tmp_path / "m")) == tmp_path / "m"
 
 
@@ -467,7 +467,7 @@ def test_values_of_an_unexpected_type_are_a_finding(tmp_path: Path) -> None:
     ]
 
 
-def test_an_address_of_the_hub_is_told_to_be_an_id() -> None:
+def test_an_address_of_the_hub_is_rejected_with_its_repository_id() -> None:
     with pytest.raises(BadModelDirectory, match=r"an address; give the repository id, Qwen/Qwen3-8B$"):
         load_files("https://huggingface.co/Qwen/Qwen3-8B/tree/main")
 

@@ -53,7 +53,7 @@ def linked(link: Path, target: Path | str) -> Path:
     return link
 
 
-def refused(path: Path) -> str:
+def rejection(path: Path) -> str:
     with pytest.raises(BadModelDirectory) as caught:
         inspect_files(load_files(path))
     assert "\n" not in str(caught.value)
@@ -68,7 +68,7 @@ def test_a_link_that_leads_out_of_the_directory_is_not_followed(name: str, model
     for target in (secret, os.path.relpath(secret, (model / name).parent)):
         link = linked(model / name, target)
         within = (model / name).parent if name == "tokenizer.json" else model
-        assert refused(model) == f"{link}: {out.format(within)}"
+        assert rejection(model) == f"{link}: {out.format(within)}"
 
 
 @posix
@@ -78,7 +78,7 @@ def test_a_link_over_a_directory_leads_out_too(model: Path, secret: Path) -> Non
     (outside / "default.jinja").write_text(SECRET, "utf-8")
     (model / "additional_chat_templates").rmdir()
     linked(model / "additional_chat_templates", outside)
-    assert "default.jinja: a link that leads out of" in refused(model)
+    assert "default.jinja: a link that leads out of" in rejection(model)
 
 
 @posix
@@ -95,7 +95,7 @@ def test_a_directory_that_is_a_link_is_the_directory_it_leads_to(model: Path, tm
     assert [source.text for source in load_files(named).templates] == [TEMPLATE]
     linked(model / "chat_template.jinja", tmp_path / "gone")
     (tmp_path / "gone").write_text(SECRET, "utf-8")
-    assert f"leads out of {named}" in refused(named)
+    assert f"leads out of {named}" in rejection(named)
 
 
 def repository(tmp_path: Path, name: str = "models--org--name") -> tuple[Path, Path]:
@@ -118,13 +118,13 @@ def test_the_files_of_a_snapshot_are_links_to_the_blobs_of_their_repository(tmp_
     linked(inside / "part" / "chat_template.jinja", "../../../blobs/abc")
     assert [source.text for source in load_files(inside / "part").templates] == [TEMPLATE]
     other = repository(tmp_path, "models--org--other")[1]
-    assert "leads out" in refused(linked(link, other / "abc").parent)
-    for beside in ("refs", "snapshots/another"):
-        (blobs.parent / beside).mkdir()
-        (blobs.parent / beside / "main").write_text(SECRET, "utf-8")
-        assert "leads out" in refused(linked(link, f"../../{beside}/main").parent)
+    assert "leads out" in rejection(linked(link, other / "abc").parent)
+    for other_folder in ("refs", "snapshots/another"):
+        (blobs.parent / other_folder).mkdir()
+        (blobs.parent / other_folder / "main").write_text(SECRET, "utf-8")
+        assert "leads out" in rejection(linked(link, f"../../{other_folder}/main").parent)
     linked(blobs / "link", tmp_path / "secret").write_text(SECRET, "utf-8")
-    assert "leads out" in refused(linked(link, "../../blobs/link").parent)
+    assert "leads out" in rejection(linked(link, "../../blobs/link").parent)
 
 
 @posix
@@ -134,7 +134,7 @@ def test_what_only_resembles_the_hub_cache_has_no_blobs(name: str, tmp_path: Pat
     inside.mkdir(parents=True)
     (inside.parent.parent / "blobs").mkdir()
     (inside.parent.parent / "blobs" / "abc").write_text(SECRET, "utf-8")
-    assert "leads out" in refused(linked(inside / "chat_template.jinja", "../../blobs/abc").parent)
+    assert "leads out" in rejection(linked(inside / "chat_template.jinja", "../../blobs/abc").parent)
 
 
 @posix
@@ -148,7 +148,7 @@ def test_a_template_that_is_named_may_be_a_link_to_a_template_and_to_nothing_els
     (tmp_path / "environ").write_text(SECRET, "utf-8")
     (folder / ".env").write_text(SECRET, "utf-8")
     for other in (tmp_path / "environ", folder / ".env"):
-        assert refused(linked(link, other)).startswith(f"{link}: a link to no template, which is not followed; ")
+        assert rejection(linked(link, other)).startswith(f"{link}: a link to no template, which is not followed; ")
 
 
 @posix
@@ -159,7 +159,7 @@ def test_a_gguf_file_may_be_a_link_where_it_is_named_alone(tmp_path: Path) -> No
     folder.mkdir()
     link = linked(folder / "model.gguf", real)
     assert [source.text for source in load_files(link).templates] == [TEMPLATE]
-    assert "leads out" in refused(folder)
+    assert "leads out" in rejection(folder)
 
 
 @linux
@@ -180,7 +180,7 @@ def test_a_gguf_file_may_be_a_link_where_it_is_named_alone(tmp_path: Path) -> No
 def test_what_a_link_leads_to_is_neither_read_nor_waited_for(name: str, target: str, why: str, model: Path) -> None:
     if target == "chat_template.jinja":
         target = name
-    assert why in refused(linked(model / name, target).parent)
+    assert why in rejection(linked(model / name, target).parent)
 
 
 @posix
@@ -216,7 +216,7 @@ def test_what_takes_the_place_of_a_file_under_way_is_seen(tmp_path: Path, monkey
 
 
 @posix
-def test_where_the_system_does_not_tell_the_path_of_an_open_file(
+def test_where_the_system_does_not_report_the_path_of_an_open_file(
     tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unknown(path: str) -> str:

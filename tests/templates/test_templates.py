@@ -257,12 +257,12 @@ def test_a_file_that_is_a_directory_a_dangling_link_or_unreadable(
     path.write_text("{}")
     opened = os.open
 
-    def refuse(file: Any, *args: Any, **kwargs: Any) -> Any:
+    def deny(file: Any, *args: Any, **kwargs: Any) -> Any:
         if file == path:
             raise PermissionError(13, "Permission denied")
         return opened(file, *args, **kwargs)
 
-    monkeypatch.setattr(os, "open", refuse)  # file modes do not stop root, under which tests may run
+    monkeypatch.setattr(os, "open", deny)  # file modes do not stop root, under which tests may run
     assert failure(load_files, tmp_path)[0] == f"{path}: cannot be read (Permission denied); {check}"
 
 
@@ -316,7 +316,7 @@ def test_a_generation_block_renders_its_text_and_keeps_its_assignments() -> None
     assert failure(loop.render, USER)[0] == "chat template: does not render: SyntaxError: 'break' outside loop"
 
 
-def test_the_clock_is_a_parameter_and_stands_still_without_one() -> None:
+def test_the_clock_is_a_parameter_and_is_frozen_without_one() -> None:
     template = ChatTemplate("{{ strftime_now('%d %b %Y %H:%M') }}")
     assert template.uses_clock
     assert template.render(USER) == template.render(USER, now=FROZEN_NOW) == "01 Jan 2025 12:00"
@@ -373,7 +373,7 @@ def test_a_syntax_error_is_raised_at_once_with_its_line() -> None:
     assert failure(ChatTemplate, "a\n{{ 'b' }{", origin="chat_template.jinja") == (expected, 2)
 
 
-def test_a_source_over_the_limit_is_refused_before_it_is_parsed() -> None:
+def test_a_source_over_the_limit_is_rejected_before_it_is_parsed() -> None:
     limit = "over the limit of 1 MB; chat templates have some thousand: check that this file is one"
     assert failure(ChatTemplate, "{" * 5_000_000) == (
         f"chat template: the source has 5,000,000 characters, {limit}",
@@ -417,8 +417,8 @@ def test_whatever_fails_in_a_render_is_one_line_with_the_templates_line(
     source: str, message: str, line: int | None
 ) -> None:
     where = "chat template" + (f", line {line}" if line else "")
-    said, found = failure(ChatTemplate(source).render, USER)
-    assert (said[: len(where) + 2 + len(message)], found) == (f"{where}: {message}", line)
+    error, found = failure(ChatTemplate(source).render, USER)
+    assert (error[: len(where) + 2 + len(message)], found) == (f"{where}: {message}", line)
 
 
 @pytest.mark.parametrize("source", ["{{" + "(" * 50_000 + "}}", "{{" + "[" * 50_000 + "}}", "{{ " + "1" * 5_000 + "}}"])

@@ -94,7 +94,7 @@ def test_a_conversation_with_tools_that_prints_no_text_of_its_own_is_not_kept() 
     assert template.own_texts.conversations_with_tools == []
 
 
-def test_nothing_is_recorded_unless_it_was_asked_for() -> None:
+def test_nothing_is_recorded_unless_requested() -> None:
     template = ChatTemplate(TEMPLATE)
     template.render([{"role": "user", "content": "x"}], tools=[{"name": "f"}])
     assert (template.own_texts.texts, template.own_texts.conversations_with_tools) == ({}, [])

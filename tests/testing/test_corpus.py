@@ -22,19 +22,19 @@ def test_every_case_is_a_line_with_the_same_fields() -> None:
     result = CliRunner().invoke(main, ["dev", "corpus", "export"])
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout_bytes.decode("ascii").splitlines()
-    told = [json.loads(line) for line in lines]
-    assert told == [json.loads(json.dumps(case.to_dict())) for case in cases()]
-    assert {tuple(one) for one in told} == {tuple(FIELDS)}
-    parts = [part for one in told for part in one["expected"]]
+    records = [json.loads(line) for line in lines]
+    assert records == [json.loads(json.dumps(case.to_dict())) for case in cases()]
+    assert {tuple(one) for one in records} == {tuple(FIELDS)}
+    parts = [part for one in records for part in one["expected"]]
     assert {tuple(part) for part in parts if part["type"] == "tool_call"} == {tuple(CALL_FIELDS)}
     assert {tuple(part) for part in parts if part["type"] != "tool_call"} == {("type", "text")}
 
 
-def test_a_line_says_what_its_case_says() -> None:
+def test_a_line_contains_the_fields_of_its_case() -> None:
     case = next(case for case in cases("json") if case.topic == "malformed" and len(case.calls) == 1)
-    told = case.to_dict()
-    assert (told["text"], told["tools"], told["title"]) == (case.text, case.tools, case.title)
-    (part,) = (part for part in told["expected"] if part["type"] == "tool_call")
+    record = case.to_dict()
+    assert (record["text"], record["tools"], record["title"]) == (case.text, case.tools, case.title)
+    (part,) = (part for part in record["expected"] if part["type"] == "tool_call")
     assert (part["index"], part["name"], part["rejected"]) == (0, case.calls[0].name, case.calls[0].reason)
 
 
@@ -54,8 +54,8 @@ def test_a_line_says_what_its_case_says() -> None:
 def test_a_written_case_is_read_again(tmp_path: Path, text: str, tools: list[object] | None) -> None:
     file = tmp_path / "json" / "single.txt"
     file.parent.mkdir()
-    told = told_of(lambda given: Parser("json", tools=given), [text], tools)
-    expected = lines_of(parts_of(told.events))
+    outcome = told_of(lambda given: Parser("json", tools=given), [text], tools)
+    expected = lines_of(parts_of(outcome.events))
     file.write_bytes(case_text("a title", text, expected, tools=tools).encode("utf-8", "surrogatepass"))
     (case,) = read(file)
     assert (case.text, case.tools, lines_of(case.expected)) == (text, tools, expected)
@@ -70,6 +70,6 @@ def test_a_format_has_its_cases_under_any_of_its_names() -> None:
         cases("nofmt")
 
 
-def test_the_corpus_lies_in_the_package_or_beside_it() -> None:
+def test_the_corpus_is_in_the_package_or_next_to_it() -> None:
     assert (CORPUS / "tools.json").is_file()
     assert len(cases()) > 6000

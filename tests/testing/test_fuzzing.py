@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from toolfmt.cli.commands import main
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import FORMATS, Parser, get
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.corpus import read as read_cases
 from toolfmt.testing.drawing import (
     GeneratedOutput,
@@ -57,75 +57,75 @@ def searched(make_parser: Any, format: str, answers: int, seed: int = 0) -> Fuzz
 
 
 def kinds(search: Fuzz) -> set[tuple[str, str]]:
-    return {(fault.law, fault.kind) for fault in search.faults.values()}
+    return {(defect.invariant, defect.kind) for defect in search.defects.values()}
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
-def test_our_own_parsers_keep_the_laws(format: str) -> None:
+def test_our_own_parsers_satisfy_the_invariants(format: str) -> None:
     search = Fuzz(
         Local(lambda tools: Parser(format, tools=tools)), (format,), variants={format: ("", *get(format).variants)}
     )
     for _ in search.run(answers=40):
         pass
-    assert {str(fault.broken) for fault in search.faults.values()} == set()
+    assert {str(defect.broken) for defect in search.defects.values()} == set()
     assert search.streams
 
 
-def test_a_sound_parser_without_offsets_shows_no_fault() -> None:
+def test_a_correct_parser_without_offsets_has_no_defects() -> None:
     search = searched(naive_parsers.sound, "json", 150)
     assert kinds(search) == set()
     assert search.streams and search.coverage == {"in calls": (2, 2), "in strings": (2, 2), "cut": (2, 2)}
 
 
-def test_faults_are_told_apart_and_made_smaller() -> None:
+def test_defects_are_distinguished_and_shrunk() -> None:
     search = searched(first_closer.parser, "json", 250)
-    told = {(fault.law, fault.kind): fault for fault in search.faults.values()}
+    by_kind = {(defect.invariant, defect.kind): defect for defect in search.defects.values()}
     assert not search.streams
-    assert ("never-raises", "JSONDecodeError in first_closer.py:read") in told
-    assert ("prose", "a call that does not exist") in told
-    raised = told["never-raises", "JSONDecodeError in first_closer.py:read"]
+    assert ("never-raises", "JSONDecodeError in first_closer.py:read") in by_kind
+    assert ("prose", "a call that does not exist") in by_kind
+    raised = by_kind["never-raises", "JSONDecodeError in first_closer.py:read"]
     assert raised.times > 5
     assert raised.answer.text == "<tool_call></tool_call>"
-    written_call = told["never-raises", "JSONDecodeError in first_closer.py:read, of a call as it is written"]
+    written_call = by_kind["never-raises", "JSONDecodeError in first_closer.py:read, of a call as it is written"]
     one_string = r'<tool_call>\n\{"name": "[\w-]+", "arguments": \{"\w+": "</tool_call>"\}\}\n</tool_call>'
     assert re.fullmatch(one_string, written_call.answer.text)
-    prose = told["prose", "a call that does not exist"]
+    prose = by_kind["prose", "a call that does not exist"]
     assert prose.answer.text.count(". ") == 0
     assert [tool["function"]["name"] for tool in prose.answer.tools or ()] == ["get_weather"]
     assert len(raised.answer.tools or ()) == 1
 
 
-def test_a_fault_of_chunking_tells_the_two_pieces() -> None:
+def test_a_chunking_defect_shows_the_two_pieces() -> None:
     search = searched(naive_parsers.forgets, "json", 60)
-    assert {law for law, _ in kinds(search)} == {"chunking"}
-    shown = [fault.to_dict() for fault in search.faults.values()]
+    assert {invariant for invariant, _ in kinds(search)} == {"chunking"}
+    shown = [defect.to_dict() for defect in search.defects.values()]
     assert all(len(one["pieces"]) == 2 and one["pieces"][0].endswith("<") for one in shown)
     assert all("".join(one["pieces"]) == one["text"] for one in shown)
-    assert all(one["came"] != one["should"] for one in shown)
+    assert all(one["actual"] != one["expected"] for one in shown)
 
 
-def test_the_same_seed_gives_the_same_faults() -> None:
+def test_the_same_seed_gives_the_same_defects() -> None:
     first, again, other = (searched(first_closer.parser, "json", 120, seed).to_dict() for seed in (5, 5, 6))
     for found in (first, again, other):
         found.pop("seconds")
-        for fault in found["faults"]:
-            fault.pop("seconds")
+        for defect in found["defects"]:
+            defect.pop("seconds")
     assert first == again
     assert first != other
 
 
-def test_a_fault_is_a_case_that_the_corpus_reads(tmp_path: Path) -> None:
+def test_a_defect_is_a_case_that_the_corpus_can_read(tmp_path: Path) -> None:
     search = searched(first_closer.parser, "json", 250)
     (tmp_path / "json").mkdir()
-    for fault in search.faults.values():
+    for defect in search.defects.values():
         file = tmp_path / "json" / "single.txt"
-        file.write_text(fault.case(), encoding="utf-8")
+        file.write_text(defect.case(), encoding="utf-8")
         (case,) = read_cases(file)
         assert (case.text, case.tools, case.title) == (
-            fault.answer.text,
-            fault.answer.tools,
-            f"{fault.law}: {fault.kind}",
+            defect.answer.text,
+            defect.answer.tools,
+            f"{defect.invariant}: {defect.kind}",
         )
 
 
@@ -135,14 +135,14 @@ def test_what_is_shrunk_is_written_again() -> None:
     def make_parser(tools: Any) -> Any:
         def read(text: str) -> dict[str, Any]:
             parser = Parser("json", tools=tools)
-            told = ParserOutcome((*parser.feed(text), *parser.finish()))
-            kept = [{"function": {"name": n, "arguments": a}} for n, a in told.calls if r"\n" not in a]
-            return {"content": told.content, "tool_calls": kept}
+            outcome = ParserOutcome((*parser.feed(text), *parser.finish()))
+            kept = [{"function": {"name": n, "arguments": a}} for n, a in outcome.calls if r"\n" not in a]
+            return {"content": outcome.content, "tool_calls": kept}
 
         return read
 
     search = searched(make_parser, "json", 80)
-    lost = next(fault for fault in search.faults.values() if fault.kind == "every call is lost")
+    lost = next(defect for defect in search.defects.values() if defect.kind == "every call is lost")
     ((_, arguments),) = lost.answer.expected.calls if lost.answer.expected else ()
     assert json.dumps(arguments).count(r"\n") == 1
     assert len(json.dumps(arguments)) < 30
@@ -160,10 +160,10 @@ def test_the_tool_that_is_called_stays_with_what_it_is_given() -> None:
     smaller, broken = Shrinker(Local(make_parser), ("round-trip", "every call is lost")).shrink(answer, None)
     assert smaller.tools == [{"function": {"name": "f", "parameters": {"properties": {"s": {"type": "string"}}}}}]
     assert smaller.text == '<tool_call>\n{"name": "f", "arguments": {"s": ""}}\n</tool_call>'
-    assert broken is not None and broken.should == ["call 0 f", 'args 0 {"s": ""}']
+    assert broken is not None and broken.expected == ["call 0 f", 'args 0 {"s": ""}']
 
 
-def test_a_fault_that_does_not_come_again_is_kept_as_it_was() -> None:
+def test_a_defect_that_is_not_reproduced_is_kept_unchanged() -> None:
     answer = written(draw_recipe(Random(1), "json"))
     sound = Local(lambda tools: Parser("json", tools=tools))
     assert Shrinker(sound, ("round-trip", "every call is lost")).shrink(answer, None) == (answer, None)
@@ -186,14 +186,14 @@ def test_a_cut_answer_is_never_whole() -> None:
     assert [cut_at(recipe, part).text for part in (0.0, 0.5, 0.999)] == ["", whole[: len(whole) // 2], whole[:-1]]
 
 
-def test_text_that_a_reader_drops_is_a_fault_where_it_tells_no_call() -> None:
+def test_text_that_a_reader_drops_is_a_defect_if_it_returns_no_call() -> None:
     half = Local(lambda tools: lambda text: {"content": text[: len(text) // 2], "tool_calls": []})
     for kind in ("soup", "damaged"):
         (broken,), _ = broken_by(half, GeneratedOutput(kind, "json", "abcd", None))
-        assert (broken.law, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
+        assert (broken.invariant, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
 
 
-def test_variants_are_drawn_where_they_are_asked_for() -> None:
+def test_variants_are_drawn_if_they_are_requested() -> None:
     drawn = [
         draw_recipe(Random(number), "mistral", variants=("", *get("mistral").variants)).variant for number in range(40)
     ]
@@ -212,24 +212,24 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.sample(0)
 @pytest.mark.parametrize(("name", "kind"), [("hangs", "it hangs"), ("dies", "it dies")])
-def test_what_hangs_or_dies_is_a_fault_and_the_next_answer_is_read(elsewhere: None, name: str, kind: str) -> None:
+def test_a_hang_or_crash_is_a_defect_and_the_next_output_is_read(elsewhere: None, name: str, kind: str) -> None:
     answer = written(Recipe("json", (("now", {}),), (NOW,)))
     with InProcessTarget(f"naive_parsers:{name}", timeout=0.7) as tried:
-        (broken,), told = broken_by(tried, answer)
-        assert (broken.law, broken.kind, told) == ("in-time", kind, None)
+        (broken,), outcome = broken_by(tried, answer)
+        assert (broken.invariant, broken.kind, outcome) == ("in-time", kind, None)
         (plain,) = tried.read([["plain"]], None)
         assert isinstance(plain, ParserOutcome) and plain.content == "plain"
 
 
 @pytest.mark.sample(0)
 @pytest.mark.skipif(sys.platform != "linux", reason="whether a process has ended is looked up in /proc")
-def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -> None:
-    begun = time.monotonic()
+def test_a_forked_process_does_not_block_and_ends_with_its_parser(elsewhere: None) -> None:
+    started = time.monotonic()
     with InProcessTarget("naive_parsers:forks", timeout=20) as tried:
         first, second = (tried.read([[text]], None)[0] for text in ("live", "die"))
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - started < 15
     assert isinstance(first, ParserOutcome) and ended(int(first.content))
-    assert isinstance(second, LawBroken) and second.said == "the process ended with status 3 while it read"
+    assert isinstance(second, InvariantViolation) and second.message == "the process ended with status 3 while it read"
 
 
 @pytest.mark.parametrize(
@@ -238,27 +238,27 @@ def test_what_a_parser_forks_holds_nobody_up_and_ends_with_it(elsewhere: None) -
 def test_what_a_parser_does_to_its_process_harms_no_answer(elsewhere: None, name: str) -> None:
     with InProcessTarget(f"naive_parsers:{name}", timeout=5) as tried:
         for text in ("a", "b", "c"):
-            (told,) = tried.read([[text]], None)
-            assert isinstance(told, ParserOutcome) and told.content == text
+            (outcome,) = tried.read([[text]], None)
+            assert isinstance(outcome, ParserOutcome) and outcome.content == text
 
 
 @pytest.mark.sample(0)
-def test_a_parser_that_says_too_much_is_told_so(elsewhere: None) -> None:
+def test_a_parser_that_prints_too_much_is_reported(elsewhere: None) -> None:
     with InProcessTarget("naive_parsers:floods", timeout=20) as tried:
         (broken,) = tried.read([["ab"]], None)
-        assert isinstance(broken, LawBroken) and broken.kind == "too much is printed"
-        (told,) = tried.read([[""]], None)
-        assert isinstance(told, ParserOutcome)
+        assert isinstance(broken, InvariantViolation) and broken.kind == "too much is printed"
+        (outcome,) = tried.read([[""]], None)
+        assert isinstance(outcome, ParserOutcome)
 
 
-def test_whatever_a_parser_raises_is_told_as_that(elsewhere: None) -> None:
+def test_any_exception_of_a_parser_is_reported_as_never_raises(elsewhere: None) -> None:
     with InProcessTarget("naive_parsers:interrupts", timeout=5) as tried:
         (broken,) = tried.read([["a"]], None)
-    assert isinstance(broken, LawBroken)
-    assert (broken.law, broken.kind) == ("never-raises", "KeyboardInterrupt in naive_parsers.py:read")
+    assert isinstance(broken, InvariantViolation)
+    assert (broken.invariant, broken.kind) == ("never-raises", "KeyboardInterrupt in naive_parsers.py:read")
 
 
-def test_what_a_factory_says_of_itself_is_known(elsewhere: None) -> None:
+def test_the_attributes_of_a_factory_are_known(elsewhere: None) -> None:
     with InProcessTarget("first_closer:parser") as tried:
         assert (tried.formats, tried.version, tried.is_toolfmt) == (("json",), "1.0", False)
     with InProcessTarget("hermes") as tried:
@@ -286,15 +286,15 @@ def test_a_command_prints_calls_or_a_message(
     file = tmp_path / "printed"
     file.write_text(printed, encoding="utf-8")
     with CommandTarget(["cat", str(file)]) as tried:
-        (told,) = tried.read([["anything"]], [NOW])
-    assert isinstance(told, ParserOutcome)
-    assert (told.calls, told.texts, told.streams) == (calls, texts, False)
+        (outcome,) = tried.read([["anything"]], [NOW])
+    assert isinstance(outcome, ParserOutcome)
+    assert (outcome.calls, outcome.texts, outcome.streams) == (calls, texts, False)
 
 
 def test_numbers_of_a_command_are_compared_as_doubles_though_it_prints_them_as_text() -> None:
     answer = written(Recipe("json", (("f", {"n": 2**53 + 1}),), None))
-    told = {"content": None, "tool_calls": [{"name": "f", "arguments": json.dumps({"n": 2**53})}]}
-    with CommandTarget(["echo", json.dumps(told)]) as tried:
+    message = {"content": None, "tool_calls": [{"name": "f", "arguments": json.dumps({"n": 2**53})}]}
+    with CommandTarget(["echo", json.dumps(message)]) as tried:
         assert broken_by(tried, answer)[0] == []
 
 
@@ -313,7 +313,7 @@ def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("code", "law", "kind"),
+    ("code", "invariant", "kind"),
     [
         ("print('no call here')", "shape", "no JSON"),
         ("raise SystemExit(4)", "never-raises", "exit status 4"),
@@ -323,10 +323,10 @@ def test_a_command_gets_the_answer_and_the_tools(monkeypatch: pytest.MonkeyPatch
         ("while True: print('x' * 1000)", "shape", "too much is printed"),
     ],
 )
-def test_a_command_that_fails_is_a_fault(code: str, law: str, kind: str) -> None:
+def test_a_command_that_fails_is_a_defect(code: str, invariant: str, kind: str) -> None:
     with CommandTarget([sys.executable, "-c", code], timeout=1.5) as tried:
         (broken,) = tried.read([["x"]], None)
-    assert (broken.law, broken.kind) == (law, kind)  # type: ignore[union-attr]  # it is one that broke
+    assert (broken.invariant, broken.kind) == (invariant, kind)  # type: ignore[union-attr]  # it is one that broke
 
 
 @pytest.mark.sample(0)
@@ -338,12 +338,12 @@ def test_what_a_command_started_ends_with_it(tmp_path: Path, last: str) -> None:
     child = (
         "import subprocess, sys, time; one = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
     )
-    begun = time.monotonic()
+    started = time.monotonic()
     with CommandTarget(
         [sys.executable, "-c", f"{child}; open({str(file)!r}, 'w').write(str(one.pid)); {last}"], 2
     ) as tried:
         tried.read([["x"]], None)
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - started < 20
     assert ended(int(file.read_text()))
 
 
@@ -362,7 +362,7 @@ def ended(process: int) -> bool:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ("nosuchformat", "'nosuchformat': neither a format nor a command; give a format (see toolfmt formats), "),
         ("no_such_module:parser", "no_such_module:parser: cannot be loaded (ModuleNotFoundError: "),
@@ -379,10 +379,10 @@ def ended(process: int) -> bool:
         ("", "'': neither a format nor a command"),
     ],
 )
-def test_what_is_no_target_is_told_in_one_line(elsewhere: None, given: str, told: str) -> None:
+def test_an_invalid_target_is_reported_in_one_line(elsewhere: None, given: str, expected: str) -> None:
     with pytest.raises(ToolfmtError) as raised:
         target(given)
-    assert str(raised.value).startswith(told)
+    assert str(raised.value).startswith(expected)
     assert "\n" not in str(raised.value)
 
 
@@ -393,11 +393,11 @@ def test_the_command_finds_nothing_in_our_own_parser() -> None:
     result = run("json", "--answers", "30")
     assert result.exit_code == 0
     first, second = result.output.splitlines()
-    assert first == "json: no fault in 30 answers of json, seed 0"
+    assert first == "json: no defect in 30 answers of json, seed 0"
     assert second.startswith("fed whole and in pieces; markers tried: ")
 
 
-def test_the_command_tells_a_fault_as_a_case(elsewhere: None) -> None:
+def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
     result = run("first_closer:parser", "--answers", "20")
     assert result.exit_code == 1
     assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
@@ -411,11 +411,11 @@ def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
     found = json.loads(result.output)
     assert (result.exit_code, found["target"], found["version"]) == (1, "first_closer:parser", "1.0")
     assert (found["answers"], found["seed"], found["formats"], found["streams"]) == (20, 0, ["json"], False)
-    assert {"law", "kind", "text", "tools", "pieces", "came", "should", "case"} <= found["faults"][0].keys()
+    assert {"invariant", "kind", "text", "tools", "pieces", "actual", "expected", "case"} <= found["defects"][0].keys()
 
 
 @pytest.mark.sample(0)
-def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
+def test_a_search_ends_after_its_seconds_and_reports_its_rate() -> None:
     result = run("json", "--seconds", "0.3", "--json")
     assert 0.3 <= json.loads(result.output)["seconds"] < 3
     assert re.search(
@@ -425,7 +425,7 @@ def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (["nosuchformat"], "neither a format nor a command"),
         (["naive_parsers:sound"], "--format NAME says which answers naive_parsers:sound reads"),
@@ -442,10 +442,10 @@ def test_a_search_ends_after_its_seconds_and_tells_its_rate() -> None:
         (["json", "--answers", "0"], "--answers"),
     ],
 )
-def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str], told: str) -> None:
+def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str], expected: str) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
-    assert told in result.output
+    assert expected in result.output
 
 
 NODE = """/home/me/read.js:3
@@ -485,16 +485,16 @@ Caused by: com.x.ParseException: Expected ':' at 4
         ("", "", "without output"),
     ],
 )
-def test_what_a_command_raised_is_told_by_the_line_that_names_it(
+def test_an_exception_of_a_command_is_reported_by_the_line_that_names_it(
     tmp_path: Path, words: str, name: str, line: str
 ) -> None:
     file = tmp_path / "words"
     file.write_text(words, encoding="utf-8")
     with CommandTarget(["sh", "-c", 'cat "$0" >&2; exit 3', str(file)]) as tried:
         (broken,) = tried.read([["x"]], None)
-    assert isinstance(broken, LawBroken)
-    assert (broken.law, broken.kind) == ("never-raises", f"{name}, exit status 3" if name else "exit status 3")
-    assert broken.said.startswith(f"the command ends with status 3: {line}")
+    assert isinstance(broken, InvariantViolation)
+    assert (broken.invariant, broken.kind) == ("never-raises", f"{name}, exit status 3" if name else "exit status 3")
+    assert broken.message.startswith(f"the command ends with status 3: {line}")
 
 
 # --- what cannot be tried at all
@@ -502,7 +502,7 @@ def test_what_a_command_raised_is_told_by_the_line_that_names_it(
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ("naive_parsers:no_parser", "(the factory returned [], which has no feed() and finish(), nor can be called)"),
         ("naive_parsers:without_tools", "(the factory raised TypeError: without_tools() takes 0 positional arguments"),
@@ -515,11 +515,11 @@ def test_what_a_command_raised_is_told_by_the_line_that_names_it(
         ("echo [3]", "(tool_calls[0] is 3); let it print"),
     ],
 )
-def test_what_never_answers_is_bad_input_and_no_fault(elsewhere: None, given: str, told: str) -> None:
+def test_a_target_that_never_answers_is_bad_input_and_not_a_defect(elsewhere: None, given: str, expected: str) -> None:
     result = run(given, "--format", "json", "--format", "glm4", "--answers", "5")
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
     assert ": cannot be tried, a plain call of any of the formats gets no answer (" in result.output
-    assert told in result.output
+    assert expected in result.output
     if ":" in given:
         assert "; give a factory that is called with the tools and returns an object with feed and" in result.output
 
@@ -549,12 +549,12 @@ def test_what_reads_one_of_two_formats_is_tried() -> None:
 
 
 @pytest.mark.sample(0)
-def test_a_hang_of_a_factorys_parser_is_a_fault_of_a_command_bad_input(elsewhere: None) -> None:
+def test_a_hanging_factory_parser_is_usable_but_a_hanging_command_is_bad_input(elsewhere: None) -> None:
     with InProcessTarget("naive_parsers:hangs", timeout=0.5) as tried:
         check_usable(tried, ["json"])
-    silent = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
-    assert silent.exit_code == 2
-    assert "sleep 60: cannot be tried, a plain call gets no answer (nothing came within 0.2 seconds)" in silent.output
+    result = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
+    assert result.exit_code == 2
+    assert "sleep 60: cannot be tried, a plain call gets no answer (nothing came within 0.2 seconds)" in result.output
 
 
 def test_a_file_that_no_system_runs_is_bad_input(tmp_path: Path) -> None:
@@ -582,14 +582,14 @@ def interrupting(monkeypatch: pytest.MonkeyPatch, name: str, after: int) -> None
 
 
 @pytest.mark.sample(0)
-def test_an_interrupted_search_says_so_and_shows_what_came_out(
+def test_an_interrupted_search_is_reported_and_shows_its_results(
     elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         interrupting(patched, "_try", 20)
         result = run("first_closer:parser", "--answers", "1000")
     assert result.exit_code == 130
-    assert " faults in 20 answers of json, seed 0, interrupted\n" in result.output
+    assert " defects in 20 answers of json, seed 0, interrupted\n" in result.output
     heads = [line for line in result.output.splitlines() if ", first by answer " in line]
     assert len(heads) > 1
     assert all(head.endswith(", not made smaller") for head in heads)
@@ -598,7 +598,7 @@ def test_an_interrupted_search_says_so_and_shows_what_came_out(
     interrupting(monkeypatch, "_try", 20)
     found = json.loads(run("first_closer:parser", "--answers", "1000", "--json").output)
     assert found["interrupted"] is True
-    assert [fault["shrunk"] for fault in found["faults"]] == [False] * len(heads)
+    assert [defect["shrunk"] for defect in found["defects"]] == [False] * len(heads)
 
 
 def test_what_was_made_smaller_before_the_interruption_stays_so(
@@ -606,50 +606,52 @@ def test_what_was_made_smaller_before_the_interruption_stays_so(
 ) -> None:
     interrupting(monkeypatch, "_shrink", 1)
     found = json.loads(run("first_closer:parser", "--answers", "20", "--json").output)
-    assert (found["interrupted"], [fault["shrunk"] for fault in found["faults"]]) == (True, [True, False])
+    assert (found["interrupted"], [defect["shrunk"] for defect in found["defects"]]) == (True, [True, False])
 
 
-def test_a_fault_that_was_not_made_smaller_tells_its_pieces_and_what_came() -> None:
+def test_an_unshrunk_defect_shows_its_pieces_and_results() -> None:
     search = Fuzz(Local(naive_parsers.forgets), ("json",))
     for _ in zip(range(20), search.run(answers=1000), strict=False):
         pass
-    assert all(fault.broken is not None for fault in search.faults.values())
-    told = [fault.to_dict() for fault in search.faults.values() if fault.law == "chunking"]
-    assert told
-    for fault in told:
-        assert "".join(fault["pieces"]) == fault["text"]
-        assert fault["came"] and fault["should"] and fault["came"] != fault["should"]
+    assert all(defect.broken is not None for defect in search.defects.values())
+    shown = [shown_defect.to_dict() for shown_defect in search.defects.values() if shown_defect.invariant == "chunking"]
+    assert shown
+    for shown_defect in shown:
+        assert "".join(shown_defect["pieces"]) == shown_defect["text"]
+        assert (
+            shown_defect["actual"] and shown_defect["expected"] and shown_defect["actual"] != shown_defect["expected"]
+        )
 
 
-def test_an_interrupted_search_without_a_fault_is_told_as_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_search_without_defects_is_reported_as_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     interrupting(monkeypatch, "_try", 3)
     result = run("json", "--answers", "9")
     assert (result.exit_code, result.output.splitlines()[0]) == (
         130,
-        "json: no fault in 3 answers of json, seed 0, interrupted",
+        "json: no defect in 3 answers of json, seed 0, interrupted",
     )
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ("no_such:parser", r".*No module named 'no_such'\); modules are looked for from this folder and in PYTHONPATH"),
         ("fails_on_import:parser", r".*needs_this'\); python -c 'import fails_on_import' shows where"),
         ("json:nothing", r".*no attribute 'nothing'\); name a factory of json"),
     ],
 )
-def test_what_cannot_be_loaded_tells_a_way_out_that_helps(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, told: str
+def test_a_target_that_cannot_be_loaded_is_reported_with_a_working_fix(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, expected: str
 ) -> None:
     (tmp_path / "fails_on_import.py").write_text("import needs_this", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ToolfmtError) as raised:
         target(given)
-    assert re.fullmatch(f"{given}: cannot be loaded {told}", str(raised.value))
+    assert re.fullmatch(f"{given}: cannot be loaded {expected}", str(raised.value))
 
 
 @pytest.mark.sample(0)
-def test_a_peers_name_that_is_no_factory_is_told_with_all_there_are() -> None:
+def test_an_unknown_peer_factory_is_reported_with_all_known_ones() -> None:
     with pytest.raises(ToolfmtError) as raised:
         target("toolfmt.testing.peers.for_vllm:json")
     listed = ", ".join(for_vllm.factories())
@@ -657,9 +659,7 @@ def test_a_peers_name_that_is_no_factory_is_told_with_all_there_are() -> None:
 
 
 @pytest.mark.sample(0)
-def test_a_peers_package_that_is_missing_is_told_with_its_own_way_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_peer_package_is_reported_with_its_own_fix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "vllm.py").write_text("raise ImportError('none')", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ToolfmtError, match=r"pip install vllm==[^;]* \(none\)\)$"):
@@ -667,7 +667,7 @@ def test_a_peers_package_that_is_missing_is_told_with_its_own_way_out(
 
 
 @pytest.mark.parametrize(
-    ("file", "executable", "told"),
+    ("file", "executable", "expected"),
     [
         (
             "naive.py",
@@ -689,12 +689,12 @@ def test_a_peers_package_that_is_missing_is_told_with_its_own_way_out(
         ("naive.py", True, "naive.py: a command is looked for in PATH; give ./naive.py"),
     ],
 )
-def test_a_file_that_is_no_command_is_told_with_what_runs_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, executable: bool, told: str
+def test_a_file_that_is_not_a_command_is_reported_with_how_to_run_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, file: str, executable: bool, expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(file).write_text("", encoding="utf-8")
     Path(file).chmod(0o755 if executable else 0o644)
     with pytest.raises(ToolfmtError) as raised:
         target(file)
-    assert str(raised.value) == told
+    assert str(raised.value) == expected

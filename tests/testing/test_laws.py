@@ -23,10 +23,10 @@ import toolfmt.testing
 from toolfmt.errors import CannotWrite
 from toolfmt.formats import Parser
 from toolfmt.messages.events import Content, Event, ToolCallArguments, ToolCallEnd, ToolCallStart
-from toolfmt.testing import LawBroken, invariants, strategies
+from toolfmt.testing import InvariantViolation, invariants, strategies
 from toolfmt.testing.drawing import GeneratedOutput, Kind
-from toolfmt.testing.laws import LAWS, every_cut
-from toolfmt.testing.outcome import ParserOutcome, as_data, of_data, read, told_by_events, told_by_message
+from toolfmt.testing.laws import INVARIANTS, every_cut
+from toolfmt.testing.outcome import ParserOutcome, as_data, of_data, outcome_of_events, outcome_of_message, read
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"s": "x"}}\n</tool_call>'
 
@@ -35,30 +35,30 @@ def ours(tools: Any = None) -> Parser:
     return Parser("json", tools=tools)
 
 
-class Said:
+class FixedOutput:
     """A parser that says these things at its end, and nothing before."""
 
-    def __init__(self, *said: Any) -> None:
-        self.said = said
+    def __init__(self, *events: Any) -> None:
+        self.events = events
 
-    def __call__(self, tools: Any) -> Said:
+    def __call__(self, tools: Any) -> FixedOutput:
         return self
 
     def feed(self, text: str) -> list[Any]:
         return []
 
     def finish(self) -> list[Any]:
-        return list(self.said)
+        return list(self.events)
 
 
-def broken(check: Callable[..., None], *given: Any, **options: Any) -> LawBroken:
-    with pytest.raises(LawBroken) as raised:
+def broken(check: Callable[..., None], *given: Any, **options: Any) -> InvariantViolation:
+    with pytest.raises(InvariantViolation) as raised:
         check(*given, **options)
-    assert raised.value.law in LAWS
+    assert raised.value.invariant in INVARIANTS
     return raised.value
 
 
-def test_our_parser_keeps_every_law() -> None:
+def test_our_parser_satisfies_every_invariant() -> None:
     toolfmt.testing.check_never_raises(ours, CALL)
     toolfmt.testing.check_shape(ours, CALL)
     toolfmt.testing.check_arguments_json(ours, CALL)
@@ -75,12 +75,12 @@ def test_a_parser_that_reads_whole_answers_is_held_to_what_it_can_show() -> None
     toolfmt.testing.check_chunking(reader, "<tool_call>" + CALL[11:])
     toolfmt.testing.check_round_trip(reader, "json", [("f", {"s": "x"})], before="Hi. ")
     raised = broken(toolfmt.testing.check_round_trip, reader, "json", [("f", {"s": "</tool_call>"})])
-    assert (raised.law, raised.kind) == ("never-raises", "JSONDecodeError in first_closer.py:read")
+    assert (raised.invariant, raised.kind) == ("never-raises", "JSONDecodeError in first_closer.py:read")
     assert raised.text is not None and raised.text in str(raised).encode().decode("unicode_escape")
 
 
 @pytest.mark.parametrize(
-    ("said", "law", "kind"),
+    ("events", "invariant", "kind"),
     [
         ([ToolCallStart(1, "f")], "shape", "an index is skipped"),
         ([ToolCallStart(0, "f")], "shape", "a call never ends"),
@@ -97,9 +97,9 @@ def test_a_parser_that_reads_whole_answers_is_held_to_what_it_can_show() -> None
         ([{"type": "other"}], "shape", "no event"),
     ],
 )
-def test_a_broken_shape_is_told(said: list[Any], law: str, kind: str) -> None:
-    raised = broken(toolfmt.testing.check_shape, Said(*said), "the answer")
-    assert (raised.law, raised.kind, raised.text) == (law, kind, "the answer")
+def test_an_invalid_shape_is_reported(events: list[Any], invariant: str, kind: str) -> None:
+    raised = broken(toolfmt.testing.check_shape, FixedOutput(*events), "the answer")
+    assert (raised.invariant, raised.kind, raised.text) == (invariant, kind, "the answer")
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_broken_shape_is_told(said: list[Any], law: str, kind: str) -> None:
         ("null", "arguments that are null"),
     ],
 )
-def test_arguments_that_are_no_json_object_are_told(arguments: str, kind: str) -> None:
-    said = Said(ToolCallStart(0, "f"), ToolCallArguments(0, arguments), ToolCallEnd(0, (0, 1)))
-    assert broken(toolfmt.testing.check_arguments_json, said, "x").kind == kind
+def test_arguments_that_are_not_a_json_object_are_reported(arguments: str, kind: str) -> None:
+    make_parser = FixedOutput(ToolCallStart(0, "f"), ToolCallArguments(0, arguments), ToolCallEnd(0, (0, 1)))
+    assert broken(toolfmt.testing.check_arguments_json, make_parser, "x").kind == kind
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_how_arguments_differ_has_words(came: Any, kind: str | None) -> None:
     assert invariants.difference({"s": "x", "n": 1, "b": True}, came) == kind
 
 
-def test_a_large_integer_is_not_a_float_beside_it() -> None:
+def test_a_large_integer_does_not_equal_a_nearby_float() -> None:
     assert invariants.difference(2**53 + 1, float(2**53 + 1)) == "a number differs"
     assert invariants.difference([1, [2]], [1, [3]]) == "a number differs"
     assert invariants.difference([1], [1, 2]) == "a list has another length"
@@ -147,7 +147,7 @@ def test_a_large_integer_is_not_a_float_beside_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "law", "kind"),
+    ("message", "invariant", "kind"),
     [
         ({"content": None, "tool_calls": []}, "round-trip", "every call is lost"),
         ({"content": None, "tool_calls": [{"name": "f", "arguments": "{}"}]}, "round-trip", "an argument is lost"),
@@ -168,15 +168,15 @@ def test_a_large_integer_is_not_a_float_beside_it() -> None:
         ({"content": 3}, "shape", "content is not a string"),
     ],
 )
-def test_what_a_message_gets_wrong_is_told(message: Any, law: str, kind: str) -> None:
+def test_an_error_in_a_message_is_reported(message: Any, invariant: str, kind: str) -> None:
     def make_parser(tools: Any) -> Any:
         return lambda text: message
 
     raised = broken(toolfmt.testing.check_round_trip, make_parser, "json", [("f", {"s": "x"})], before="Hi. ")
-    assert (raised.law, raised.kind) == (law, kind)
+    assert (raised.invariant, raised.kind) == (invariant, kind)
 
 
-def test_a_parser_that_tells_calls_alone_is_held_to_them() -> None:
+def test_a_parser_that_returns_only_calls_is_checked_for_them() -> None:
     def make_parser(tools: Any) -> Any:
         return lambda text: {"tool_calls": [{"name": "f", "arguments": {"s": "x"}}]}
 
@@ -188,41 +188,44 @@ def test_reasoning_may_stay_in_the_content_with_its_markers_but_not_be_lost() ->
     expected = invariants.Expected((("f", {}),), before="Hi.", reasoning="hm", frames=(("<think>", "</think>"),))
     call: list[Event] = [ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, 0))]
     invariants.written(ParserOutcome((Content("<think>hm</think>\nHi."), *call), placed=False), expected)
-    with pytest.raises(LawBroken, match="the reasoning is lost"):
+    with pytest.raises(InvariantViolation, match="the reasoning is lost"):
         invariants.written(ParserOutcome((Content("Hi."), *call), placed=False), expected)
 
 
-def test_what_is_lost_is_told_by_offsets() -> None:
+def test_lost_text_is_found_by_offsets() -> None:
     check = toolfmt.testing.check_nothing_lost
-    assert broken(check, Said(Content("ab", 0), Content("d", 3)), "abcd", "json").kind == "text that no event contains"
-    assert broken(check, Said(Content("x", 0)), "abcd", "json").kind == "text that is not at its offset"
-    raised = broken(check, Said(Content("ab", 2)), "  ab", "json")
-    assert (raised.kind, raised.said) == ("whitespace that belongs to no call", "no event contains '  '")
-    check(Said(Content("ab", 7)), "<think>ab", "json")
+    assert (
+        broken(check, FixedOutput(Content("ab", 0), Content("d", 3)), "abcd", "json").kind
+        == "text that no event contains"
+    )
+    assert broken(check, FixedOutput(Content("x", 0)), "abcd", "json").kind == "text that is not at its offset"
+    raised = broken(check, FixedOutput(Content("ab", 2)), "  ab", "json")
+    assert (raised.kind, raised.message) == ("whitespace that belongs to no call", "no event contains '  '")
+    check(FixedOutput(Content("ab", 7)), "<think>ab", "json")
     # "</tools>\n</tool_call>" is a marker too, which leaves half of the first one.
-    check(Said(Content("ab", 28)), "<tools></tools>\n</tool_call>ab", "qwen3_5")
+    check(FixedOutput(Content("ab", 28)), "<tools></tools>\n</tool_call>ab", "qwen3_5")
 
 
-def test_what_is_lost_is_told_without_offsets_where_no_call_is_told() -> None:
+def test_lost_text_is_found_without_offsets_if_there_is_no_call() -> None:
     check = toolfmt.testing.check_nothing_lost
-    check(Said({"type": "content", "text": "ab"}), "<think>a b</think>", "json")
-    raised = broken(check, Said({"type": "content", "text": "a"}), "a b", "json")
+    check(FixedOutput({"type": "content", "text": "ab"}), "<think>a b</think>", "json")
+    raised = broken(check, FixedOutput({"type": "content", "text": "a"}), "a b", "json")
     assert raised.kind == "a part of an answer without a call is lost"
-    assert broken(check, Said(), "a b", "json").kind == "all of an answer without a call is lost"
+    assert broken(check, FixedOutput(), "a b", "json").kind == "all of an answer without a call is lost"
     call = [{"type": "tool_call_start", "index": 0, "name": "f"}, {"type": "tool_call_end", "index": 0}]
-    check(Said(*call), "a b", "json")
+    check(FixedOutput(*call), "a b", "json")
 
 
-def test_chunking_tells_the_pieces_and_both_readings() -> None:
+def test_a_chunking_violation_shows_the_pieces_and_both_results() -> None:
     raised = broken(toolfmt.testing.check_chunking, naive_parsers.forgets, "a<b", pieces=[["a", "<b"], ["a<", "b"]])
     assert (raised.kind, raised.pieces) == ("the content differs", ["a<", "b"])
-    assert (raised.came, raised.should) == (['content "ab"'], ['content "a<b"'])
+    assert (raised.actual, raised.expected) == (['content "ab"'], ['content "a<b"'])
     assert str(raised).splitlines() == [
         "chunking: in pieces the content differs, whole not",
-        "  answer  'a<b'",
-        "  pieces  ['a<', 'b']",
-        '  came    content "ab"',
-        '  should  content "a<b"',
+        "  answer   'a<b'",
+        "  pieces   ['a<', 'b']",
+        '  actual   content "ab"',
+        '  expected content "a<b"',
     ]
 
 
@@ -231,12 +234,14 @@ def test_every_cut_is_tried_and_of_a_long_answer_some() -> None:
     assert len(list(every_cut("a" * 5000, 400))) <= 401
 
 
-def test_prose_that_is_swallowed_is_told() -> None:
-    raised = broken(toolfmt.testing.check_prose, Said({"type": "content", "text": "a"}), "a <tool_call>\nThe rest.")
-    assert (raised.law, raised.kind) == ("prose", "the rest of the answer is swallowed")
+def test_swallowed_prose_is_reported() -> None:
+    raised = broken(
+        toolfmt.testing.check_prose, FixedOutput({"type": "content", "text": "a"}), "a <tool_call>\nThe rest."
+    )
+    assert (raised.invariant, raised.kind) == ("prose", "the rest of the answer is swallowed")
 
 
-def test_a_call_that_was_cut_is_told() -> None:
+def test_a_call_that_was_cut_off_is_reported() -> None:
     def make_parser(tools: Any) -> Any:
         def read(text: str) -> Any:
             calls = [{"name": "f", "arguments": {"n": 1}}] if '"n": 1' in text else []
@@ -245,18 +250,18 @@ def test_a_call_that_was_cut_is_told() -> None:
         return read
 
     raised = broken(toolfmt.testing.check_cut, make_parser, "json", [("f", {"n": 12})])
-    assert (raised.law, raised.should) == ("cut", ["call 0 f", 'args 0 {"n": 12}'])
+    assert (raised.invariant, raised.expected) == ("cut", ["call 0 f", 'args 0 {"n": 12}'])
     assert raised.text is not None and raised.text.endswith('"n": 1')
 
 
-def test_values_that_are_joined_are_told() -> None:
+def test_joined_values_are_reported() -> None:
     def make_parser(tools: Any) -> Any:
         return lambda text: {"tool_calls": [{"name": "f", "arguments": {"city": 'AAA1"BBB2'}}]}
 
-    assert broken(toolfmt.testing.check_not_joined, make_parser, "json").law == "joined"
+    assert broken(toolfmt.testing.check_not_joined, make_parser, "json").invariant == "joined"
 
 
-def test_what_a_format_cannot_carry_is_the_writers_to_refuse() -> None:
+def test_the_writer_rejects_what_a_format_cannot_represent() -> None:
     with pytest.raises(CannotWrite):
         toolfmt.testing.check_round_trip(ours, "glm4", [("f", {"</arg_key>": "x"})])
 
@@ -266,30 +271,30 @@ def test_what_a_format_cannot_carry_is_the_writers_to_refuse() -> None:
 
 def test_offsets_count_where_they_are_there_and_never_go_back() -> None:
     call = [ToolCallStart(0, "f"), ToolCallEnd(0, (2, 5))]
-    assert told_by_events([Content("ab", 0), *call, Content("c", 5)]).placed
-    assert not told_by_events([Content("ab", 0), *call, Content("c", 0)]).placed
-    assert not told_by_events([ToolCallStart(0, "f"), ToolCallEnd(0, (0, 0))]).placed
-    assert not told_by_events([{"type": "content", "text": "a"}]).placed
-    assert told_by_events([{"type": "content", "text": "a", "start": 0, "more": 1}]).placed
-    assert told_by_events([{"type": "content", "text": "a"}, {"type": "content", "text": "b"}]).events == (
+    assert outcome_of_events([Content("ab", 0), *call, Content("c", 5)]).placed
+    assert not outcome_of_events([Content("ab", 0), *call, Content("c", 0)]).placed
+    assert not outcome_of_events([ToolCallStart(0, "f"), ToolCallEnd(0, (0, 0))]).placed
+    assert not outcome_of_events([{"type": "content", "text": "a"}]).placed
+    assert outcome_of_events([{"type": "content", "text": "a", "start": 0, "more": 1}]).placed
+    assert outcome_of_events([{"type": "content", "text": "a"}, {"type": "content", "text": "b"}]).events == (
         Content("ab", 0),
     )
 
 
 def test_readings_with_and_without_offsets_are_compared_by_what_a_client_ends_up_with() -> None:
-    whole = told_by_events([Content("ab")])
-    pieces = told_by_events([Content("a"), Content("b")])
+    whole = outcome_of_events([Content("ab")])
+    pieces = outcome_of_events([Content("a"), Content("b")])
     assert (whole.placed, pieces.placed) == (True, False)
     invariants.same(whole, pieces)
-    with pytest.raises(LawBroken, match="the content differs"):
-        invariants.same(whole, told_by_events([Content("a"), Content("c")]))
+    with pytest.raises(InvariantViolation, match="the content differs"):
+        invariants.same(whole, outcome_of_events([Content("a"), Content("c")]))
 
 
-def test_what_was_told_goes_to_another_process_and_back() -> None:
-    told = read(ours, ["<think>a</think>b" + CALL, '<tool_call>{"name": "g", '])
-    assert of_data(json.loads(json.dumps(as_data(told)))) == told
-    assert len(told.rejected) == 1
-    message = told_by_message({"content": "a", "reasoning_content": "b", "tool_calls": [{"name": "f"}]})
+def test_an_outcome_survives_a_round_trip_to_another_process() -> None:
+    outcome = read(ours, ["<think>a</think>b" + CALL, '<tool_call>{"name": "g", '])
+    assert of_data(json.loads(json.dumps(as_data(outcome)))) == outcome
+    assert len(outcome.rejected) == 1
+    message = outcome_of_message({"content": "a", "reasoning_content": "b", "tool_calls": [{"name": "f"}]})
     assert of_data(as_data(message)) == message
     assert (message.content, message.reasoning, message.calls) == ("a", "b", [("f", "{}")])
 
@@ -298,7 +303,7 @@ def test_what_was_told_goes_to_another_process_and_back() -> None:
 
 
 @given(answer=strategies.answers("glm4"), data=st.data())
-def test_drawn_answers_keep_the_laws_with_our_parser(answer: GeneratedOutput, data: st.DataObject) -> None:
+def test_generated_outputs_satisfy_the_invariants_with_our_parser(answer: GeneratedOutput, data: st.DataObject) -> None:
     def make_parser(tools: Any) -> Parser:
         return Parser("glm4", tools=tools)
 
@@ -320,12 +325,12 @@ def test_drawn_calls_fit_their_tools(data: st.DataObject) -> None:
 
 @given(answer=strategies.written("lfm2") | strategies.prose("lfm2"))
 @settings(max_examples=20)
-def test_drawn_answers_say_what_must_come_out(answer: GeneratedOutput) -> None:
-    told = read(lambda tools: Parser("lfm2", tools=tools), [answer.text], answer.tools)
+def test_generated_outputs_contain_their_expected_result(answer: GeneratedOutput) -> None:
+    outcome = read(lambda tools: Parser("lfm2", tools=tools), [answer.text], answer.tools)
     if answer.expected is None:
-        invariants.prose(told, answer.last)
+        invariants.prose(outcome, answer.last)
     else:
-        invariants.written(told, answer.expected)
+        invariants.written(outcome, answer.expected)
 
 
 def test_the_strategies_alone_need_hypothesis_and_name_the_extra() -> None:
@@ -349,29 +354,29 @@ def test_every_public_name_is_there() -> None:
         getattr(toolfmt.testing, "nothing")  # noqa: B009  the name is not there, as mypy sees too
 
 
-def test_the_page_about_fuzzing_names_every_law_and_every_name_of_the_kit() -> None:
+def test_the_fuzzing_page_lists_every_invariant_and_every_public_name() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
-    assert [law for law in LAWS if f"\n| `{law}` | " not in page] == []
+    assert [invariant for invariant in INVARIANTS if f"\n| `{invariant}` | " not in page] == []
     checks = [name for name in toolfmt.testing.__all__ if name.startswith("check_") or name in strategies.__all__]
     assert [name for name in checks if not re.search(rf"\b{name}\b", page)] == []
 
 
-def test_readings_that_say_where_things_stood_are_compared_by_that_too() -> None:
-    def told(end: int) -> ParserOutcome:
+def test_results_with_spans_are_also_compared_by_their_spans() -> None:
+    def outcome(end: int) -> ParserOutcome:
         return ParserOutcome((ToolCallStart(0, "f"), ToolCallArguments(0, "{}"), ToolCallEnd(0, (0, end))))
 
-    invariants.same(told(3), told(3))
-    with pytest.raises(LawBroken, match="offsets or tolerances differ"):
-        invariants.same(told(3), told(4))
+    invariants.same(outcome(3), outcome(3))
+    with pytest.raises(InvariantViolation, match="offsets or tolerances differ"):
+        invariants.same(outcome(3), outcome(4))
 
 
-def test_the_page_tells_how_each_law_and_strategy_is_called() -> None:
+def test_the_page_shows_how_to_call_each_check_and_strategy() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
-    told = dict(re.findall(r"^\| `(\w+)(\(.*?\))` \|", page, re.MULTILINE))
-    told |= dict(re.findall(r"^`(read)(\(.*?\))` returns", page, re.MULTILINE))
-    told |= dict(re.findall(r"`(cases)(\(.*?\))` are", page))
-    laws = [name for name in toolfmt.testing.__all__ if name.startswith("check_")]
-    assert told == {name: _as_called(name) for name in (*laws, *strategies.__all__, "read", "cases")}
+    documented = dict(re.findall(r"^\| `(\w+)(\(.*?\))` \|", page, re.MULTILINE))
+    documented |= dict(re.findall(r"^`(read)(\(.*?\))` returns", page, re.MULTILINE))
+    documented |= dict(re.findall(r"`(cases)(\(.*?\))` are", page))
+    checks = [name for name in toolfmt.testing.__all__ if name.startswith("check_")]
+    assert documented == {name: _as_called(name) for name in (*checks, *strategies.__all__, "read", "cases")}
 
 
 def _as_called(name: str) -> str:
@@ -381,7 +386,7 @@ def _as_called(name: str) -> str:
     return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
 
 
-def test_the_page_tells_what_an_answer_has() -> None:
+def test_the_page_lists_the_fields_of_an_output() -> None:
     page = (Path(__file__).parents[2] / "docs" / "fuzzing.md").read_text(encoding="utf-8")
     table = page[page.index("| of a `GeneratedOutput` |") :].split("\n\n")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [field.name for field in fields(GeneratedOutput)]
@@ -389,19 +394,19 @@ def test_the_page_tells_what_an_answer_has() -> None:
     assert kinds == list(get_args(Kind))
 
 
-class _Says:
-    def __init__(self, *said: Any) -> None:
-        self._said = said
+class _FixedResult:
+    def __init__(self, *returned: Any) -> None:
+        self._returned = returned
 
     def feed(self, text: str) -> Any:
-        return self._said
+        return self._returned
 
     def finish(self) -> Any:
         return []
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("returned", "why"),
     [
         ({"type": "tool_call_end", "index": 0, "tolerated": [{}]}, "tolerated is [{}], not a list of texts"),
         ({"type": "tool_call_end", "index": 0, "tolerated": 3}, "tolerated is 3, not a list of texts"),
@@ -417,17 +422,17 @@ class _Says:
         (ToolCallEnd(0, None), None),  # type: ignore[arg-type]  # as one without a place may make it
     ],
 )
-def test_wrong_types_in_events_are_told_in_words(said: Any, why: str | None) -> None:
+def test_wrong_types_in_events_are_reported_with_a_reason(returned: Any, why: str | None) -> None:
     def make_parser(tools: Any) -> Any:
-        return _Says(said)
+        return _FixedResult(returned)
 
     if why is None:
         assert not read(make_parser, ["a"]).placed
         return
-    with pytest.raises(LawBroken) as raised:
+    with pytest.raises(InvariantViolation) as raised:
         read(make_parser, ["a"])
-    assert raised.value.law == "shape"
-    assert raised.value.said.endswith(why)
+    assert raised.value.invariant == "shape"
+    assert raised.value.message.endswith(why)
 
 
 @pytest.mark.parametrize(
@@ -438,10 +443,10 @@ def test_wrong_types_in_events_are_told_in_words(said: Any, why: str | None) -> 
         ({"tool_calls": [{"name": "f", "arguments": {1, 2}}]}, "arguments that JSON cannot represent"),
     ],
 )
-def test_wrong_types_in_messages_are_told_in_words(message: Any, kind: str) -> None:
-    with pytest.raises(LawBroken) as raised:
+def test_wrong_types_in_messages_are_reported_with_a_reason(message: Any, kind: str) -> None:
+    with pytest.raises(InvariantViolation) as raised:
         read(lambda tools: lambda text: message, ["a"])
-    assert (raised.value.law, raised.value.kind) == ("shape", kind)
+    assert (raised.value.invariant, raised.value.kind) == ("shape", kind)
 
 
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
@@ -449,27 +454,27 @@ def test_a_parser_that_ends_the_process_has_raised(error: type[BaseException]) -
     def make_parser(tools: Any) -> Any:
         raise error
 
-    with pytest.raises(LawBroken, match=rf"never-raises: the factory raised {error.__name__}"):
+    with pytest.raises(InvariantViolation, match=rf"never-raises: the factory raised {error.__name__}"):
         read(make_parser, ["a"])
 
 
-@pytest.mark.parametrize("law", [invariants.written, invariants.cut_short])
-def test_numbers_that_are_told_as_values_are_compared_as_doubles(law: Callable[..., None]) -> None:
+@pytest.mark.parametrize("check", [invariants.written, invariants.cut_short])
+def test_numbers_that_are_returned_as_values_are_compared_as_doubles(check: Callable[..., None]) -> None:
     """9007199254740993 is 9007199254740992 to JSON.parse; as text it can be told as it stands."""
     expected = invariants.Expected((("f", {"n": [2**53 + 1]}),))
     near, other = ({"n": [number]} for number in (2**53, 2**53 + 2**2))
-    law(told_by_message({"tool_calls": [{"name": "f", "arguments": near}]}), expected)
+    check(outcome_of_message({"tool_calls": [{"name": "f", "arguments": near}]}), expected)
     for arguments in (other, json.dumps(near), {"n": [10**400]}):
-        with pytest.raises(LawBroken):
-            law(told_by_message({"tool_calls": [{"name": "f", "arguments": arguments}]}), expected)
+        with pytest.raises(InvariantViolation):
+            check(outcome_of_message({"tool_calls": [{"name": "f", "arguments": arguments}]}), expected)
 
 
-def test_that_arguments_were_told_as_values_is_known_to_another_process() -> None:
-    told = told_by_message({"tool_calls": [{"name": "f", "arguments": {}}]})
-    assert told.doubles and of_data(json.loads(json.dumps(as_data(told)))) == told
+def test_another_process_knows_that_arguments_were_returned_as_values() -> None:
+    outcome = outcome_of_message({"tool_calls": [{"name": "f", "arguments": {}}]})
+    assert outcome.doubles and of_data(json.loads(json.dumps(as_data(outcome)))) == outcome
 
 
 def test_our_own_file_is_not_where_a_parser_raised() -> None:
-    with pytest.raises(LawBroken) as raised:
+    with pytest.raises(InvariantViolation) as raised:
         read(lambda tools: lambda text: sys.exit(text), ["a"])
     assert raised.value.kind == "SystemExit in the parser"

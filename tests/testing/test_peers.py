@@ -66,7 +66,7 @@ def test_a_parser_of_several_formats_has_a_factory_for_each() -> None:
     assert not any(":opensource" in marker for marker in markers_of(vllm["hy_v3"].variants))
 
 
-def test_a_parser_of_several_for_a_format_is_asked_what_it_was_seen_to_read() -> None:
+def test_each_of_several_parsers_for_a_format_gets_only_variants_it_can_read() -> None:
     assert for_vllm.factories()["glm45"].variants == {"glm4": ("",)}
     assert for_vllm.factories()["glm47"].variants == {"glm4": ("without newlines",)}
     assert for_vllm.factories()["glm47"].formats == ("glm4",)
@@ -81,7 +81,7 @@ def test_what_cannot_be_judged_by_a_text_alone_is_left_out() -> None:
     assert claims.natives_of(get("solar"), "vLLM") == ()
 
 
-def test_a_parser_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_unknown_parser_is_reported_with_the_known_ones() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'hermse'; it has apertus, .*hermes_whole"):
         _ = for_vllm.hermse
 
@@ -94,7 +94,7 @@ def test_a_parser_that_is_not_there_is_told_with_those_that_are() -> None:
         (for_sglang, "qwen25", "sglang", r"needs SGLang 0\.5: pip install sglang==0\.5\.23, or have an unpacked wheel"),
     ],
 )
-def test_without_its_package_the_way_out_is_told(
+def test_a_missing_package_is_reported_with_a_fix(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, factory: str, package: str, way_out: str
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
@@ -106,7 +106,7 @@ def test_without_its_package_the_way_out_is_told(
         module.factories()[factory](TOOLS)
 
 
-def test_the_version_of_a_package_that_is_not_installed_is_told_as_missing() -> None:
+def test_the_version_of_a_package_that_is_not_installed_is_reported_as_missing() -> None:
     factory = claims.Factory("f", "f", {}, "no-such-package-at-all", lambda tools: None)
     with pytest.raises(ImportError, match="no-such-package-at-all is not installed"):
         _ = factory.version
@@ -115,7 +115,7 @@ def test_the_version_of_a_package_that_is_not_installed_is_told_as_missing() -> 
 @pytest.mark.parametrize(
     ("module", "factory"), [(for_vllm, "hermes"), (for_vllm, "hermes_whole"), (for_sglang, "dots")]
 )
-def test_servers_that_parse_nothing_without_tools_say_so(module: ModuleType, factory: str) -> None:
+def test_servers_that_parse_nothing_without_tools_raise_an_error(module: ModuleType, factory: str) -> None:
     with pytest.raises(ValueError, match="only of requests that have tools"):
         module.factories()[factory](None)
 
@@ -181,7 +181,7 @@ def test_text_ends_a_call_that_is_whole() -> None:
     assert list(calls.content(None)) == list(calls.over()) == []
 
 
-def test_what_toolfmt_reads_is_told_in_the_same_shape() -> None:
+def test_results_have_the_same_shape_as_the_events_of_toolfmt() -> None:
     """A whole call of an adapter is what the events of toolfmt's own parser are, but for where they stood."""
     ours = [event.to_dict() for event in Parser("json").feed(JSON_CALL) if not isinstance(event, Content)]
     theirs = list(event_dicts.whole_call(0, "get_time", "{}"))
@@ -234,14 +234,14 @@ def test_a_plain_call_is_read(factory: claims.Factory) -> None:
 def test_the_fuzz_kit_takes_a_factory_and_finds_what_is_listed(factory: claims.Factory) -> None:
     """Both readers lose a call with an object whose key is no word (docs/faults.md)."""
     pytest.importorskip({"mlx-lm": "mlx_lm"}.get(factory.package, factory.package))
-    told_of_it = read(factory, write("gemma4", CALLS, TOOLS), TOOLS)
-    assert (values(told_of_it.calls), told_of_it.placed) == (CALLS, False)
+    outcome = read(factory, write("gemma4", CALLS, TOOLS), TOOLS)
+    assert (values(outcome.calls), outcome.placed) == (CALLS, False)
     search = Fuzz(Local(factory), factory.formats)
     for _ in search.run(answers=120):
         pass
-    broken = {(fault.law, fault.kind) for fault in search.faults.values()}
+    broken = {(defect.invariant, defect.kind) for defect in search.defects.values()}
     assert broken & {("round-trip", "every call is lost"), ("never-raises", "ValueError in content_parsers.py:_json")}
-    assert not any(law == "shape" for law, _ in broken)
+    assert not any(invariant == "shape" for invariant, _ in broken)
 
 
 class TestMlxLm:
@@ -249,7 +249,7 @@ class TestMlxLm:
     def there(self) -> None:
         pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 
-    def test_reasoning_and_text_are_told_apart(self) -> None:
+    def test_reasoning_and_text_are_separated(self) -> None:
         events = events_of(for_mlx_lm.json_tools(TOOLS), f"<think>Hm.</think>So. {JSON_CALL} Done.")
         assert (text_of(events, "reasoning"), text_of(events)) == ("Hm.", "So.  Done.")
         assert [event["type"] for event in events if event["type"] == "tool_call_end"] == ["tool_call_end"]
@@ -259,7 +259,7 @@ class TestMlxLm:
         events = events_of(for_mlx_lm.muse_spark(TOOLS), answer)
         assert (text_of(events, "reasoning"), text_of(events)) == ("Hm.", "So.")
 
-    def test_a_call_that_its_parser_refuses_is_dropped_as_the_server_drops_it(self) -> None:
+    def test_a_call_that_its_parser_rejects_is_dropped_as_the_server_drops_it(self) -> None:
         assert text_of(events_of(for_mlx_lm.json_tools(), f"a<tool_call>{{]</tool_call>b{JSON_CALL}")) == "ab"
         calls = event_dicts.calls_of(events_of(for_mlx_lm.json_tools(), f"<tool_call>{{]</tool_call>{JSON_CALL}"))
         assert calls == [("get_time", "{}")]
@@ -279,7 +279,7 @@ class TestMlxLm:
 
 
 class TestTransformers:
-    def test_reasoning_text_and_calls_are_told(self) -> None:
+    def test_reasoning_text_and_calls_are_returned(self) -> None:
         answer = f"<think>\nHm.\n</think>\n\nSo.\n{JSON_CALL}<|im_end|>"
         events = events_of(for_transformers.qwen2(TOOLS), answer)
         assert (text_of(events, "reasoning").strip(), text_of(events).strip()) == ("Hm.", "So.")

@@ -28,8 +28,8 @@ def why_no_json(value: object, *, objects: bool = False, deepest: int = DEEPEST)
         if found is None or isinstance(found, (str, bool)):
             continue
         if isinstance(found, (int, float)):
-            if fault := _fault_of_number(found):
-                return fault
+            if problem := _number_problem(found):
+                return problem
         elif isinstance(found, (dict, list, tuple, Mapping)):
             if level > deepest:
                 return f"nested too deeply (more than {deepest} levels)"
@@ -40,7 +40,7 @@ def why_no_json(value: object, *, objects: bool = False, deepest: int = DEEPEST)
     return ""
 
 
-def _fault_of_number(number: float) -> str:
+def _number_problem(number: float) -> str:
     if isinstance(number, float):
         return "" if math.isfinite(number) else "NaN" if math.isnan(number) else "Infinity"
     most = sys.get_int_max_str_digits()

@@ -30,9 +30,9 @@ def packed(value: Any) -> bytes:
 
 def unpacked(data: bytes, kind: type[_T]) -> _T:
     """Return the value of this type. Raises `UnreadableJson` if the bytes do not contain one."""
-    wanted: Any = kind
+    expected: Any = kind
     try:
-        value: _T = _reader(wanted)(json.loads(data.decode("utf-8", "surrogatepass")))
+        value: _T = _reader(expected)(json.loads(data.decode("utf-8", "surrogatepass")))
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnreadableJson(f"{type(error).__name__}: {error}") from None
     return value
@@ -79,14 +79,14 @@ def _exactly(kind: type) -> _Reader:
     accepted = (int, float) if kind is float else (kind,)
 
     def read(value: Any) -> Any:
-        return value if type(value) in accepted else _refuse(value, kind.__name__)
+        return value if type(value) in accepted else _reject(value, kind.__name__)
 
     return read
 
 
 def _one_of(choices: tuple[Any, ...]) -> _Reader:
     def read(value: Any) -> Any:
-        return value if isinstance(value, str) and value in choices else _refuse(value, "one of a few words")
+        return value if isinstance(value, str) and value in choices else _reject(value, "one of a few words")
 
     return read
 
@@ -98,7 +98,7 @@ def _any_of(choices: list[_Reader]) -> _Reader:
                 return choice(value)
             except UnreadableJson:
                 continue
-        return _refuse(value, "any of several types")
+        return _reject(value, "any of several types")
 
     return read
 
@@ -106,7 +106,7 @@ def _any_of(choices: list[_Reader]) -> _Reader:
 def _in_places(items: list[_Reader]) -> _Reader:
     def read(value: Any) -> Any:
         if not isinstance(value, list) or len(value) != len(items):
-            _refuse(value, f"{len(items)} values")
+            _reject(value, f"{len(items)} values")
         return tuple(item(one) for item, one in zip(items, value, strict=True))
 
     return read
@@ -117,7 +117,7 @@ def _of_fields(kind: Any) -> _Reader:
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict) or value.keys() != set(names):
-            _refuse(value, f"{kind.__name__} with its fields")
+            _reject(value, f"{kind.__name__} with its fields")
         # A field may have the class itself as its type, so its reader is created on first use.
         return kind(**{name: _reader(hints[name])(value[name]) for name in names})
 
@@ -126,7 +126,7 @@ def _of_fields(kind: Any) -> _Reader:
 
 def _repeated(item: _Reader, make: Callable[[list[Any]], Any]) -> _Reader:
     def read(value: Any) -> Any:
-        return make([item(one) for one in value]) if isinstance(value, list) else _refuse(value, "a list")
+        return make([item(one) for one in value]) if isinstance(value, list) else _reject(value, "a list")
 
     return read
 
@@ -134,11 +134,11 @@ def _repeated(item: _Reader, make: Callable[[list[Any]], Any]) -> _Reader:
 def _by_name(item: _Reader) -> _Reader:
     def read(value: Any) -> Any:
         return (
-            {name: item(one) for name, one in value.items()} if isinstance(value, dict) else _refuse(value, "an object")
+            {name: item(one) for name, one in value.items()} if isinstance(value, dict) else _reject(value, "an object")
         )
 
     return read
 
 
-def _refuse(value: Any, wanted: str) -> Any:
-    raise UnreadableJson(f"{type(value).__name__} where {wanted} should be")
+def _reject(value: Any, expected: str) -> Any:
+    raise UnreadableJson(f"{type(value).__name__} where {expected} should be")

@@ -23,7 +23,7 @@ def registry_of(tools: Any) -> ToolRegistry:
     return tools
 
 
-def check_asked(model: Any) -> None:
+def check_model_function(model: Any) -> None:
     """Raise `TypeError` if this is not a model function."""
     if not callable(model):
         raise TypeError(f"a model is a function of messages and definitions, not {kind_of(model)}; {_MAKERS}")

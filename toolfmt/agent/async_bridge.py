@@ -19,7 +19,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
-        self._beside: ThreadPoolExecutor | None = None
+        self._executor: ThreadPoolExecutor | None = None
 
     def __call__(self, awaitable: Awaitable[Any]) -> Any:
         """Return the result of the awaitable, or raise its error."""
@@ -28,11 +28,11 @@ class Waiting:
             return await awaitable
 
         context = copy_context()
-        if self._beside is None and _runs_a_loop():
-            self._beside = ThreadPoolExecutor(1, "toolfmt")
-        if self._beside is None:
+        if self._executor is None and _runs_a_loop():
+            self._executor = ThreadPoolExecutor(1, "toolfmt")
+        if self._executor is None:
             return self._runner.run(waited(), context=context)
-        return self._beside.submit(lambda: self._runner.run(waited(), context=context)).result()
+        return self._executor.submit(lambda: self._runner.run(waited(), context=context)).result()
 
     def __enter__(self) -> Waiting:
         return self
@@ -40,11 +40,11 @@ class Waiting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._beside is None:
+        if self._executor is None:
             self._runner.close()
         else:
-            self._beside.submit(self._runner.close)
-            self._beside.shutdown(wait=error is None)
+            self._executor.submit(self._runner.close)
+            self._executor.shutdown(wait=error is None)
 
 
 def _runs_a_loop() -> bool:

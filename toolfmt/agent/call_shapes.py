@@ -14,7 +14,7 @@ from toolfmt.messages.arguments import read_object
 from toolfmt.messages.message import ToolCall
 from toolfmt.render.request.client_parts import as_mapping, function_of
 
-_MOST_TOLD = 100
+_MOST_SHOWN = 100
 _ARGUMENTS = ("arguments", "input", "args")
 _IDS = ("call_id", "id")
 
@@ -23,13 +23,13 @@ def parts_of_call(call: Any) -> tuple[str, str, object]:
     """Return the id ("" without one), the name and the arguments of a call. Raises `TypeError` if it is not a call."""
     if isinstance(call, ToolCall):
         return call.id, call.name, call.arguments
-    said = as_mapping(call)
-    function = as_mapping(function_of(said)) if isinstance(said, Mapping) else {}
+    mapping = as_mapping(call)
+    function = as_mapping(function_of(mapping)) if isinstance(mapping, Mapping) else {}
     if not isinstance(function.get("name"), str):
         shown = repr(call)
-        shown = shown if len(shown) <= _MOST_TOLD else shown[:_MOST_TOLD] + "…"
+        shown = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "…"
         raise TypeError(f"not a call: {shown}; give a toolfmt.ToolCall, or one as a client's package holds it")
-    ids = (said.get(key) for key in _IDS)
+    ids = (mapping.get(key) for key in _IDS)
     arguments = (function[key] for key in _ARGUMENTS if function.get(key) is not None)
     return next((id for id in ids if isinstance(id, str)), ""), function["name"], next(arguments, None)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolfmt._util.json_values import SCHEMA_LISTS, SCHEMA_MAPS
 
-_SAYS_OF_OTHERS = ("additionalProperties", "unevaluatedProperties")
+_OTHER_PROPERTIES = ("additionalProperties", "unevaluatedProperties")
 _REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")
 """Drafts in which keywords next to a `$ref` are ignored, including `additionalProperties`."""
 _COMPOSED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas")
@@ -30,10 +30,10 @@ def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the schema, closed for arguments that it does not name unless it allows them itself."""
     if "$ref" in schema and any(draft in str(schema.get("$schema")) for draft in _REF_ALONE):
         schema = _ref_among_others(schema)
-    if any(key in schema for key in _SAYS_OF_OTHERS):
+    if any(key in schema for key in _OTHER_PROPERTIES):
         return schema
     composed = any(key in schema for key in _COMPOSED)
-    return {**schema, _SAYS_OF_OTHERS[composed]: False}
+    return {**schema, _OTHER_PROPERTIES[composed]: False}
 
 
 def closed_within(schema: Any) -> Any:

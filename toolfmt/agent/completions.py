@@ -74,11 +74,11 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     def ask(messages: list[Any], tools: list[dict[str, Any]]) -> ModelResponse:
         completion = create(**{"messages": messages, **({"tools": tools} if tools else {}), **options})
         check_waited_for(completion, "the client")
-        told, cut = _message_of(completion)
-        answer = ModelResponse.told(_events_of(told, cut, tools), messages, cut)
-        key = _reasoning_key(told)
-        if answer.said and key:
-            answer.said[key] = answer.said.pop(_REASONING_KEYS[0])
+        message, cut = _message_of(completion)
+        answer = ModelResponse.of_events(_events_of(message, cut, tools), messages, cut)
+        key = _reasoning_key(message)
+        if answer.stored and key:
+            answer.stored[key] = answer.stored.pop(_REASONING_KEYS[0])
         return answer
 
     return ask
@@ -86,14 +86,14 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
 
 def _message_of(completion: Any) -> tuple[Mapping[str, Any], bool]:
     """Return the message of a completion's first choice, and whether it was cut."""
-    told = as_mapping(completion)
+    mapping = as_mapping(completion)
     try:
-        choice = as_mapping(as_mapping(told["choices"])[0])
+        choice = as_mapping(as_mapping(mapping["choices"])[0])
         message = as_mapping(choice["message"])
     except (KeyError, IndexError, TypeError):
         message = None
     if not isinstance(message, Mapping):
-        shown = repr(told)[:_MOST_SHOWN]
+        shown = repr(mapping)[:_MOST_SHOWN]
         raise ToolfmtError(f"what was asked returned no chat completion with a choice: {shown}") from None
     for key, kinds in _KINDS.items():
         if not isinstance(message.get(key), (*kinds, type(None))):
@@ -101,24 +101,24 @@ def _message_of(completion: Any) -> tuple[Mapping[str, Any], bool]:
     return message, was_cut(choice.get("finish_reason"))
 
 
-def _reasoning_key(told: Mapping[str, Any]) -> str:
-    return next((key for key in _REASONING_KEYS if isinstance(told.get(key), str) and told[key]), "")
+def _reasoning_key(message: Mapping[str, Any]) -> str:
+    return next((key for key in _REASONING_KEYS if isinstance(message.get(key), str) and message[key]), "")
 
 
-def _events_of(told: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) -> Iterator[Event]:
+def _events_of(message: Mapping[str, Any], cut: bool, tools: list[dict[str, Any]]) -> Iterator[Event]:
     """Yield a server's message as events. Calls that are not valid are rejected.
 
     Characters that a request cannot contain (half a surrogate pair) are removed.
     """
-    if key := _reasoning_key(told):
-        yield Reasoning(sendable(told[key]))
-    content = told.get("content") or told.get("refusal") or ""
+    if key := _reasoning_key(message):
+        yield Reasoning(sendable(message[key]))
+    content = message.get("content") or message.get("refusal") or ""
     parts = sorted_parts(content if isinstance(content, list) else [content], "assistant", "content")
     yield from (Reasoning(sendable(text)) for text in parts.reasoning)
     yield from (Content(sendable(_text_of(part))) for part in parts.kept if _text_of(part))
-    calls = [*(told.get("tool_calls") or ()), *parts.calls]
-    if not calls and told.get("function_call"):
-        calls = [told["function_call"]]
+    calls = [*(message.get("tool_calls") or ()), *parts.calls]
+    if not calls and message.get("function_call"):
+        calls = [message["function_call"]]
     schemas = tool_schemas(tools)
     for index, call in enumerate(map(as_mapping, calls)):
         try:

@@ -46,8 +46,8 @@ def unknown_tool(name: str, known: Iterable[str]) -> str:
     return f"No tool is called {_short(name)!r}. {_listed(known)}"
 
 
-def unfit_arguments(name: str, fault: str) -> str:
-    return f"{name} was not executed, because its arguments are not valid: {fault}"
+def unfit_arguments(name: str, problem: str) -> str:
+    return f"{name} was not executed, because its arguments are not valid: {problem}"
 
 
 def raised(name: str, error: BaseException) -> str:
@@ -57,19 +57,19 @@ def raised(name: str, error: BaseException) -> str:
     except Exception:  # noqa: BLE001  converting the tool's exception to text may fail
         message = ""
     message = without_addresses(message)
-    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    said = said if len(said) <= _LONGEST_ERROR else said[:_LONGEST_ERROR] + "…"
-    return sendable(f"{name} failed: {said}")
+    error_text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    error_text = error_text if len(error_text) <= _LONGEST_ERROR else error_text[:_LONGEST_ERROR] + "…"
+    return sendable(f"{name} failed: {error_text}")
 
 
 def rejection(rejected: Rejected, known: Iterable[str]) -> str:
     called = f"of {_short(rejected.name)} " if rejected.name else ""
     why = f"{_WHY_REJECTED[rejected.reason]} ({rejected.reason})"
-    fault = read_object(rejected.arguments)[1] if rejected.arguments else ""
-    if fault and rejected.reason == "invalid_arguments":
-        why += f": {fault}"
-    said = f"Your call {called}was not executed: {why}."
-    return f"{said} {_listed(known)} Write the call again, whole, or answer without it."
+    problem = read_object(rejected.arguments)[1] if rejected.arguments else ""
+    if problem and rejected.reason == "invalid_arguments":
+        why += f": {problem}"
+    sentence = f"Your call {called}was not executed: {why}."
+    return f"{sentence} {_listed(known)} Write the call again, whole, or answer without it."
 
 
 def _listed(known: Iterable[str]) -> str:

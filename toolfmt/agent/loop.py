@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from toolfmt.agent.argument_checks import check_asked, check_waited_for, registry_of
+from toolfmt.agent.argument_checks import check_model_function, check_waited_for, registry_of
 from toolfmt.agent.async_bridge import Waiting
 from toolfmt.agent.execution import Execution
-from toolfmt.agent.protocol import AskModel, ModelResponse, heard, said_by
+from toolfmt.agent.protocol import AskModel, ModelResponse, heard, stored_response
 from toolfmt.agent.registry import ToolRegistry
 from toolfmt.errors import BadMessages
 from toolfmt.messages.message import Message
@@ -72,24 +72,24 @@ def run(
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
     if turns < 1:
         raise ValueError(f"turns is how many answers a run may take, at least 1, not {turns}")
-    check_asked(model)
+    check_model_function(model)
     registry = registry_of(registry)
-    said: list[Any] = list(messages)
+    conversation: list[Any] = list(messages)
     executions: list[Execution] = []
 
     def add(message: dict[str, Any]) -> None:
-        said.append(message)
+        conversation.append(message)
         if on_message is not None:
             on_message(message)
 
     with Waiting() as wait:
         for turn in range(1, turns + 1):
-            answer = model(list(said), registry.definitions)
+            answer = model(list(conversation), registry.definitions)
             check_waited_for(answer, "the model")
             if not isinstance(answer, Message):
                 raise TypeError(f"a model answers with a toolfmt.Message, not {kind_of(answer)}")
             answer = heard(answer)
-            add(said_by(answer))
+            add(stored_response(answer))
             for call in answer.tool_calls:
                 executions.append(registry.execute(call, wait))
                 add(executions[-1].message)
@@ -99,8 +99,8 @@ def run(
                 add(_joined(rejections))
             elif not answer.tool_calls:
                 cut = isinstance(answer, ModelResponse) and answer.cut
-                return Outcome("cut" if cut else "answered", answer, said, turn, executions)
-    return Outcome("turns" if answer.tool_calls else "rejected", answer, said, turns, executions)
+                return Outcome("cut" if cut else "answered", answer, conversation, turn, executions)
+    return Outcome("turns" if answer.tool_calls else "rejected", answer, conversation, turns, executions)
 
 
 def _joined(rejections: Sequence[Execution]) -> dict[str, Any]:

@@ -46,10 +46,10 @@ def from_stream(
         prompt = model.render(messages, tools or None, **options)
         streamed = stream(prompt)
         check_waited_for(streamed, "stream")
-        events = _tell(streamed, on_event)
+        events = _emit(streamed, on_event)
         cut = was_cut(getattr(streamed, "finish_reason", None))
         form = CALL_ID if prompt.tool_call_format is None else prompt.tool_call_format.call_id
-        return ModelResponse.told(events, messages, cut, form)
+        return ModelResponse.of_events(events, messages, cut, form)
 
     return ask
 
@@ -80,7 +80,10 @@ def from_text(
 
     def ask(messages: list[Any], tools: list[dict[str, Any]]) -> ModelResponse:
         nonlocal talk, offered
-        talk, offered = _going_on(talk, messages, tools, offered) or _begun(model, messages, tools, options), tools
+        talk, offered = (
+            _going_on(talk, messages, tools, offered) or _new_conversation(model, messages, tools, options),
+            tools,
+        )
         prompt = talk.prompt(raw=raw).prompt
         text, cut = _read(generate(prompt), prompt, on_event)
         message = talk.answered(text, cut=cut)
@@ -89,7 +92,9 @@ def from_text(
     return ask
 
 
-def _begun(model: Model, messages: list[Any], tools: list[dict[str, Any]], options: Mapping[str, Any]) -> Conversation:
+def _new_conversation(
+    model: Model, messages: list[Any], tools: list[dict[str, Any]], options: Mapping[str, Any]
+) -> Conversation:
     from toolfmt.model.conversation import Conversation
 
     return Conversation(model, messages, tools or None, **options)
@@ -112,13 +117,13 @@ def _read(written: str | Iterable[Piece], prompt: Prompt, on_event: OnEvent | No
     """Return the text of a response up to the piece in which a stop string ends it, and whether it was cut."""
     parser = prompt.parser()
     text, cut = "", False
-    for said, reason in _pieces(written):
-        text += said
-        _tell(parser.feed(said), on_event)
+    for piece, reason in _pieces(written):
+        text += piece
+        _emit(parser.feed(piece), on_event)
         cut = was_cut(reason) and not parser.ended
         if reason or parser.ended:
             break
-    _tell(parser.finish(cut=cut), on_event)
+    _emit(parser.finish(cut=cut), on_event)
     return text, cut
 
 
@@ -136,11 +141,11 @@ def _pieces(written: Any) -> Iterator[tuple[str, str | None]]:
         yield pair[0], pair[1]
 
 
-def _tell(events: Iterable[Event], on_event: OnEvent | None) -> list[Event]:
+def _emit(events: Iterable[Event], on_event: OnEvent | None) -> list[Event]:
     """Return the events, and call `on_event` with each."""
-    told = []
+    emitted = []
     for event in events:
-        told.append(event)
+        emitted.append(event)
         if on_event is not None:
             on_event(event)
-    return told
+    return emitted

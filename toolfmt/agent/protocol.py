@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from toolfmt.messages.arguments import read_object, unreadable_rejected
 from toolfmt.messages.events import Event
-from toolfmt.messages.message import CALL_ID, Message, Rejected, said_in, taken_ids
+from toolfmt.messages.message import CALL_ID, Message, Rejected, stored_message, taken_ids
 
 _ENDED = (
     *("stop", "eos", "eos_token", "stop_sequence", "stop_string", "end_turn", "complete", "completed"),
@@ -30,24 +30,26 @@ AskModel: TypeAlias = Callable[[list[Any], list[dict[str, Any]]], Message]
 
 @dataclass(slots=True)
 class ModelResponse(Message):
-    """A response: the `message`, whether it was `cut` (at the token limit, by a filter), and `said`.
+    """A response: the `message`, whether it was `cut` (at the token limit, by a filter), and `stored`.
 
-    `said` is the message as it is stored in the conversation.
+    `stored` is the message as it is stored in the conversation.
     """
 
     cut: bool = False
-    said: dict[str, Any] | None = None
+    stored: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, message: Message, cut: bool, said: dict[str, Any]) -> ModelResponse:
-        return cls(message.content, message.reasoning, message.tool_calls, message.rejected, cut, said)
+    def of(cls, message: Message, cut: bool, stored: dict[str, Any]) -> ModelResponse:
+        return cls(message.content, message.reasoning, message.tool_calls, message.rejected, cut, stored)
 
     @classmethod
-    def told(cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID) -> ModelResponse:
+    def of_events(
+        cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID
+    ) -> ModelResponse:
         """Return the response in these events. Calls that a conversation cannot store are rejected."""
         events = unreadable_rejected(events)
         message = Message.from_events(events, taken_ids(messages), call_id)
-        return cls.of(message, cut, said_in(events, message))
+        return cls.of(message, cut, stored_message(events, message))
 
 
 def was_cut(reason: object) -> bool:
@@ -70,14 +72,14 @@ def heard(message: Message) -> Message:
     ]
     left = [call for call in message.tool_calls if call not in unreadable]
     made = replace(message, tool_calls=left, rejected=[*message.rejected, *rejected])
-    return replace(made, said=None) if isinstance(made, ModelResponse) else made
+    return replace(made, stored=None) if isinstance(made, ModelResponse) else made
 
 
-def said_by(message: Message) -> dict[str, Any]:
+def stored_response(message: Message) -> dict[str, Any]:
     """Return a response as it is stored in the conversation: rejected calls stay in its content as text."""
-    if isinstance(message, ModelResponse) and message.said is not None:
-        return message.said
-    said = message.to_openai()
+    if isinstance(message, ModelResponse) and message.stored is not None:
+        return message.stored
+    stored = message.to_openai()
     if message.rejected:
-        said["content"] = "".join([message.content or "", *(rejected.raw for rejected in message.rejected)])
-    return said
+        stored["content"] = "".join([message.content or "", *(rejected.raw for rejected in message.rejected)])
+    return stored

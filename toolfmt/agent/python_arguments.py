@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from toolfmt.messages.python_tools import stand_in
+from toolfmt.messages.python_tools import placeholder_function
 
 _NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*')
 """A string, or a number outside strings, in JSON text."""
@@ -35,7 +35,7 @@ def taking(tool: Any, call: Callable[..., Any] | None) -> Callable[[dict[str, An
     """
     from pydantic import TypeAdapter
 
-    adapter: TypeAdapter[Any] = TypeAdapter(tool if isinstance(tool, type) else stand_in(tool))
+    adapter: TypeAdapter[Any] = TypeAdapter(tool if isinstance(tool, type) else placeholder_function(tool))
 
     kinds = repr(adapter.core_schema)
     has_float, has_decimal = (f"'type': '{kind}'" in kinds for kind in ("float", "decimal"))

@@ -19,7 +19,7 @@ from toolfmt.agent.call_shapes import parts_of_call, read_arguments
 from toolfmt.agent.closed_schemas import closed, closed_within
 from toolfmt.agent.execution import Execution, ExecutionOutcome, raised, rejection, unfit_arguments, unknown_tool
 from toolfmt.agent.python_arguments import Unfit, taking
-from toolfmt.agent.results import told
+from toolfmt.agent.results import result_text
 from toolfmt.agent.validation import invalid_arguments, invalid_schema
 from toolfmt.errors import BadTools
 from toolfmt.messages.message import Rejected
@@ -72,8 +72,8 @@ class ToolRegistry:
         where = f"tools[{len(self._definitions)}] ({name})"
         parameters = made["function"].get("parameters", {})
         schema = closed(closed_within(parameters) if is_python_tool(tool) else parameters)
-        if fault := invalid_schema(schema):
-            raise BadTools(f"{where}: its parameters are not a JSON Schema: {fault}")
+        if problem := invalid_schema(schema):
+            raise BadTools(f"{where}: its parameters are not a JSON Schema: {problem}")
         ready = _ready(tool, call, schema, where)
         self._definitions.append(made)
         self._tools[name] = _Tool(schema, ready)
@@ -105,8 +105,8 @@ class ToolRegistry:
         program (`KeyboardInterrupt`, `SystemExit`).
         """
         if isinstance(call, Rejected):
-            said = {"role": "user", "content": rejection(call, self._tools)}
-            return Execution("rejected", call.name or "", said)
+            message = {"role": "user", "content": rejection(call, self._tools)}
+            return Execution("rejected", call.name or "", message)
         id, name, arguments = parts_of_call(call)
 
         def ended(outcome: ExecutionOutcome, content: str, **more: Any) -> Execution:
@@ -116,13 +116,13 @@ class ToolRegistry:
         tool = self._tools.get(name)
         if tool is None:
             return ended("unknown_tool", unknown_tool(name, self._tools))
-        read, fault = read_arguments(arguments)
-        fault = fault or invalid_arguments(read, tool.schema)
-        if fault:
-            return ended("invalid_arguments", unfit_arguments(name, fault))
+        read, problem = read_arguments(arguments)
+        problem = problem or invalid_arguments(read, tool.schema)
+        if problem:
+            return ended("invalid_arguments", unfit_arguments(name, problem))
         try:
             value = _called(tool.ready(read, arguments), wait)
-            return ended("result", told(value), value=value)
+            return ended("result", result_text(value), value=value)
         except Unfit as error:
             return ended("invalid_arguments", unfit_arguments(name, str(error)))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  a tool may raise anything

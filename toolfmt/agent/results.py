@@ -25,7 +25,7 @@ class NoResult(TypeError):
     """A tool's return value cannot be converted."""
 
 
-def told(value: object) -> str:
+def result_text(value: object) -> str:
     """Return the text of a result. Raises `NoResult` if there is none, and what the value's methods raise."""
     if isinstance(value, str):
         return sendable(value)
@@ -82,10 +82,10 @@ def _known_to_pydantic(value: Any) -> Any:
 
 
 def _unknown(value: object) -> Any:
-    return _json_of(value) if isinstance(value, (range, Mapping, MappingView)) else _spoken(value)
+    return _json_of(value) if isinstance(value, (range, Mapping, MappingView)) else _checked_str(value)
 
 
-def _spoken(value: object) -> str:
+def _checked_str(value: object) -> str:
     text = str(value)
     if _ADDRESS.search(text):
         raise NoResult(f"{_returned(value)}, which is neither text nor JSON")

@@ -23,9 +23,9 @@ _INSTALL = "pip install jsonschema"
 _WRONG_SCHEMA = "the tool's own schema cannot be used"
 _TOO_DEEP = "they are nested too deeply for their schema"
 _UNEVALUATED = "unevaluatedProperties"
-_MOST_TOLD = 300
+_MOST_SHOWN = 300
 """Maximum characters of a message: it contains the invalid value, which may be as long as the response."""
-_MOST_FAULTS, _MOST_JUDGED = 3, 20
+_MOST_ERRORS, _MOST_JUDGED = 3, 20
 """Maximum number of reported errors, and of errors from which they are selected."""
 
 
@@ -39,8 +39,8 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
 
     Raises only `ToolfmtError`, if jsonschema is not installed.
     """
-    if fault := why_no_json(arguments):
-        return f"they hold what JSON does not: {fault}"
+    if problem := why_no_json(arguments):
+        return f"they hold what JSON does not: {problem}"
     if not isinstance(arguments, dict):
         return f"{_bounded(repr(arguments))} is not of type 'object'"
     wrong, validator = _made(parameters)
@@ -52,7 +52,7 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
     try:
         with steps(arguments):
             errors = _found(validator, arguments)
-        return "; ".join(_told(best_match([error])) for error in errors)
+        return "; ".join(_message(best_match([error])) for error in errors)
     except TooManySteps:
         return "they are too large, or nested too deeply, to be judged by their schema in reasonable time"
     except RecursionError:
@@ -66,7 +66,7 @@ def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
 def _found(validator: Any, arguments: object) -> list[Any]:
     """Return the errors to report. Those of the whole come first."""
     errors = islice(validator.iter_errors(arguments), _MOST_JUDGED)
-    return sorted(errors, key=lambda error: len(error.path))[:_MOST_FAULTS]
+    return sorted(errors, key=lambda error: len(error.path))[:_MOST_ERRORS]
 
 
 def invalid_schema(parameters: Mapping[str, Any]) -> str:
@@ -103,7 +103,7 @@ def _validator(text: str) -> tuple[str, Any]:
         draft = validator_for(schema if isinstance(schema.get("$schema"), str) else {}, default=Draft202012Validator)
         draft.check_schema(schema)
     except SchemaError as error:
-        return _told(error), None
+        return _message(error), None
     except RecursionError:
         return "it is nested too deeply", None
     unevaluated = {_UNEVALUATED: Draft202012Validator.VALIDATORS[_UNEVALUATED]}
@@ -112,13 +112,13 @@ def _validator(text: str) -> tuple[str, Any]:
     return "", draft(schema, registry=Registry())
 
 
-def _told(error: Any) -> str:
+def _message(error: Any) -> str:
     message = _bounded(error.message)
     path = error.json_path
     return message if path == "$" else f"{message} (at {_bounded(path, 100)})"
 
 
-def _bounded(text: str, most: int = _MOST_TOLD) -> str:
+def _bounded(text: str, most: int = _MOST_SHOWN) -> str:
     """Return the text in one line. A long one keeps both ends, because the error follows the value."""
     line = " ".join(text.splitlines())
     return line if len(line) <= most else f"{line[: most // 2]} … {line[-most // 2 :]}"

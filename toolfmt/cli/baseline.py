@@ -21,7 +21,7 @@ from toolfmt.inspect.checks import key_of
 from toolfmt.inspect.report.report import SCHEMA, Finding, FindingKey
 from toolfmt.model.batch import InspectionOutcome, place_key
 
-_WANTED = "what toolfmt inspect --json printed"
+_EXPECTED = "what toolfmt inspect --json printed"
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Baseline:
             return looked
         new = _new((*report.findings, *report.notes), [*before.get("findings", ()), *before.get("notes", ())])
         findings, notes = (
-            tuple(replace(finding, new=id(finding) in new) for finding in told)
-            for told in (report.findings, report.notes)
+            tuple(replace(finding, new=id(finding) in new) for finding in group)
+            for group in (report.findings, report.notes)
         )
         return replace(looked, report=replace(report, findings=findings, notes=notes))
 
@@ -65,7 +65,7 @@ class Baseline:
             if (key := place_key(path)) not in known and f"{key}{os.sep}".startswith(inside)
         ]
 
-    def may_stand_elsewhere(self, place: str) -> bool:
+    def may_be_elsewhere(self, place: str) -> bool:
         """Return whether a report may be of this path, if it was made in another directory.
 
         Both have the same last component, and one of the two paths is relative.
@@ -92,10 +92,10 @@ def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set
     """
     left = list(known)
     new = set()
-    by_likeness = sorted(findings, key=lambda finding: not any(_says(finding, one) for one in known))
+    by_likeness = sorted(findings, key=lambda finding: not any(_is_same(finding, one) for one in known))
     for finding in by_likeness:
         fitting = [one for one in left if _key(one) == finding.key and _as_bad(one["severity"], finding.severity)]
-        same = [one for one in fitting if _says(finding, one)]
+        same = [one for one in fitting if _is_same(finding, one)]
         match = next(iter(same or fitting), None)
         if match is None:
             new.add(id(finding))
@@ -104,7 +104,7 @@ def _new(findings: Sequence[Finding], known: Sequence[Mapping[str, Any]]) -> set
     return new
 
 
-def _says(finding: Finding, known: Mapping[str, Any]) -> bool:
+def _is_same(finding: Finding, known: Mapping[str, Any]) -> bool:
     return bool(_key(known) == finding.key and known.get("message") == finding.message)
 
 
@@ -124,35 +124,35 @@ def read_baseline(file: str, places: Sequence[str]) -> Baseline:
     the name of the file if it cannot be read or contains anything but reports of `toolfmt inspect --json`. Raises it as
     well if several paths are inspected but a report has no path.
     """
-    told = read_json_values(file, _WANTED)
-    told = told[0] if len(told) == 1 and isinstance(told[0], list) else told
-    if not told or not all(_is_report(report) for report in told):
-        raise ToolfmtError(f"{shown(file)}: no report of toolfmt; give {_WANTED}")
-    reports = [report for report in told if "error" not in report]
+    values = read_json_values(file, _EXPECTED)
+    values = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if not values or not all(_is_report(report) for report in values):
+        raise ToolfmtError(f"{shown(file)}: no report of toolfmt; give {_EXPECTED}")
+    reports = [report for report in values if "error" not in report]
     unnamed = sum("path" not in report for report in reports)
     if len(places) > 1 and unnamed > 1:
         raise ToolfmtError(
-            f"{shown(file)}: {unnamed} reports that name no place; give {_WANTED} of these {len(places)}"
+            f"{shown(file)}: {unnamed} reports that name no place; give {_EXPECTED} of these {len(places)}"
         )
-    without = frozenset(place_key(report["path"]) for report in told if "error" in report and "path" in report)
+    without = frozenset(place_key(report["path"]) for report in values if "error" in report and "path" in report)
     by_path = {report.get("path", places[0]): report for report in reports}
     return Baseline(by_path, places[0] if unnamed else "", without)
 
 
-def _is_report(told: Any) -> bool:
+def _is_report(value: Any) -> bool:
     """Return whether it is a report with everything that is compared, or an error for a path."""
-    if not isinstance(told, dict) or not isinstance(told.get("path", ""), str):
+    if not isinstance(value, dict) or not isinstance(value.get("path", ""), str):
         return False
-    return "error" in told or (told.get("schema") == SCHEMA and _is_whole(told))
+    return "error" in value or (value.get("schema") == SCHEMA and _is_whole(value))
 
 
 def _is_whole(report: Mapping[str, Any]) -> bool:
     """Return whether the compared parts exist and have the right types."""
     lists = [report.get(name) for name in ("findings", "notes")]
-    return all(isinstance(told, list) and all(map(_is_finding, told)) for told in lists) and isinstance(
+    return all(isinstance(findings, list) and all(map(_is_finding, findings)) for findings in lists) and isinstance(
         report.get("verdict", {}), dict
     )
 
 
-def _is_finding(told: Any) -> bool:
-    return isinstance(told, dict) and isinstance(told.get("code"), str) and told.get("severity") in SEVERITIES
+def _is_finding(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("code"), str) and value.get("severity") in SEVERITIES

@@ -43,8 +43,8 @@ def _key(ctx: click.Context, param: click.Parameter, value: str | None) -> str |
     return value
 
 
-def _version(ctx: click.Context, param: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
+def _version(ctx: click.Context, param: click.Parameter, requested: bool) -> None:
+    if requested and not ctx.resilient_parsing:
         print_text(f"{ctx.find_root().info_name} {__version__}\n")
         ctx.exit()
 
@@ -224,14 +224,14 @@ def render(
 
     if as_json and output == "messages":
         raise click.UsageError("give either --json or --output messages")
-    asked = _asked(messages_file, tools_file, request_file)
-    options = {**asked.options, **variables(typed)}
+    request = _request_input(messages_file, tools_file, request_file)
+    options = {**request.options, **variables(typed)}
     options |= dict.fromkeys([*["continue_final_message"] * continued, *["lossy"] * lossy], True)
     model = load(directory, trusted=trusted)
     name_models_below(directory, complain)
-    with naming(asked.name, BadMessages), naming(tools_file or asked.name, BadTools):
-        prompt = model.render(asked.messages, asked.tools, strategy, **options)
-    for line in (line for variable, line in asked.not_passed_on if variable not in options):
+    with naming(request.name, BadMessages), naming(tools_file or request.name, BadTools):
+        prompt = model.render(request.messages, request.tools, strategy, **options)
+    for line in (line for variable, line in request.not_passed_on if variable not in options):
         complain(line)
     for lost in prompt.lost:
         complain(f"{lost} is lost")
@@ -243,7 +243,7 @@ def render(
         print_text(prompt.text)
 
 
-def _asked(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RequestInput:
+def _request_input(messages_file: str | None, tools_file: str | None, request_file: str | None) -> RequestInput:
     """Return the request to render, read from the files that the options name."""
     from toolfmt.cli.request import RequestInput, read_request
     from toolfmt.errors import BadMessages, BadTools
@@ -545,8 +545,8 @@ def _parse_recorded(recorded: Recorded, format: ToolCallFormat, prefix: str, str
 
     watched = sys.stderr is not None and sys.stderr.isatty() and not is_terminal()
     with Progress("parsing", recorded.size(), watched) as progress:
-        asked = recorded.answers(progress.update)
-        for message in messages_of(asked, format, prefix=prefix, strict=strict, processes=processes):
+        outputs = recorded.answers(progress.update)
+        for message in messages_of(outputs, format, prefix=prefix, strict=strict, processes=processes):
             print_text(compact(message.to_dict()) + "\n")
     return 2 if recorded.skipped else 0
 

@@ -33,49 +33,51 @@ def complete(param: click.Parameter) -> None:
         param.type = Completed(completer)
 
 
-def _files(begun: str) -> list[CompletionItem]:
-    return [CompletionItem(begun, type="file")]
+def _files(incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
 
 
-def _directories(begun: str) -> list[CompletionItem]:
-    return [CompletionItem(begun, type="dir")]
+def _directories(incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="dir")]
 
 
-def _formats(begun: str) -> list[CompletionItem]:
+def _formats(incomplete: str) -> list[CompletionItem]:
     from toolfmt.formats import formats
 
-    told = [(name, ", ".join(format.families)) for format in formats() for name in (format.name, *format.aliases)]
-    return _beginning(begun, told)
+    choices = [(name, ", ".join(format.families)) for format in formats() for name in (format.name, *format.aliases)]
+    return _beginning(incomplete, choices)
 
 
-def _formats_or_files(begun: str) -> list[CompletionItem]:
-    return _formats(begun) or _files(begun)  # a shell takes one kind at a time
+def _formats_or_files(incomplete: str) -> list[CompletionItem]:
+    return _formats(incomplete) or _files(incomplete)  # a shell takes one kind at a time
 
 
-def _codes(begun: str) -> list[CompletionItem]:
+def _codes(incomplete: str) -> list[CompletionItem]:
     from toolfmt.inspect.checks import CHECKS, code, name
 
-    upper = begun.upper() if begun.lower().startswith("tf") else begun  # TF012 is also found as tf012
-    told = [(code(check), name(check)) for check in CHECKS]
-    return _beginning(upper, told) or _beginning(begun, ((name, code) for code, name in told))
+    upper = incomplete.upper() if incomplete.lower().startswith("tf") else incomplete  # TF012 is also found as tf012
+    choices = [(code(check), name(check)) for check in CHECKS]
+    return _beginning(upper, choices) or _beginning(incomplete, ((name, code) for code, name in choices))
 
 
-def _listed_codes(begun: str) -> list[CompletionItem]:
+def _listed_codes(incomplete: str) -> list[CompletionItem]:
     """Complete the last of several comma-separated values."""
-    before, comma, last = begun.rpartition(",")
+    before, comma, last = incomplete.rpartition(",")
     return [CompletionItem(before + comma + item.value, help=item.help) for item in _codes(last)]
 
 
-def _output_formats(begun: str) -> list[CompletionItem]:
+def _output_formats(incomplete: str) -> list[CompletionItem]:
     from toolfmt.cli.output_targets import FORMATS
 
-    _, equals, file = begun.partition("=")
-    return _files(file) if equals else [CompletionItem(name) for name in FORMATS if name.startswith(begun)]
+    _, equals, file = incomplete.partition("=")
+    return _files(file) if equals else [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
 
 
-def _beginning(begun: str, told: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+def _beginning(incomplete: str, choices: Iterable[tuple[str, str]]) -> list[CompletionItem]:
     """Return the values with this prefix and their descriptions, one line each, whatever a plug-in contains."""
-    return [CompletionItem(value, help=" ".join(what.split())) for value, what in told if value.startswith(begun)]
+    return [
+        CompletionItem(value, help=" ".join(what.split())) for value, what in choices if value.startswith(incomplete)
+    ]
 
 
 _COMPLETERS: dict[str, Completer] = {

@@ -143,7 +143,7 @@ def new_format(name: str, place: str, dry_run: bool, trusted: bool) -> int:
 
     clone = _clone()
     prepared = prepare(name, place, clone, trusted=trusted)
-    for sentence in prepared.told:
+    for sentence in prepared.lines:
         complain(sentence)
     if isinstance(prepared, NotNeeded):
         return 1

@@ -70,16 +70,16 @@ class DifferenceSelection:
             comparison,
             behavior=self._kept("behavior", comparison.behavior),
             settings=self._kept("settings", comparison.settings),
-            prompts=comparison.prompts if self._tells_prompts else (),
+            prompts=comparison.prompts if self._shows_prompts else (),
         )
         return replace(kept, left_out=_number(comparison) - _number(kept))
 
     @property
-    def _tells_prompts(self) -> bool:
+    def _shows_prompts(self) -> bool:
         selected = not self.select or self.select.names("behavior", "prompts")
         return selected and not self.ignore.names("behavior", "prompts")
 
-    def _kept(self, group: str, told: Differences) -> Differences:
+    def _kept(self, group: str, differences: Differences) -> Differences:
         def findings(those: Sequence[Finding]) -> tuple[Finding, ...]:
             return tuple(
                 one
@@ -89,16 +89,16 @@ class DifferenceSelection:
 
         changes = tuple(
             change
-            for change in told.changes
+            for change in differences.changes
             if (not self.select or self.select.change(group, change.what))
             and not self.ignore.change(group, change.what)
         )
-        return Differences(changes, findings(told.went), findings(told.came))
+        return Differences(changes, findings(differences.removed), findings(differences.added))
 
 
 def _number(comparison: Comparison) -> int:
     groups = (comparison.behavior, comparison.settings)
-    return len(comparison.prompts) + sum(len(one.changes) + len(one.went) + len(one.came) for one in groups)
+    return len(comparison.prompts) + sum(len(one.changes) + len(one.removed) + len(one.added) for one in groups)
 
 
 def _typed(given: Iterable[str]) -> _Typed:
@@ -112,8 +112,8 @@ def _keys(word: str) -> frozenset[FindingKey]:
     try:
         return keys_of(word)
     except UnknownCode:
-        told = listed([*GROUPS, *_KINDS, *PARTS])
-        message = f"{unknown(word, 'part or finding')}; the parts that are not findings are {told}"
+        names = listed([*GROUPS, *_KINDS, *PARTS])
+        message = f"{unknown(word, 'part or finding')}; the parts that are not findings are {names}"
         raise UnknownCode(message) from None
 
 

@@ -53,7 +53,7 @@ class Fuzzing:
             print_json(found)
         else:
             print_text(fuzzed_text(found, terminal()[1], timed=self.answers is None))
-        return _INTERRUPTED if search.interrupted else int(bool(search.faults))
+        return _INTERRUPTED if search.interrupted else int(bool(search.defects))
 
     def _broken_off(self, search: Fuzz) -> bool:
         """Return whether the search was interrupted. What was found until then is kept."""

@@ -45,12 +45,12 @@ class Constraining:
     def _made(self) -> Grammar:
         with naming(self.tools_file, BadTools):
             tools: Any = counted(read_json(self.tools_file), shown(self.tools_file), complain)
-            asked: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "syntax": self._syntax()}
+            options: dict[str, Any] = {"choice": self.choice, "parallel": not self.single, "syntax": self._syntax()}
             try:
                 format = format_from_file(self.place) if self.place.endswith(SUFFIX) else get(self.place)
-                return grammar(format, tools, prefix=self.prefix or "", **asked)
+                return grammar(format, tools, prefix=self.prefix or "", **options)
             except UnknownFormat as unknown:
-                return self._model(unknown).grammar(tools, prefix=self.prefix, **asked)
+                return self._model(unknown).grammar(tools, prefix=self.prefix, **options)
 
     def _model(self, unknown: UnknownFormat) -> Model:
         try:

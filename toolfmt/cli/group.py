@@ -19,16 +19,16 @@ from typing import Any, NoReturn
 import click
 
 from toolfmt.cli.completion import complete
-from toolfmt.cli.output import check_printable, complain, untold
+from toolfmt.cli.output import check_printable, complain, printing_failed
 from toolfmt.errors import BrokenPlugIn, ToolfmtError
 
 TRACEBACK = "TOOLFMT_TRACEBACK"
 """The environment variable that enables the traceback of an internal error."""
 trusted_option = click.option("--trusted", is_flag=True, help="Run the template in this process, without limits.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_LONGEST_SAID = 200
+_LONGEST_ERROR = 200
 _LAST_STANDARD_FILE = 2
-_BESIDE_A_COMMAND = 4
+_OTHER_COLUMNS = 4
 """Columns of a command list in addition to the name and its description."""
 _LONGEST = 1_000_000
 """Seconds. `poll`, which waits for a command, takes at most 2**31 milliseconds."""
@@ -78,18 +78,20 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = [name for name in self.list_commands(ctx) if not self.commands[name].hidden]
         longest = max(map(len, names))
-        limit = formatter.width - longest - _BESIDE_A_COMMAND
-        told = {name: self.commands[name].get_short_help_str(limit) for name in names}
-        under = {heading: [name for name in self.sections[heading] if name in told] for heading in self.sections}
+        limit = formatter.width - longest - _OTHER_COLUMNS
+        descriptions = {name: self.commands[name].get_short_help_str(limit) for name in names}
+        under = {
+            heading: [name for name in self.sections[heading] if name in descriptions] for heading in self.sections
+        }
         under["Commands"] = [name for name in names if not any(name in of for of in under.values())]
         for heading, of in under.items():
             if of:
                 with formatter.section(heading):
-                    formatter.write_dl([(name.ljust(longest), told[name]) for name in of])
+                    formatter.write_dl([(name.ljust(longest), descriptions[name]) for name in of])
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         kwargs["standalone_mode"] = False
-        with _standard_files_taken(), _told_in_a_line():
+        with _standard_files_taken(), _one_line_warnings():
             sys.exit(_status(lambda: super(Commands, self).main(*args, **kwargs)))
 
     def get_help(self, ctx: click.Context) -> str:
@@ -98,17 +100,17 @@ class Commands(click.Group):
 
 
 @contextmanager
-def _told_in_a_line() -> Iterator[None]:
+def _one_line_warnings() -> Iterator[None]:
     """Print the warning about a skipped plug-in like other messages. Other warnings are printed by Python."""
     before = warnings.showwarning
 
-    def tell(message: Warning | str, category: type[Warning], *more: Any, **also: Any) -> None:
+    def show_warning(message: Warning | str, category: type[Warning], *more: Any, **also: Any) -> None:
         if issubclass(category, BrokenPlugIn):
             complain(str(message))
         else:
             before(message, category, *more, **also)
 
-    warnings.showwarning = tell
+    warnings.showwarning = show_warning
     try:
         yield
     finally:
@@ -136,7 +138,7 @@ def _standard_files_taken() -> Iterator[None]:
 def _status(run: Callable[[], Any]) -> int:
     """Return the exit status of a run: 2 if standard error cannot be written, whatever the status would be."""
     status = _status_of(run)
-    return 2 if untold() else status
+    return 2 if printing_failed() else status
 
 
 def _status_of(run: Callable[[], Any]) -> int:
@@ -158,25 +160,25 @@ def _status_of(run: Callable[[], Any]) -> int:
         return _no_reader()
     except OSError as error:
         if error.filename is not None:  # an unexpected failure of a file
-            return _own_fault(error)
+            return _internal_error(error)
         if sys.platform == "win32" and error.errno == EINVAL:  # a broken pipe on Windows
             return _no_reader()
         return complain(f"standard output cannot be written ({error.strerror or error}); look at where it goes")
     except Exception as error:  # noqa: BLE001 - an internal error is reported in one line too, with how to report it
-        return _own_fault(error)
+        return _internal_error(error)
 
 
-def _own_fault(error: Exception) -> int:
+def _internal_error(error: Exception) -> int:
     """Return a line about an unexpected exception, or the traceback if the environment variable is set."""
     from toolfmt.cli.bug_report.errors import where
 
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
-    said = " ".join(str(error).split())[:_LONGEST_SAID]
+    message = " ".join(str(error).split())[:_LONGEST_ERROR]
     place = where(error)
-    told = f"{type(error).__name__}{': ' if said else ''}{said}{f', {place}' if place else ''}"
+    summary = f"{type(error).__name__}{': ' if message else ''}{message}{f', {place}' if place else ''}"
     return complain(
-        f"a fault of toolfmt's ({told}); please report it, with what `toolfmt report-bug` prints; "
+        f"a bug in toolfmt ({summary}); please report it, with what `toolfmt report-bug` prints; "
         f"{TRACEBACK}=1 shows the traceback"
     )
 
@@ -217,8 +219,8 @@ class Seconds(click.FloatRange):
         least = self.min or 0
         if not least <= seconds <= _LONGEST or seconds == 0:
             from_what = f"from {least:g}" if least else "above 0"
-            told = f"{str(value)[:20]!r} is not a number of seconds {from_what} and up to {_LONGEST:,}"
-            self.fail(told, param, ctx)
+            message = f"{str(value)[:20]!r} is not a number of seconds {from_what} and up to {_LONGEST:,}"
+            self.fail(message, param, ctx)
         return seconds
 
 

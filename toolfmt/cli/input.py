@@ -23,10 +23,10 @@ _LONGEST_JSON = 200_000_000
 """Maximum size in bytes of messages or tools. A device such as /dev/zero never ends."""
 
 
-def pieces(file: str, tell: Callable[[str], object]) -> Iterator[str]:
+def pieces(file: str, warn: Callable[[str], object]) -> Iterator[str]:
     """Yield the text of a file as it arrives. Invalid UTF-8 becomes U+FFFD, because model output is never rejected.
 
-    `tell` gets one line about the first invalid bytes.
+    `warn` gets one line about the first invalid bytes.
     """
     decoder = codecs.getincrementaldecoder("utf-8")(errors="strict")
     before = 0
@@ -39,7 +39,7 @@ def pieces(file: str, tell: Callable[[str], object]) -> Iterator[str]:
                 text = decoder.decode(data, ended)
             except UnicodeDecodeError as error:  # the decoder's state did not change
                 begin = before - len(decoder.getstate()[0]) + error.start
-                tell(f"{shown(file)}: not UTF-8 text (offset {begin}); bytes that are none are read as U+FFFD")
+                warn(f"{shown(file)}: not UTF-8 text (offset {begin}); bytes that are none are read as U+FFFD")
                 decoder.errors = "replace"
                 text = decoder.decode(data, ended)
             before += len(data)
@@ -77,17 +77,17 @@ def recut(pieces: Iterable[str], size: int | None) -> Iterator[str]:
         yield waiting
 
 
-def read_json(file: str, wanted: str = "a JSON list") -> Any:
-    """Return the JSON in a file. Raises `ToolfmtError` with what is `wanted` if it cannot be read or is not JSON."""
-    data = _data(file, wanted)
-    with _naming_faults(file, data, wanted):
+def read_json(file: str, expected: str = "a JSON list") -> Any:
+    """Return the JSON in a file. Raises `ToolfmtError` with what is `expected` if it cannot be read or is not JSON."""
+    data = _data(file, expected)
+    with _naming_errors(file, data, expected):
         return json.loads(data.decode("utf-8-sig"))
 
 
-def read_json_values(file: str, wanted: str) -> list[Any]:
+def read_json_values(file: str, expected: str) -> list[Any]:
     """Return the JSON values in a file, which has one value, or one per line. Raises what `read_json` raises."""
-    data = _data(file, wanted)
-    with _naming_faults(file, data, wanted):
+    data = _data(file, expected)
+    with _naming_errors(file, data, expected):
         text = data.decode("utf-8-sig")
         try:
             return [json.loads(text)]
@@ -97,19 +97,19 @@ def read_json_values(file: str, wanted: str) -> list[Any]:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
-def _data(file: str, wanted: str) -> bytes:
+def _data(file: str, expected: str) -> bytes:
     with _opened(file, waiting=False) as source:
         parts, size = [], 0
         while piece := _next_bytes(source, file):
             parts.append(piece)
             size += len(piece)
             if size > _LONGEST_JSON:
-                raise ToolfmtError(f"{shown(file)}: more than {_LONGEST_JSON:,} bytes; give {wanted}")
+                raise ToolfmtError(f"{shown(file)}: more than {_LONGEST_JSON:,} bytes; give {expected}")
     return b"".join(parts)
 
 
 @contextmanager
-def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
+def _naming_errors(file: str, data: bytes, expected: str) -> Iterator[None]:
     """Turn errors about the JSON in these bytes into one line, with what is wanted."""
     name = shown(file)
     try:
@@ -118,9 +118,9 @@ def _naming_faults(file: str, data: bytes, wanted: str) -> Iterator[None]:
         raise ToolfmtError(f"{name}: not UTF-8 text (offset {error.start}); save it as UTF-8") from None
     except json.JSONDecodeError as error:
         what = "empty" if not data.strip() else f"not JSON ({error.msg}, line {error.lineno}, column {error.colno})"
-        raise ToolfmtError(f"{name}: {what}; give {wanted}") from None
+        raise ToolfmtError(f"{name}: {what}; give {expected}") from None
     except (ValueError, RecursionError) as error:
-        raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give {wanted}") from None
+        raise ToolfmtError(f"{name}: JSON that cannot be read ({json_fault(error)}); give {expected}") from None
 
 
 def name_models_below(place: str, complain: Callable[[str], object]) -> None:
@@ -138,17 +138,17 @@ def name_models_below(place: str, complain: Callable[[str], object]) -> None:
         complain(f"{place}: using the model in this directory; ignoring the models below it: {names}")
 
 
-def counted(tools: object, where: str, tell: Callable[[str], object]) -> list[dict[str, Any]]:
+def counted(tools: object, where: str, warn: Callable[[str], object]) -> list[dict[str, Any]]:
     """Return the tools that count, as plain definitions. Raises `BadTools`.
 
-    Of two tools with the same name, the first one counts; `tell` gets a line about it.
+    Of two tools with the same name, the first one counts; `warn` gets a line about it.
     """
     from toolfmt.messages.tools import counting_tools
 
-    with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as said:
+    with warnings.catch_warnings(record=True, action="always", category=RepeatedTool) as caught:
         counting = counting_tools(tools)
-    for warning in said:
-        tell(f"{where}: {warning.message}")
+    for warning in caught:
+        warn(f"{where}: {warning.message}")
     if counting is None:
         raise BadTools("tools must be a list of tool definitions, not null")
     return counting

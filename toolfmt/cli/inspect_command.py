@@ -68,15 +68,15 @@ class Inspecting:
         self._check_outputs()
         self._check_ways()
         if self.output is not None:
-            return self._mended(self.output)
+            return self._fixed(self.output)
         return self._several() if self._are_several or self.lines_file is not None else self._one()
 
     # --- the three modes
 
     def _one(self) -> int:
-        place = self._meant[0]
+        place = self._model_places[0]
         outputs = self._opened()
-        looked = self._told(InspectionOutcome(place, self._inspector.report(place)))
+        looked = self._shown(InspectionOutcome(place, self._inspector.report(place)))
         if uncounted := self._uncounted(looked):
             complain(uncounted)
         with outputs:
@@ -89,14 +89,14 @@ class Inspecting:
             return self._going_on(self.lines_file)
 
         def look(at: Sequence[str]) -> Iterator[InspectionOutcome]:
-            return map(self._told, self._inspector.looked_at(at, self.jobs))
+            return map(self._shown, self._inspector.looked_at(at, self.jobs))
 
         outcomes = Outcomes(self._failing.fails, self._uncounted, complain)
-        return inspect_several(self._meant, look, outcomes, self._opened())
+        return inspect_several(self._model_places, look, outcomes, self._opened())
 
     def _opened(self) -> Outputs:
         notes = bool(self.select) or self.fail_on == "note"
-        selected = frozenset(code for (code, _), _ in self._selection.told)
+        selected = frozenset(code for (code, _), _ in self._selection.shown)
         failing = self._failing
         content = Content(self._are_several, self.full, notes, selected, failing.fails_finding, failing.fails_verdict)
         return Outputs(self._targets, content)
@@ -108,24 +108,24 @@ class Inspecting:
             return self._inspector.looked_at(at, self.jobs, in_order=False)
 
         def fails(looked: InspectionOutcome) -> bool:
-            return self._failing.fails(self._told(looked))
+            return self._failing.fails(self._shown(looked))
 
-        return go_on(file, self._meant, look, Outcomes(fails, self._uncounted, complain))
+        return go_on(file, self._model_places, look, Outcomes(fails, self._uncounted, complain))
 
-    def _mended(self, output: str) -> int:
+    def _fixed(self, output: str) -> int:
         """Write the fixed copy and print the changes. Return the exit status of the copy."""
         from toolfmt.model.fix import fixed_copy
 
         check_printable()  # do not write a copy if nothing can be printed about it
-        mended = fixed_copy(self._meant[0], output, self._inspector, self._selection.keys_for)
-        mended = mended.telling(self._selection.apply(mended.report))
+        fixed_model = fixed_copy(self._model_places[0], output, self._inspector, self._selection.keys_for)
+        fixed_model = fixed_model.with_report(self._selection.apply(fixed_model.report))
         if self._targets == [Target("json")]:
-            print_json(mended.to_dict())
+            print_json(fixed_model.to_dict())
         else:
-            from toolfmt.cli.printing.fix import mended_text
+            from toolfmt.cli.printing.fix import fixed_model_text
 
-            print_text(mended_text(mended, *terminal()))
-        return int(self._failing.fails(InspectionOutcome(output, mended.report)))
+            print_text(fixed_model_text(fixed_model, *terminal()))
+        return int(self._failing.fails(InspectionOutcome(output, fixed_model.report)))
 
     # --- options that exclude each other
 
@@ -147,7 +147,7 @@ class Inspecting:
             raise click.UsageError("--fix and --output DIR go together")
         if self.fix and self._are_several:
             raise click.UsageError("--fix works on one model; pass one MODEL")
-        beside_a_fix = {
+        conflicting = {
             "--full": self.full,
             "--baseline": self.baseline_file,
             "--continue": self.lines_file,
@@ -155,7 +155,7 @@ class Inspecting:
         others = [target for target in self._targets if target not in (Target("text"), Target("json"))]
         if self.fix and others:
             raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {others[0]} out")
-        if self.fix and (given := [name for name, value in beside_a_fix.items() if value]):
+        if self.fix and (given := [name for name, value in conflicting.items() if value]):
             raise click.UsageError(f"--fix prints what it changed, as text or JSON; leave {given[0]} out")
         if self._are_several and self.full:
             raise click.UsageError("--full shows one model; give one place")
@@ -172,7 +172,7 @@ class Inspecting:
         return expanded(self.places)
 
     @property
-    def _meant(self) -> list[str]:
+    def _model_places(self) -> list[str]:
         return self._expanded[0]
 
     @property
@@ -204,31 +204,31 @@ class Inspecting:
         """Return the earlier reports to compare with, after a message about the paths that are not among them."""
         if self.baseline_file is None:
             return None
-        baseline = read_baseline(self.baseline_file, self._meant)
+        baseline = read_baseline(self.baseline_file, self._model_places)
         file = shown(self.baseline_file)
         if baseline.assumed:
             complain(f"{file} names no place: taken for an earlier report on {baseline.assumed}")
-        if gone := baseline.gone(self.places, self._meant):
+        if gone := baseline.gone(self.places, self._model_places):
             complain(f"in {file}, but not found now: {listed_first(gone, _MOST_NAMED)}")
-        missing = [place for place in self._meant if not baseline.holds(place)]
+        missing = [place for place in self._model_places if not baseline.holds(place)]
         if missing:
             others = f" and {len(missing) - 1:,} more are" if missing[1:] else " is"
-            elsewhere = any(map(baseline.may_stand_elsewhere, missing))
+            elsewhere = any(map(baseline.may_be_elsewhere, missing))
             hint = f"; relative paths, in the file too, count from {os.getcwd()}" if elsewhere else ""
             complain(f"{missing[0]}{others} not in {file}: whatever is found there counts as new{hint}")
         return baseline
 
     # --- what is shown for a path
 
-    def _told(self, looked: InspectionOutcome) -> InspectionOutcome:
+    def _shown(self, looked: InspectionOutcome) -> InspectionOutcome:
         """Return the outcome for a path with new findings marked and unselected ones left out."""
         baseline = self._failing.baseline
         return self._selection.applied(looked if baseline is None else baseline.compared(looked))
 
     def _uncounted(self, looked: InspectionOutcome) -> str:
         """Return a line for users who asked for the tokens of their tools if nothing was counted, or ""."""
-        asked = self.tools_file is not None or self.context is not None
-        if not asked or looked.report is None or looked.report.sections.tokens is not None:
+        requested = self.tools_file is not None or self.context is not None
+        if not requested or looked.report is None or looked.report.sections.tokens is not None:
             return ""
         return f"{looked.place}: tokens are not counted, because there is no readable tokenizer.json"
 

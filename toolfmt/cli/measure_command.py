@@ -96,14 +96,14 @@ class Measuring:
     def _check(self) -> None:
         if not self.timeout <= _LONGEST:  # also catches nan
             raise click.UsageError(f"--timeout takes at most {_LONGEST} seconds, a day")
-        beside_an_endpoint = {
+        endpoint_options = {
             "--model": self.model_name,
             "--completions": self.completions,
             "--parallel": self.parallel > 1,
             "--format": self.format_name,
         }
         if self.endpoint is None:
-            if given := [name for name, value in beside_an_endpoint.items() if value]:
+            if given := [name for name, value in endpoint_options.items() if value]:
                 raise click.UsageError(f"{given[0]} goes with --endpoint URL")
             if self.place is None:
                 raise click.UsageError("give a MODEL directory, or --endpoint URL --model NAME")

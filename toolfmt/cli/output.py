@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _ESCAPE = json.JSONEncoder()
 STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Names of standard output. Opening them would overwrite a file that it is redirected to."""
-_untold: list[str] = []
-_LONGEST_UNTOLD = 200
+_unprinted: list[str] = []
+_LONGEST_UNPRINTED = 200
 PIPE_WIDTH = 100
 """Columns of a text report that is not printed to a terminal."""
 _NARROWEST, _WIDEST = 60, 140
@@ -61,10 +61,10 @@ def _harmless(text: str) -> str:
     return text.translate(unseen) if unseen else text
 
 
-def tell(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     """Print a line to standard error.
 
-    If that fails, the exit status becomes 2 (`untold`), unless the reader has closed it.
+    If that fails, the exit status becomes 2 (`printing_failed`), unless the reader has closed it.
     """
     if sys.stderr is None:
         return
@@ -73,7 +73,7 @@ def tell(line: str) -> None:
         sys.stderr.flush()
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            _untold.append(line[:_LONGEST_UNTOLD])
+            _unprinted.append(line[:_LONGEST_UNPRINTED])
         with suppress(OSError, ValueError):  # later output, and the interpreter's last flush, is discarded
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
@@ -94,14 +94,14 @@ def complain(message: str) -> int:
     """Print an error with the name of its command to standard error. Return the exit status for invalid input."""
     from toolfmt.cli.printing.control_characters import visible
 
-    tell("toolfmt: " + visible(" ".join(message.split())))
+    print_to_stderr("toolfmt: " + visible(" ".join(message.split())))
     return 2
 
 
-def untold() -> bool:
+def printing_failed() -> bool:
     """Return whether printing a line has failed since the last call."""
-    some = bool(_untold)
-    _untold.clear()
+    some = bool(_unprinted)
+    _unprinted.clear()
     return some
 
 
@@ -149,8 +149,8 @@ class OneMessage(EventLines):
     def finish(self) -> None:
         from toolfmt.messages.message import Message
 
-        told = [*self._parser.continued, *self._events]
-        print_json(Message.from_events(told, call_id=self._parser.format.call_id).to_dict())
+        events = [*self._parser.continued, *self._events]
+        print_json(Message.from_events(events, call_id=self._parser.format.call_id).to_dict())
 
 
 class OpenAIStream(EventLines):

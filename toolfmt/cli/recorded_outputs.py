@@ -18,7 +18,7 @@ from toolfmt.cli.input import counted, lines, naming, shown
 from toolfmt.errors import ToolfmtError, json_fault
 from toolfmt.formats.parse import Asked
 
-_MOST_TOLD = 20
+_MOST_REPORTED = 20
 """Maximum number of lines without an output that are reported one by one."""
 _MOST_KEYS = 5
 _LONGEST_KEY = 40
@@ -37,13 +37,13 @@ class Recorded:
     """
 
     def __init__(
-        self, file: str, text_key: str, tools_key: str | None, tools: Any, tell: Callable[[str], object]
+        self, file: str, text_key: str, tools_key: str | None, tools: Any, warn: Callable[[str], object]
     ) -> None:
         self._file = file
         self._text_key = text_key
         self._tools_key = tools_key
         self._tools = tools
-        self._tell = tell
+        self._warn = warn
         self.skipped = 0
 
     def answers(self, progress: Callable[[int], object]) -> Iterator[Asked]:
@@ -60,19 +60,19 @@ class Recorded:
                 if not isinstance(record, dict):
                     raise ToolfmtError(f"not a JSON object with the answer under {self._text_key!r}")
                 has_keys, has_tools_key = True, has_tools_key or self._tools_key in record
-                asked = self._text(record), self._own_tools(record, where)
+                output = self._text(record), self._own_tools(record, where)
             except ToolfmtError as error:
                 self.skipped += 1
                 without += isinstance(error, _NoAnswer)
-                if not isinstance(error, _NoAnswer) or without <= _MOST_TOLD:
-                    self._tell(f"{where}: {error}; the line is skipped")
+                if not isinstance(error, _NoAnswer) or without <= _MOST_REPORTED:
+                    self._warn(f"{where}: {error}; the line is skipped")
                 continue
-            yield asked
-        if without > _MOST_TOLD:
-            more = f"{without - _MOST_TOLD:,} more without text under {self._text_key!r}"
-            self._tell(f"{shown(self._file)}: {more}; they are skipped, too")
+            yield output
+        if without > _MOST_REPORTED:
+            more = f"{without - _MOST_REPORTED:,} more without text under {self._text_key!r}"
+            self._warn(f"{shown(self._file)}: {more}; they are skipped, too")
         if has_keys and self._tools_key is not None and not has_tools_key:
-            self._tell(f"{shown(self._file)}: no line has {self._tools_key!r}; --tools-key names the key of its tools")
+            self._warn(f"{shown(self._file)}: no line has {self._tools_key!r}; --tools-key names the key of its tools")
 
     def size(self) -> int | None:
         """The size of the file in bytes, or None if it is unknown before the end."""
@@ -97,7 +97,7 @@ class Recorded:
         with naming(place, ToolfmtError):
             if isinstance(tools, str):  # as in tables of recorded outputs, which store lists as text
                 tools = _json_of(tools.encode("utf-8", "surrogatepass"))
-            return self._tools if tools is None else counted(tools, f"{where}: {place}", self._tell)
+            return self._tools if tools is None else counted(tools, f"{where}: {place}", self._warn)
 
 
 def _some(keys: list[str]) -> str:

@@ -29,7 +29,7 @@ class Reporting:
     def status(self) -> int:
         """Print the report. Return the exit status."""
         self._check()
-        text = bug_report(self.place, self._output(), trusted=self.trusted, tell=complain)
+        text = bug_report(self.place, self._output(), trusted=self.trusted, warn=complain)
         print_text(text)
         if len(text) > _MOST_IN_AN_ISSUE:
             complain(f"{len(text):,} characters, more than an issue takes; attach the report as a file")

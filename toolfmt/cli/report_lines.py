@@ -32,7 +32,7 @@ class ReportLines:
         try:
             self._file: BinaryIO = open(file, "r+b" if os.path.lexists(file) else "x+b", opener=_plain)  # noqa: SIM115 - closed by its own method, when the run ends
         except (OSError, ValueError) as error:
-            raise self._refused(error) from None
+            raise self._not_writable(error) from None
 
     def earlier(self) -> Iterator[InspectionOutcome]:
         """Yield brief outcomes of the complete lines in the file. `add` appends after the last of them.
@@ -56,7 +56,7 @@ class ReportLines:
             self._file.write(json_line(looked.to_dict()).encode("utf-8", "backslashreplace"))
             self._file.flush()
         except OSError as error:
-            raise self._refused(error) from None
+            raise self._not_writable(error) from None
 
     def close(self) -> None:
         self._file.close()
@@ -71,29 +71,29 @@ class ReportLines:
         what = f"line {number:,} is not a report of this version of toolfmt"
         return ToolfmtError(f"{self._name}: {what}; name a file that --continue wrote, or a new one")
 
-    def _refused(self, error: OSError | ValueError) -> ToolfmtError:
+    def _not_writable(self, error: OSError | ValueError) -> ToolfmtError:
         why = error.strerror if isinstance(error, OSError) else error
         return ToolfmtError(f"{self._name}: cannot be written ({why}); name a file that can be")
 
 
-def _outcome(told: dict[str, Any]) -> InspectionOutcome:
+def _outcome(data: dict[str, Any]) -> InspectionOutcome:
     """Return the outcome in a line, as far as the exit status needs it. Raises any error if it is not a report."""
-    path = "" + told["path"]
-    if "error" in told:
-        return InspectionOutcome(path, None, told["error"])
-    if told["schema"] != SCHEMA:
+    path = "" + data["path"]
+    if "error" in data:
+        return InspectionOutcome(path, None, data["error"])
+    if data["schema"] != SCHEMA:
         raise ValueError("the report of another version")
     findings, notes = (
-        tuple(replace(Finding(**finding), new=None) for finding in told[name]) for name in ("findings", "notes")
+        tuple(replace(Finding(**finding), new=None) for finding in data[name]) for name in ("findings", "notes")
     )
     report = Report(
         path=path,
-        verdict=Verdict(**told["verdict"]),
-        model_type=told["model_type"],
+        verdict=Verdict(**data["verdict"]),
+        model_type=data["model_type"],
         template=None,
         capabilities={},
-        format=FormatDecision(told["format"]["name"], told["format"]["confidence"]),
-        strategy=told["strategy"],
+        format=FormatDecision(data["format"]["name"], data["format"]["confidence"]),
+        strategy=data["strategy"],
         runtimes={},
         findings=findings,
         notes=notes,

@@ -59,8 +59,8 @@ def read_request(file: str) -> RequestInput:
     read = client_request.read_request(request, name)
     if read.begins_with_system:
         name += " (its system text counted as messages[0])"
-    told = tuple((variable, f"{shown(file)}: {line}") for variable, line in _not_passed_on(request))
-    return RequestInput(name, read.messages, read.tools, _options(request, name), told)
+    not_passed_on = tuple((variable, f"{shown(file)}: {line}") for variable, line in _not_passed_on(request))
+    return RequestInput(name, read.messages, read.tools, _options(request, name), not_passed_on)
 
 
 def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -70,22 +70,22 @@ def _options(request: Mapping[str, Any], name: str) -> dict[str, Any]:
     options = dict(given or {})
     options |= {setting: request[setting] for setting in SETTINGS if request.get(setting) is not None}
     for option, value in options.items():
-        fault = fault_of(option, value)
-        if fault:
-            raise ToolfmtError(f"{name}: {fault}")
+        problem = option_problem(option, value)
+        if problem:
+            raise ToolfmtError(f"{name}: {problem}")
     return options
 
 
 def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what servers may render differently: a variable, and a line with what to do."""
     reasoning = request.get("reasoning")
-    asked = {
+    requested = {
         "reasoning_effort": ("reasoning_effort", request.get("reasoning_effort")),
         "reasoning": ("reasoning_effort", reasoning.get("effort") if isinstance(reasoning, dict) else None),
         "thinking": ("enable_thinking", _thinks(request.get("thinking"))),
         "documents": ("documents", request.get("documents")),
     }
-    for key, (variable, value) in asked.items():
+    for key, (variable, value) in requested.items():
         if request.get(key) is not None:
             typed = f"'{json.dumps(value, ensure_ascii=False)}'"
             typed = typed if value is not None and len(typed) <= _LONGEST_SHOWN and typed.count("'") == 2 else "JSON"
@@ -123,13 +123,13 @@ def variables(typed: Iterable[str]) -> dict[str, Any]:
                 quoted = json.dumps(_shown(value), ensure_ascii=False)
                 hint = f"put a string in quotes: --var {name}='{quoted}'"
             raise ToolfmtError(f"--var {name}: {_shown(value)!r} is not JSON ({why}); {hint}") from None
-        fault = fault_of(name, given[name])
-        if fault:
-            raise ToolfmtError(f"--var {fault}")
+        problem = option_problem(name, given[name])
+        if problem:
+            raise ToolfmtError(f"--var {problem}")
     return given
 
 
-def fault_of(option: str, value: Any) -> str:
+def option_problem(option: str, value: Any) -> str:
     """Return why a prompt cannot be rendered with this variable or setting. Empty if it can."""
     if option in SETTINGS and not isinstance(value, bool):
         return f'"{option}" must be true or false, not {kind_of(value)}'

@@ -23,7 +23,7 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 class Selection:
     """The findings that are shown, by key, each with the shown severities."""
 
-    told: frozenset[tuple[FindingKey, Severity]]
+    shown: frozenset[tuple[FindingKey, Severity]]
     requested: bool = False
     """Whether findings were selected by name. Notes are then shown that the text report otherwise leaves out."""
 
@@ -34,7 +34,7 @@ class Selection:
         Without `select`, all findings are selected. What is both selected and ignored is ignored. Raises `UnknownCode`,
         and `ToolfmtError` if nothing remains of the selection, because that would never find anything.
         """
-        selected, ignored = _told(select), _told(ignore)
+        selected, ignored = _selected(select), _selected(ignore)
         if selected and selected <= ignored:
             raise ToolfmtError("--ignore leaves nothing of what --select names; take one of them away")
         return cls((selected or _every(ALL_OUTCOMES, SEVERITIES)) - ignored, bool(selected))
@@ -47,21 +47,21 @@ class Selection:
 
     def keys_for(self, report: Report) -> frozenset[FindingKey]:
         """Return the keys of the selected findings that this report contains."""
-        told = {key for key, _ in self.told}
+        shown = {key for key, _ in self.shown}
         had = {finding.key for finding in (*report.findings, *report.notes)}
         kept = {finding.key for finding in (*self._kept(report.findings), *self._kept(report.notes))}
-        return frozenset((told - had) | kept)
+        return frozenset((shown - had) | kept)
 
     def applied(self, looked: InspectionOutcome) -> InspectionOutcome:
         """Return the outcome for a path with the selected findings."""
         return looked if looked.report is None else replace(looked, report=self.apply(looked.report))
 
     def _kept(self, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-        kept = (finding for finding in findings if (finding.key, finding.severity) in self.told)
+        kept = (finding for finding in findings if (finding.key, finding.severity) in self.shown)
         return tuple(replace(finding, on_request=False) if self.requested else finding for finding in kept)
 
 
-def _told(typed: Iterable[str]) -> frozenset[tuple[FindingKey, Severity]]:
+def _selected(typed: Iterable[str]) -> frozenset[tuple[FindingKey, Severity]]:
     words = [word.strip() for text in typed for word in text.split(",")]
     return frozenset[tuple[FindingKey, Severity]]().union(*(_named(word) for word in words if word))
 

@@ -63,7 +63,7 @@ class Outcomes:
 def inspect_several(places: Sequence[str], look: Looking, outcomes: Outcomes, outputs: Outputs) -> int:
     """Inspect the models, write the outputs, and return the exit status. Unreadable models do not stop the others."""
     with outputs:
-        for one in outcomes.counted(_watched(places, look, beside=not outputs.streams)):
+        for one in outcomes.counted(_watched(places, look, alongside=not outputs.streams)):
             outputs.add(one)
     status = outcomes.status()
     return 2 if outputs.failed else status
@@ -75,30 +75,30 @@ def go_on(file: str, places: Sequence[str], look: Looking, outcomes: Outcomes) -
     Return the exit status of all paths, according to the file. Different forms of the same path are equal. A path that
     could not be inspected is tried again, and its last line counts.
     """
-    lines, asked, known = ReportLines(file), dict[str, str](), set[str]()
+    lines, requested, known = ReportLines(file), dict[str, str](), set[str]()
     for place in places:
-        asked.setdefault(place_key(place), place)
+        requested.setdefault(place_key(place), place)
     try:
         for one in lines.earlier():
             key = place_key(one.place)
-            if key in asked and one.report is not None:
+            if key in requested and one.report is not None:
                 known.add(key)
                 outcomes.count(one)
-        left = [place for key, place in asked.items() if key not in known]
-        for one in outcomes.counted(_watched(left, look, beside=True)):
+        left = [place for key, place in requested.items() if key not in known]
+        for one in outcomes.counted(_watched(left, look, alongside=True)):
             lines.add(one)
     finally:
         lines.close()
     if known:
-        outcomes.complain(f"{len(known):,} of {len(asked):,} models were already in {file}")
+        outcomes.complain(f"{len(known):,} of {len(requested):,} models were already in {file}")
     return outcomes.status()
 
 
-def _watched(places: Sequence[str], look: Looking, *, beside: bool) -> Iterator[InspectionOutcome]:
+def _watched(places: Sequence[str], look: Looking, *, alongside: bool) -> Iterator[InspectionOutcome]:
     """Yield the outcomes with a progress bar on a terminal.
 
-    There is no bar if lines are printed to a terminal at the same time, unless `beside` is set.
+    There is no bar if lines are printed to a terminal at the same time, unless `alongside` is set.
     """
-    printing = sys.stdout is not None and sys.stdout.isatty() and not beside
+    printing = sys.stdout is not None and sys.stdout.isatty() and not alongside
     watched = sys.stderr is not None and sys.stderr.isatty() and not printing
     return tracked(look(places), len(places), watched)

@@ -12,7 +12,7 @@ from toolfmt.formats.nodes import EMPTY, Node, Repeated, Text, either, maybe, ro
 
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "b": "\b"}
 _HEXADECIMAL = {"x": 2, "u": 4, "U": 8}
-_REFUSED = ".^$"
+_UNSUPPORTED = ".^$"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class _Reader:
             return inner
         if self._taken("["):
             return self._class()
-        if self.pattern[self.at] in _REFUSED + "*+?{":
+        if self.pattern[self.at] in _UNSUPPORTED + "*+?{":
             raise self.unreadable()
         return Text(self._character())
 
@@ -101,17 +101,17 @@ class _Reader:
         return self._escaped() if character == "\\" else character
 
     def _escaped(self) -> str:
-        sign = self.pattern[self.at : self.at + 1]
+        character = self.pattern[self.at : self.at + 1]
         self.at += 1
-        if (length := _HEXADECIMAL.get(sign)) is not None:
+        if (length := _HEXADECIMAL.get(character)) is not None:
             digits = self.pattern[self.at : self.at + length]
             self.at += length
             return chr(int(digits, 16))
-        if sign in _ESCAPED:
-            return _ESCAPED[sign]
-        if not sign or sign.isalnum():
+        if character in _ESCAPED:
+            return _ESCAPED[character]
+        if not character or character.isalnum():
             raise self.unreadable()
-        return sign
+        return character
 
     def _taken(self, text: str) -> bool:
         if self.pattern.startswith(text, self.at):

@@ -66,7 +66,7 @@ _LARGEST_COUNT = 100
 _ANY = r"[\u0000-\U0010FFFF]"
 _NOTHING = '""'
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "\\": r"\\"}
-_SIGNS_OF_CLASSES = '[]^-"\\'
+_CLASS_CHARACTERS = '[]^-"\\'
 
 
 def gbnf(rules: Rules) -> Exported:
@@ -293,14 +293,14 @@ class _Writer:
         for state in states:
             ways = []
             if state.other is not None:
-                outside = "".join(character for character, _ in state.moves) + state.refused
+                outside = "".join(character for character, _ in state.moves) + state.rejected
                 ways.append(f"{_class(_any_of(outside, but=True))} {rule(state.other)}")
             targets: dict[int, str] = {}
             for character, to in state.moves:
                 targets[to] = targets.get(to, "") + character
             for to, characters in targets.items():
-                sign = _literal(characters) if len(characters) == 1 else _class(_any_of(characters))
-                ways.append(sign if to == END else f"{sign} {rule(to)}")
+                symbol = _literal(characters) if len(characters) == 1 else _class(_any_of(characters))
+                ways.append(symbol if to == END else f"{symbol} {rule(to)}")
             bodies.append(" | ".join([*ways, *([_NOTHING] if state.ends else [])]))
         self._rules.update((rule(at), body) for at, body in enumerate(bodies) if at)
         return bodies[0]
@@ -350,7 +350,7 @@ def _ranged(first: str, last: str) -> str:
 
 
 def _in_class(character: str) -> str:
-    return _coded(character) if character in _SIGNS_OF_CLASSES else _spelt(character)
+    return _coded(character) if character in _CLASS_CHARACTERS else _spelt(character)
 
 
 def _spelt(character: str) -> str:
@@ -373,14 +373,14 @@ def _any_of(characters: str, *, but: bool = False) -> Characters:
 
 def _parting(parts: Iterable[Node]) -> Iterable[Node]:
     """Yield alternatives with common beginnings merged, because an engine follows all possible alternatives."""
-    alike: dict[str | Node, list[Node]] = {}
+    grouped: dict[str | Node, list[Node]] = {}
     for part in parts:
-        alike.setdefault(_lead(part)[:1] or part, []).append(part)
-    for together in alike.values():
+        grouped.setdefault(_lead(part)[:1] or part, []).append(part)
+    for together in grouped.values():
         leads = [_lead(part) for part in together]
         shared = commonprefix(leads) if len(leads) > 1 else ""  # noqa: RUF071  # texts, not paths
         if shared:
-            yield row(shared, either(*(_behind(part, len(shared)) for part in together)))
+            yield row(shared, either(*(_after(part, len(shared)) for part in together)))
         else:
             yield from together
 
@@ -392,10 +392,10 @@ def _lead(node: Node) -> str:
     return node.text if isinstance(node, Text) else ""
 
 
-def _behind(node: Node, length: int) -> Node:
+def _after(node: Node, length: int) -> Node:
     """Return the node without the start of the text that it begins with."""
     if isinstance(node, Row):
-        return row(_behind(node.parts[0], length), *node.parts[1:])
+        return row(_after(node.parts[0], length), *node.parts[1:])
     assert isinstance(node, Text), node
     return Text(node.text[length:])
 

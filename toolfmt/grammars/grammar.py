@@ -114,8 +114,8 @@ def grammar(
         made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)
         try:
             return _written(made, syntax, tokens)
-        except (CannotConstrain, NotConstrained) as refusal:
-            raise _named(refusal, known, tools, syntax) from None
+        except (CannotConstrain, NotConstrained) as error:
+            raise _named(error, known, tools, syntax) from None
     except RecursionError:
         raise CannotConstrain(f"no grammar in the format {known.name}: the schemas are nested too deeply") from None
 
@@ -131,11 +131,11 @@ def _written(made: AnswerGrammar, syntax: GrammarSyntax, tokens: Mapping[str, in
 
 
 def _named(
-    refusal: CannotConstrain | NotConstrained, format: ToolCallFormat, tools: object, syntax: GrammarSyntax
+    error: CannotConstrain | NotConstrained, format: ToolCallFormat, tools: object, syntax: GrammarSyntax
 ) -> CannotConstrain:
     """Add the tool and the argument to the error of an exporter, by exporting each alone."""
 
-    def refused(name: str, schema: Mapping[str, Any]) -> bool:
+    def is_rejected(name: str, schema: Mapping[str, Any]) -> bool:
         tool = {"name": name, "parameters": schema}
         try:
             _exported(answer_grammar(format, [tool], choice="required").rules, syntax, {})
@@ -145,14 +145,14 @@ def _named(
 
     where = "the schemas"
     for name, schema in tool_schemas(tools).items():
-        if refused(name, schema):
+        if is_rejected(name, schema):
             properties = schema.get("properties")
             parts = properties.items() if isinstance(properties, Mapping) else ()
             alone = {key: {**schema, "properties": {key: part}, "required": []} for key, part in parts}
-            key = next((key for key, part in alone.items() if refused(name, part)), None)
+            key = next((key for key, part in alone.items() if is_rejected(name, part)), None)
             where = f"the arguments of {name!r}" if key is None else f"the argument {key!r} of {name!r}"
             break
-    why = refusal.why if isinstance(refusal, NotConstrained) else refusal
+    why = error.why if isinstance(error, NotConstrained) else error
     return CannotConstrain(f"no grammar for {syntax} in the format {format.name} holds to {where}: {why}")
 
 

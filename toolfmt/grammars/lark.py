@@ -119,16 +119,16 @@ class _Writer:
         if isinstance(node, QuotedText):
             quote = _pattern(node.quote)
             escape = rf"\\(?:[\\{quote}nrtbf]|u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}})"
-            sign = rf"(?:[^{quote}\\\x00-\x1f]|{escape})"
-            return self._terminal("QUOTED", node, sign + _times(node.least, node.most) + quote)
+            character = rf"(?:[^{quote}\\\x00-\x1f]|{escape})"
+            return self._terminal("QUOTED", node, character + _times(node.least, node.most) + quote)
         if isinstance(node, RawText):
             return self._raw(node)
         return None
 
     def _raw(self, node: RawText) -> str:
         """The text and its end marker are one terminal, because what it cannot contain determines its end."""
-        sign = _any_but(node.closer, node.closer.strip(), *node.never)
-        return self._terminal("RAW", node, sign + _times(node.least, node.most) + _pattern(node.closer))
+        character = _any_but(node.closer, node.closer.strip(), *node.never)
+        return self._terminal("RAW", node, character + _times(node.least, node.most) + _pattern(node.closer))
 
     def _terminal(self, kind: str, node: Node, pattern: str) -> str:
         if pattern not in self._terminal_names:
@@ -204,21 +204,23 @@ def _any_but(*never: str) -> str:
 
 def _pattern(text: str) -> str:
     """Return a regular expression that matches exactly this text, also inside a character class."""
-    return "".join(sign if sign.isalnum() or sign in " _<>/\"'" else _escaped(sign) for sign in text)
+    return "".join(
+        character if character.isalnum() or character in " _<>/\"'" else _escaped(character) for character in text
+    )
 
 
-def _escaped(sign: str) -> str:
-    if sign.isprintable():
-        return f"\\{sign}" if sign.isascii() else sign
-    return f"\\U{ord(sign):08x}"
+def _escaped(character: str) -> str:
+    if character.isprintable():
+        return f"\\{character}" if character.isascii() else character
+    return f"\\U{ord(character):08x}"
 
 
 def _in_slashes(pattern: str) -> str:
     """Return a regular expression between slashes. Lark processes escapes itself first, and handles quotes wrongly."""
-    signs = iter(pattern)
+    characters = iter(pattern)
     parts = []
-    for sign in signs:
-        pair = sign + next(signs, "") if sign == "\\" else sign
+    for character in characters:
+        pair = character + next(characters, "") if character == "\\" else character
         parts.append({'"': r"\x22", '\\"': r"\x22", "/": r"\/", "\n": r"\n", "\r": r"\r"}.get(pair, pair))
     return "".join(parts)
 
@@ -227,9 +229,11 @@ def _literal(text: str) -> str:
     """Return a string as a literal of Lark, or an empty string for the empty text."""
     if not text:
         return ""
-    signs = (r"\x22" if sign == '"' else r"\\" if sign == "\\" else _told(sign) for sign in text)
-    return f'"{"".join(signs)}"'
+    characters = (
+        r"\x22" if character == '"' else r"\\" if character == "\\" else _printable(character) for character in text
+    )
+    return f'"{"".join(characters)}"'
 
 
-def _told(sign: str) -> str:
-    return sign if sign.isprintable() else f"\\U{ord(sign):08x}"
+def _printable(character: str) -> str:
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

@@ -46,7 +46,7 @@ MOST_IN_ANY_ORDER = 64
 """Maximum number of members in any order: the bits of a rule's parameter. More members form groups in order."""
 _ANY = "(?s:.)"
 _SPELT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
-_BLANKS_ANYWHERE = {"whitespace_flexible": True}
+_WHITESPACE_ANYWHERE = {"whitespace_flexible": True}
 _ESCAPE = r"\\([\\%snrtbf]|u([0-9a-ce-fA-CE-F][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}))"
 
 
@@ -136,8 +136,8 @@ class _Writer:
             case FreeText(without, not_first):
                 if found := open_text(without, not_first):
                     return self._terminal(f"/{found}/")
-                begun = f"([^{literally(not_first)}]{_ANY}*)?" if not_first else f"{_ANY}*"
-                return self._terminal(f"/{begun}/{_but_for(without)}")
+                start = f"([^{literally(not_first)}]{_ANY}*)?" if not_first else f"{_ANY}*"
+                return self._terminal(f"/{start}/{_but_for(without)}")
             case Members():
                 return self._members(node)
             case Text(text):
@@ -158,7 +158,7 @@ class _Writer:
                 return self._repeated(node)
             case JsonValue(schema, exact):
                 held = held_schema(json.loads(schema))
-                return f"%json {json.dumps({**held, 'x-guidance': _SPELT if exact else _BLANKS_ANYWHERE})}"
+                return f"%json {json.dumps({**held, 'x-guidance': _SPELT if exact else _WHITESPACE_ANYWHERE})}"
         raise TypeError(f"no node of a grammar: {node!r}")
 
     def _in_row(self, node: Node) -> Sequence[str]:
@@ -182,9 +182,9 @@ class _Writer:
 
     def _raw_text(self, node: RawText) -> str:
         """Return one terminal for the text and the textual part of the end marker."""
-        last, behind = self._closed(node)
-        symbol = self._raw_symbol(node, last, [*node.never, node.closer.strip() if behind else node.closer])
-        return self._rule(" ".join([symbol, *self._text_parts("".join(behind))])) if behind else symbol
+        last, after = self._closed(node)
+        symbol = self._raw_symbol(node, last, [*node.never, node.closer.strip() if after else node.closer])
+        return self._rule(" ".join([symbol, *self._text_parts("".join(after))])) if after else symbol
 
     def _raw_symbol(self, node: RawText, last: str, never: Sequence[str]) -> str:
         """Return the terminal of the text and its end.
@@ -322,10 +322,10 @@ def _of_rust(pattern: str) -> str:
     """Return a node's pattern between two slashes."""
 
     def written(found: re.Match[str]) -> str:
-        sign = found.group()
-        if sign[0] == "\\":
-            return sign[1] if sign[1] in "<>" else sign
-        return "\\/" if sign == "/" else f"\\x{ord(sign):02X}"
+        matched = found.group()
+        if matched[0] == "\\":
+            return matched[1] if matched[1] in "<>" else matched
+        return "\\/" if matched == "/" else f"\\x{ord(matched):02X}"
 
     return re.sub(r"(?s)\\.|/|[\x00-\x1f]", written, pattern)
 

@@ -40,7 +40,7 @@ def held_schema(schema: Any) -> dict[str, Any]:
     """
     held = _held(schema, "$")
     if held is False:
-        _refuse("$", "false", "no value fits it")
+        _reject("$", "false", "no value fits it")
     return {} if held is True else held
 
 
@@ -48,7 +48,7 @@ def _held(schema: Any, where: str) -> Any:
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping):
-        _refuse(where, "schema", f"{json.dumps(schema)} is none")
+        _reject(where, "schema", f"{json.dumps(schema)} is none")
     held = {}
     for key, value in schema.items():
         if key in _HOLDERS:
@@ -56,23 +56,23 @@ def _held(schema: Any, where: str) -> Any:
         elif key == "format" and value in FORMATS:
             held[key] = value
         elif key in _RESTRICTS:
-            _refuse(where, key, "it does not implement that, or not always")
+            _reject(where, key, "it does not implement that, or not always")
     return held
 
 
-def _refuse(where: str, key: str, why: str) -> NoReturn:
+def _reject(where: str, key: str, why: str) -> NoReturn:
     raise CannotConstrain(f"llguidance cannot hold a value to {key!r} (at {where} of its schema): {why}")
 
 
 def _each(key: str, value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        _refuse(where, key, f"{json.dumps(value)} is not an object of schemas")
+        _reject(where, key, f"{json.dumps(value)} is not an object of schemas")
     return {name: _held(inner, f"{where}.{key}.{name}") for name, inner in value.items()}
 
 
 def _list(key: str, value: Any, where: str) -> list[Any]:
     if not isinstance(value, list) or not value:
-        _refuse(where, key, f"{json.dumps(value)} is not a list of schemas")
+        _reject(where, key, f"{json.dumps(value)} is not a list of schemas")
     return [_held(inner, f"{where}.{key}[{at}]") for at, inner in enumerate(value)]
 
 
@@ -82,20 +82,20 @@ def _one(key: str, value: Any, where: str) -> Any:
 
 def _reference(key: str, value: Any, where: str) -> str:
     if not isinstance(value, str) or not re.fullmatch("#/[$]defs/[A-Za-z0-9_.-]+", value):
-        _refuse(where, key, f"{json.dumps(value)} is not a reference into its $defs")
+        _reject(where, key, f"{json.dumps(value)} is not a reference into its $defs")
     return value
 
 
 def _type(key: str, value: Any, where: str) -> Any:
     for name in value if isinstance(value, list) else [value]:
         if name not in _TYPES:
-            _refuse(where, key, f"{json.dumps(name)} is not a JSON Schema type")
+            _reject(where, key, f"{json.dumps(name)} is not a JSON Schema type")
     return value
 
 
 def _values(key: str, value: Any, where: str) -> Any:
     if key == "enum" and not (isinstance(value, list) and value):
-        _refuse(where, key, f"{json.dumps(value)} is not a list of values")
+        _reject(where, key, f"{json.dumps(value)} is not a list of values")
     for number in _numbers(value):
         _exact(key, number, where)
     return value
@@ -103,25 +103,25 @@ def _values(key: str, value: Any, where: str) -> Any:
 
 def _bound(key: str, value: Any, where: str) -> Any:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        _refuse(where, key, f"{json.dumps(value)} is not a number")
+        _reject(where, key, f"{json.dumps(value)} is not a number")
     return _exact(key, value, where)
 
 
 def _exact(key: str, number: int | float, where: str) -> int | float:
     if abs(number) > _MOST_EXACT:
-        _refuse(where, key, f"{number} is more than it compares exactly")
+        _reject(where, key, f"{number} is more than it compares exactly")
     return number
 
 
 def _count(key: str, value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value < 0:
-        _refuse(where, key, f"{json.dumps(value)} is not a non-negative integer")
+        _reject(where, key, f"{json.dumps(value)} is not a non-negative integer")
     return int(value)
 
 
 def _names(key: str, value: Any, where: str) -> Any:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        _refuse(where, key, f"{json.dumps(value)} is not a list of names")
+        _reject(where, key, f"{json.dumps(value)} is not a list of names")
     return value
 
 
@@ -133,12 +133,12 @@ _INSIDE = re.compile(rf"(?xs) {_ESCAPED} | (?P<end> \] ) | (?! && | -- | ~~ ) [^
 def _pattern(key: str, value: Any, where: str) -> str:
     """Return an expression that means the same in JSON Schema and Rust: without lookaround and nested classes."""
     if not isinstance(value, str):
-        _refuse(where, key, f"{json.dumps(value)} is not a string")
+        _reject(where, key, f"{json.dumps(value)} is not a string")
     at, inside = 0, False
     while at < len(value):
         found = (_INSIDE if inside else _OUTSIDE).match(value, at)
         if found is None or found.group() in ("[]", "[^]"):
-            _refuse(where, key, f"it does not know {value[at : at + 3]!r} in {value!r}, or reads it otherwise")
+            _reject(where, key, f"it does not know {value[at : at + 3]!r} in {value!r}, or reads it otherwise")
         inside = not found["end"] if inside else bool(found["class"])
         at = found.end()
     return value

@@ -53,7 +53,7 @@ class Masks:
         self._taken: list[int] = []
         self._make_room()
         if self._matcher.is_error():
-            raise _refused(self._matcher.get_error())
+            raise _rejected(self._matcher.get_error())
 
     @property
     def size(self) -> int:
@@ -82,7 +82,7 @@ class Masks:
     def bits(self) -> bytearray:
         """Return a bit for each token: whether it is allowed next. The next call overwrites the same bytes."""
         self._matcher.unsafe_compute_mask_ptr(self._place, len(self._bits))
-        self._asked()
+        self._check_matcher()
         return self._bits
 
     def allowed(self) -> list[int]:
@@ -131,7 +131,7 @@ class Masks:
         self._bits = bytearray((self.size + 31) // 32 * 4)
         self._place = ctypes.addressof(ctypes.c_char.from_buffer(self._bits))
 
-    def _asked(self) -> None:
+    def _check_matcher(self) -> None:
         if self._matcher.is_error():
             raise CannotConstrain(f"llguidance gives up: {_first_line(self._matcher.get_error())}")
 
@@ -144,10 +144,10 @@ def check(grammar: Any, *, tokenizer: Any = None) -> None:
     llguidance = _llguidance()
     lark = llguidance.LLMatcher.grammar_from_lark(_text_of(grammar))
     if why := llguidance.LLMatcher.validate_grammar(lark, tokenizer):
-        raise _refused(why)
+        raise _rejected(why)
 
 
-def _refused(why: str) -> CannotConstrain:
+def _rejected(why: str) -> CannotConstrain:
     return CannotConstrain(f"llguidance takes no such grammar: {_first_line(why)}")
 
 

@@ -84,7 +84,7 @@ def _ways(state: State) -> dict[int, list[str]]:
     for to, characters in by_target.items():
         ways[to] = [literally(characters) if len(characters) == 1 else f"[{_class(characters)}]"]
     if state.other is not None:
-        named = _class("".join(character for character, _ in state.moves) + state.refused)
+        named = _class("".join(character for character, _ in state.moves) + state.rejected)
         ways.setdefault(state.other, []).append(f"[^{named}]" if named else r"(?s:.)")
     if state.ends:
         ways.setdefault(END, []).append("")
@@ -107,14 +107,17 @@ def _take_out(ways: list[dict[int, list[str]]], gone: int) -> None:
 
 def _harmless(states: Sequence[State], closer: str, ending: str) -> set[int]:
     """Return the states in which any characters that end no marker may follow, and then the end marker."""
-    harmful = {at for at, state in enumerate(states) if state.other is None or _behind(states, at, closer) != END}
+    harmful = {at for at, state in enumerate(states) if state.other is None or _after(states, at, closer) != END}
     grown = True
     while grown:
         more = {
             at
             for at, state in enumerate(states)
             if at not in harmful
-            and (state.other in harmful or any(to in harmful and sign not in ending for sign, to in state.moves))
+            and (
+                state.other in harmful
+                or any(to in harmful and character not in ending for character, to in state.moves)
+            )
         }
         harmful |= more
         grown = bool(more)
@@ -123,18 +126,18 @@ def _harmless(states: Sequence[State], closer: str, ending: str) -> set[int]:
 
 def _ending(states: Sequence[State]) -> str:
     """Return the characters that end a marker in some state."""
-    ended = {sign for state in states for sign, to in state.moves if to == END}
-    return "".join(sorted(ended.union(*(state.refused for state in states))))
+    ended = {character for state in states for character, to in state.moves if to == END}
+    return "".join(sorted(ended.union(*(state.rejected for state in states))))
 
 
-def _behind(states: Sequence[State], at: int, text: str) -> int | None:
+def _after(states: Sequence[State], at: int, text: str) -> int | None:
     """Return where a string leads. The end has no transitions; the empty string leads to it if it is allowed."""
     place: int | None = at
     for character in text:
         if place is None or place == END:
             return None
         state = states[place]
-        place = None if character in state.refused else dict(state.moves).get(character, state.other)
+        place = None if character in state.rejected else dict(state.moves).get(character, state.other)
     return END if not text and states[at].ends else place
 
 

@@ -20,13 +20,13 @@ class State:
     """A state; the first one is the start of a string.
 
     - `moves`: a character and the state it leads to.
-    - `refused`: the characters that are not allowed.
+    - `rejected`: the characters that are not allowed.
     - `other`: where all others lead, None if they are not allowed.
     - `ends`: the text may end here, without an end marker.
     """
 
     moves: tuple[tuple[str, int], ...]
-    refused: str
+    rejected: str
     other: int | None
     ends: bool = False
 
@@ -44,7 +44,7 @@ class _Place:
     """
 
     forbidden: str = ""
-    begun: frozenset[tuple[int, bool]] = frozenset()
+    partial: frozenset[tuple[int, bool]] = frozenset()
     count: int = 0
     goes_on: bool = True
 
@@ -62,24 +62,24 @@ class _Machine:
 
         The character None is any one that is in no marker.
         """
-        begun = self._begun(place, character)
-        for length, valid in begun:
+        partial = self._partial(place, character)
+        for length, valid in partial:
             if length == len(self._closer):
                 return END if valid else None
         forbidden, found = self._forbidden(place.forbidden, character)
         count = min(place.count + 1, self._cap)
         if place.goes_on and not found and (self._most is None or count <= self._most):
-            return _Place(forbidden, begun, count)
-        valid_only = any(valid for _, valid in begun)
-        return _Place("", begun, 0, goes_on=False) if valid_only else None
+            return _Place(forbidden, partial, count)
+        valid_only = any(valid for _, valid in partial)
+        return _Place("", partial, 0, goes_on=False) if valid_only else None
 
     def ends(self, place: _Place) -> bool:
         return not self._closer and place.count >= self._least
 
-    def _begun(self, place: _Place, character: str | None) -> frozenset[tuple[int, bool]]:
+    def _partial(self, place: _Place, character: str | None) -> frozenset[tuple[int, bool]]:
         if not self._closer:
             return frozenset()
-        candidates = place.begun | ({(0, place.count >= self._least)} if place.goes_on else set())
+        candidates = place.partial | ({(0, place.count >= self._least)} if place.goes_on else set())
         return frozenset((length + 1, valid) for length, valid in candidates if self._closer[length] == character)
 
     def _forbidden(self, before: str, character: str | None) -> tuple[str, bool]:
@@ -123,8 +123,8 @@ def _states(machine: _Machine, not_first: str, limit: int | None) -> list[State]
             raise TooLarge
         other, known = targets[0], list(zip(alphabet, targets[1:], strict=True))
         moves = tuple((character, to) for character, to in known if to is not None and to != other)
-        refused = "".join(character for character, to in known if to is None and other is not None)
-        states.append(State(moves, refused, other, machine.ends(place)))
+        rejected = "".join(character for character, to in known if to is None and other is not None)
+        states.append(State(moves, rejected, other, machine.ends(place)))
     return _without_dead_ends(states)
 
 
@@ -144,7 +144,7 @@ def _without_dead_ends(states: list[State]) -> list[State]:
     return [
         State(
             tuple((character, to) for character, to in state.moves if to in kept),
-            state.refused + "".join(character for character, to in state.moves if to not in kept),
+            state.rejected + "".join(character for character, to in state.moves if to not in kept),
             state.other if state.other in kept else None,
             state.ends,
         )

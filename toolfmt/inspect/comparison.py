@@ -18,7 +18,7 @@ from typing import Any
 
 from toolfmt._util.shell import argument
 from toolfmt.inspect.checks import ALL_OUTCOMES
-from toolfmt.inspect.probe.conversations import STAND_INS
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.report.json_record import JsonRecord
 from toolfmt.inspect.report.report import CAPABILITIES, Advice, Answer, Finding, Report, SamplePrompt, token_mark
@@ -54,9 +54,9 @@ _SETTINGS = ("stop", "details.stop", "tokens", "runtime_support", "runtimes")
 
 They decide the token costs of tools only if the template is the same.
 """
-_TOLD_BY_FILES = ("declared", "model-type")
+_FROM_FILES = ("declared", "model-type")
 """Confidence levels of a format that come from the files next to the template."""
-_BEHIND = 20
+_TAIL_LENGTH = 20
 """Number of characters after the name of a special token that locate its end in another prompt."""
 _TOKEN = re.compile(r"\S{1,200}")
 _BEFORE, _AFTER = 40, 80
@@ -97,18 +97,18 @@ class Differences(JsonRecord):
     """
 
     changes: tuple[ReportChange, ...] = ()
-    went: tuple[Finding, ...] = ()
-    came: tuple[Finding, ...] = ()
+    removed: tuple[Finding, ...] = ()
+    added: tuple[Finding, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.changes or self.went or self.came)
+        return bool(self.changes or self.removed or self.added)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "changes": [change.to_dict() for change in self.changes],
             "findings": {
-                "went": [finding.to_dict() for finding in self.went],
-                "came": [finding.to_dict() for finding in self.came],
+                "removed": [finding.to_dict() for finding in self.removed],
+                "added": [finding.to_dict() for finding in self.added],
             },
         }
 
@@ -179,7 +179,7 @@ def compare(a: Report, b: Report) -> Comparison:
 def _names(a: Report, b: Report) -> tuple[str, ...]:
     """Return what is compared for any two models, and what these two also have, such as their variables."""
     always = [*PARTS, *(f"{part}.{name}" for part, names in _BELOW.items() for name in names)]
-    return tuple(dict.fromkeys((*always, *_told(a), *_told(b))))
+    return tuple(dict.fromkeys((*always, *_values(a), *_values(b))))
 
 
 def _is_setting(change: ReportChange, same_text: bool | None) -> bool:
@@ -189,7 +189,7 @@ def _is_setting(change: ReportChange, same_text: bool | None) -> bool:
     declare it.
     """
     if change.what == "format.confidence":
-        return change.a in _TOLD_BY_FILES or change.b in _TOLD_BY_FILES
+        return change.a in _FROM_FILES or change.b in _FROM_FILES
     if change.what in ("format", "format.variant"):
         return same_text is True
     if change.what.startswith("tokens.") and not change.what.startswith("tokens.markers."):
@@ -208,13 +208,13 @@ def is_below(what: str, names: Iterable[str]) -> bool:
 def _changes(a: Report, b: Report) -> Iterator[ReportChange]:
     for chapter in CHAPTERS:
         yield from _changed_answers(chapter, *(_answers(report, chapter) for report in (a, b)))
-    told_a, told_b = _told(a), _told(b)
+    values_a, values_b = _values(a), _values(b)
     # A section that only one of them has is a single change: here `tokens`, and the advice on a runtime.
-    told_once = ("tokens.",) * (told_a["tokens"] != told_b["tokens"])
-    for what in dict.fromkeys((*told_a, *told_b)):
-        one, other = told_a.get(what), told_b.get(what)
+    reported_once = ("tokens.",) * (values_a["tokens"] != values_b["tokens"])
+    for what in dict.fromkeys((*values_a, *values_b)):
+        one, other = values_a.get(what), values_b.get(what)
         alone = what.startswith("runtime_support.") and None in (one, other)
-        if one != other and not alone and not what.startswith(told_once):
+        if one != other and not alone and not what.startswith(reported_once):
             yield ReportChange(what, one, other)
 
 
@@ -235,15 +235,15 @@ def _changed_answers(chapter: str, a: Mapping[str, Answer], b: Mapping[str, Answ
         return
     for name in dict.fromkeys((*a, *b)):
         one, other = (answers.get(name) for answers in (a, b))
-        if _said(one) != _said(other):
+        if _without_excerpts(one) != _without_excerpts(other):
             yield ReportChange(f"{chapter}.{name}", _evidence(one), _evidence(other))
 
 
-def _said(answer: Answer | None) -> tuple[str, ...] | None:
+def _without_excerpts(answer: Answer | None) -> tuple[str, ...] | None:
     """Return the answer without its excerpts: the answer itself, its outcome and words, and the error."""
     if answer is None:
         return None
-    failed = () if answer.error is None else (answer.error.kind, answer.error.in_words)
+    failed = () if answer.error is None else (answer.error.kind, answer.error.explanation)
     return answer.answer, answer.outcome, answer.words, *failed
 
 
@@ -251,51 +251,51 @@ def _evidence(answer: Answer | None) -> dict[str, Any] | None:
     return None if answer is None else {"answer": answer.answer, "evidence": answer.evidence}
 
 
-def _told(report: Report) -> dict[str, Any]:
+def _values(report: Report) -> dict[str, Any]:
     """Return everything else in a report that is behavior, by name, as JSON without the template's lines."""
-    told: dict[str, Any] = {"template": report.template is not None}
-    told |= {"format": report.format.name, "format.confidence": report.format.confidence}
-    told["format.variant"] = report.format.variant or None
-    told |= {"strategy": report.strategy, "stop": list(report.profile.stop), "prefill": report.profile.prefill}
-    told["reasoning"] = None if report.profile.reasoning is None else list(report.profile.reasoning)
-    told["variables"] = [] if report.template is None else list(report.template.variables)
-    told |= {
+    values: dict[str, Any] = {"template": report.template is not None}
+    values |= {"format": report.format.name, "format.confidence": report.format.confidence}
+    values["format.variant"] = report.format.variant or None
+    values |= {"strategy": report.strategy, "stop": list(report.profile.stop), "prefill": report.profile.prefill}
+    values["reasoning"] = None if report.profile.reasoning is None else list(report.profile.reasoning)
+    values["variables"] = [] if report.template is None else list(report.template.variables)
+    values |= {
         f"variables.{variable.name}": {"default": variable.default, "effect": variable.effect}
         for variable in report.sections.variables
     }
-    return told | _costs(report) | _runtimes(report)
+    return values | _costs(report) | _runtimes(report)
 
 
 def _costs(report: Report) -> dict[str, Any]:
     """Return what a prefix cache keeps, in whole percent, and what tools cost in tokens."""
     stability, tokens = report.sections.stability, report.sections.tokens
-    told: dict[str, Any] = {"tokens": "not counted" if tokens is None else "counted with its tokenizer.json"}
+    values: dict[str, Any] = {"tokens": "not counted" if tokens is None else "counted with its tokenizer.json"}
     if stability is not None:
-        told["prefix"] = round(stability.share, 2)
+        values["prefix"] = round(stability.share, 2)
     if tokens is not None:
-        told |= {"tokens.total": tokens.total, "tokens.preamble": tokens.preamble}
-        told |= {f"tokens.tools.{tool.name}": tool.tokens for tool in tokens.tools}
-        told |= {f"tokens.markers.{one.marker}": {"special": one.special} for one in tokens.markers}
-    return told
+        values |= {"tokens.total": tokens.total, "tokens.preamble": tokens.preamble}
+        values |= {f"tokens.tools.{tool.name}": tool.tokens for tool in tokens.tools}
+        values |= {f"tokens.markers.{one.marker}": {"special": one.special} for one in tokens.markers}
+    return values
 
 
 def _runtimes(report: Report) -> dict[str, Any]:
     """Return the results for other engines and runtimes."""
     portability = report.sections.portability
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if portability is not None:
-        told[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
-    told |= {f"runtime_support.{one.runtime}": {"right": one.right} for one in report.sections.runtime_support}
-    return told | {f"runtimes.{one.runtime}": _placeless(one, report.path) for one in report.sections.advice}
+        values[f"portability.{portability.engine}"] = {"renders": portability.renders, "same": portability.same}
+    values |= {f"runtime_support.{one.runtime}": {"right": one.right} for one in report.sections.runtime_support}
+    return values | {f"runtimes.{one.runtime}": _placeless(one, report.path) for one in report.sections.advice}
 
 
 def _placeless(advice: Advice, place: str) -> str:
     """Return the advice without the model's path, which always differs."""
-    told = "; ".join(filter(None, (advice.text, advice.remark)))
-    told = told.replace(f"load({python_text(place)})", 'load("DIR")')
-    told = told.replace(f"toolfmt render {argument(place)} ", "toolfmt render DIR ")
-    told = told.replace(f"--chat-template-file {argument(place)}", "--chat-template-file DIR")
-    return told.replace(f" {place}/", " DIR/")
+    text = "; ".join(filter(None, (advice.text, advice.remark)))
+    text = text.replace(f"load({python_text(place)})", 'load("DIR")')
+    text = text.replace(f"toolfmt render {argument(place)} ", "toolfmt render DIR ")
+    text = text.replace(f"--chat-template-file {argument(place)}", "--chat-template-file DIR")
+    return text.replace(f" {place}/", " DIR/")
 
 
 # --- findings and prompts
@@ -306,12 +306,12 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
 
     A finding and outcome that both have equally often is left out: its sentences may quote other differences.
     """
-    told = [(*report.findings, *report.notes) for report in (a, b)]
-    often = [Counter(finding.key for finding in findings) for findings in told]
-    messages = [{(one.key, one.message) for one in findings} for findings in told]
+    both = [(*report.findings, *report.notes) for report in (a, b)]
+    often = [Counter(finding.key for finding in findings) for findings in both]
+    messages = [{(one.key, one.message) for one in findings} for findings in both]
 
     def left(mine: int, other: int) -> tuple[Finding, ...]:
-        more = [one for one in told[mine] if often[mine][one.key] > often[other][one.key]]
+        more = [one for one in both[mine] if often[mine][one.key] > often[other][one.key]]
         new = [one for one in more if (one.key, one.message) not in messages[other]]
         return tuple(new or more)
 
@@ -320,18 +320,18 @@ def _findings(a: Report, b: Report) -> tuple[tuple[Finding, ...], tuple[Finding,
 
 def _as_known(a: SamplePrompt, b: SamplePrompt) -> tuple[SamplePrompt, SamplePrompt]:
     """Return both prompts; if only one has the name of a special token, take the token from the other."""
-    for token in STAND_INS:
-        a, b = _told_by(a, b, token), _told_by(b, a, token)
+    for token in PLACEHOLDERS:
+        a, b = _with_token_text(a, b, token), _with_token_text(b, a, token)
     return a, b
 
 
-def _told_by(prompt: SamplePrompt, other: SamplePrompt, token: str) -> SamplePrompt:
+def _with_token_text(prompt: SamplePrompt, other: SamplePrompt, token: str) -> SamplePrompt:
     """Return the prompt with the name of this special token replaced by the other prompt's text at that position."""
     head, mark, tail = prompt.text.partition(token_mark(token))
     if not mark or not other.text.startswith(head) or token_mark(token) in other.text:
         return prompt
-    behind = tail[:_BEHIND].partition("{{ ")[0]
-    end = other.text.find(behind, len(head)) if behind else len(other.text)
+    after = tail[:_TAIL_LENGTH].partition("{{ ")[0]
+    end = other.text.find(after, len(head)) if after else len(other.text)
     known = other.text[len(head) : end] if end >= 0 else ""
     return replace(prompt, text=prompt.text.replace(mark, known)) if _TOKEN.fullmatch(known) else prompt
 

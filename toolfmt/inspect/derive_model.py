@@ -49,10 +49,10 @@ def derivation_of(facts: Facts) -> DerivationResult:
 
 def derivation_stopped(hit: LimitHit) -> DerivationResult:
     """Return the result for a template that hit this limit."""
-    return DerivationResult(why_not=f"the template hit a limit ({hit.limit}): {hit.own_words}")
+    return DerivationResult(why_not=f"the template hit a limit ({hit.limit}): {hit.engine_message}")
 
 
 def _unusable(facts: Facts) -> str:
     if facts.broken is None:
         return "there is no chat template"
-    return f"the template cannot be rendered: {facts.broken.own_words}"
+    return f"the template cannot be rendered: {facts.broken.engine_message}"

@@ -35,7 +35,7 @@ class InspectionOptions:
 
 
 NO_OPTIONS = InspectionOptions()
-_NOT_ASKED = Answer("no", "not asked")
+_NOT_PROBED = Answer("no", "not asked")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Facts:
         return self.yes("tools")
 
     @property
-    def asking(self) -> TurnProbe | None:
+    def turn_probe(self) -> TurnProbe | None:
         """The probe for turns; None without a template that renders."""
         if self.renders is None or self.probed is None:
             return None
@@ -119,32 +119,32 @@ class Facts:
             return "text"
         if renders.content_as_parts:
             return "parts"
-        made = [prompt for prompt in self._asked if isinstance(prompt, str)]
+        made = [prompt for prompt in self._question_prompts if isinstance(prompt, str)]
         return "text" if not made or any(USER in prompt for prompt in made) else "nothing"
 
     @property
-    def refuses_questions(self) -> bool:
+    def rejects_questions(self) -> bool:
         """Whether the template raises on a plain question in every form."""
-        return bool(self._asked) and not any(isinstance(prompt, str) for prompt in self._asked)
+        return bool(self._question_prompts) and not any(isinstance(prompt, str) for prompt in self._question_prompts)
 
     @property
     def takes_prose(self) -> bool:
         """Whether tools can be described in the system prompt: the template accepts a question without tools."""
-        return self.renders is None or any(isinstance(prompt, str) for prompt in self._asked[::2])
+        return self.renders is None or any(isinstance(prompt, str) for prompt in self._question_prompts[::2])
 
     @property
     def needed_variables(self) -> tuple[str, ...]:
         """The custom variables without which it raises on every plain question."""
-        return needed_variables(self.renders) if self.renders is not None and self.refuses_questions else ()
+        return needed_variables(self.renders) if self.renders is not None and self.rejects_questions else ()
 
-    def begun_with(self, variables: dict[str, bool]) -> str:
+    def generation_prompt_with(self, variables: dict[str, bool]) -> str:
         """Return what the generation prompt writes after the question with these values of the template's variables."""
         renders = None if self.renders is None else self.renders.given(variables)
         prompt = "" if renders is None else renders.render(user(), TOOLS, generation=True)
         return prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
 
     @property
-    def _asked(self) -> list[str | TemplateError]:
+    def _question_prompts(self) -> list[str | TemplateError]:
         """The prompts of a plain question, with and without a system message and tools."""
         if self.renders is None:
             return []
@@ -153,7 +153,7 @@ class Facts:
 
     def detail(self, name: str) -> Answer:
         """Return a detail by its name; a plain `no` if it was not tested."""
-        return self.sections.details.get(name, _NOT_ASKED)
+        return self.sections.details.get(name, _NOT_PROBED)
 
     def yes(self, capability: str) -> bool:
         return self.capabilities[capability].answer == "yes"

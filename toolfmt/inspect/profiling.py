@@ -18,9 +18,9 @@ from toolfmt.inspect.format.best_reading import ReadBack
 from toolfmt.inspect.format.decision import FormatResolution, decide, declarations
 from toolfmt.inspect.format.read_back import call_sets, render_calls, try_calls
 from toolfmt.inspect.probe.capabilities import Probed, needs_parts, probe, threw
-from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, conversation, reply, user
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE, TOOLS, conversation, reply, user
 from toolfmt.inspect.probe.generation_effects import generation_effects
-from toolfmt.inspect.probe.markers import asked_with, turn_marks
+from toolfmt.inspect.probe.markers import needed_tools, turn_marks
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.probe.tokenizer_file import TokenizerFile, find_tokenizer
 from toolfmt.inspect.probe.turn_markers import SENTENCE, prefill, reasoning_markers
@@ -44,7 +44,7 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     ids.ids_ordinary,
     ids.ids_nine,
     ids.ids_function,
-    content.text_beside_call,
+    content.text_with_call,
     content.calls_empty,
     content.content_parts,
 )
@@ -150,7 +150,7 @@ def _renders(
         raise
     except TemplateError as error:
         return None, error, _Lacking()
-    read = {name: STAND_INS[name] for name in STAND_INS if name in chat_template.variables}
+    read = {name: PLACEHOLDERS[name] for name in PLACEHOLDERS if name in chat_template.variables}
     read = {name: text for name, text in read.items() if name not in files.special_tokens}
     helped = Renders(chat_template, read, words)
     lacking = _lacking(helped)
@@ -252,8 +252,8 @@ def _first_wrong(renders: Renders, best: ReadBack, shape: TurnShape) -> Answer |
 
 def _answers(facts: Facts) -> dict[str, Answer]:
     """Return the answers about turns that the profile needs, by name; empty if nothing can be tested."""
-    asking = facts.asking
-    return {} if asking is None else {question.__name__: question(asking) for question in _QUESTIONS}
+    turn_probe = facts.turn_probe
+    return {} if turn_probe is None else {question.__name__: question(turn_probe) for question in _QUESTIONS}
 
 
 def _profile(facts: Facts) -> TemplateProfile:
@@ -285,7 +285,7 @@ def _profile(facts: Facts) -> TemplateProfile:
         reasoning=reasoning_markers(facts.probed.reasoning_turn),
         reasoning_name=facts.probed.reasoning_name,
         prefill=prefill(facts.renders, tools=facts.shows_tools, headers=facts.headers),
-        markers=turn_marks(facts.renders, facts.shape, asked_with(facts.renders)),
+        markers=turn_marks(facts.renders, facts.shape, needed_tools(facts.renders)),
     )
     return _with_turns(profile, facts.capabilities, facts.answers)
 
@@ -306,7 +306,7 @@ def _with_turns(
         result_documents=not answers["results_as_documents"].outcome,
         empty_calls=not answers["calls_empty"].outcome,
         reasoning_parts=capabilities["reasoning"].outcome == "as-parts",
-        text_beside_call=answers["text_beside_call"].outcome != "dropped",
+        text_with_call=answers["text_with_call"].outcome != "dropped",
     )
 
 
@@ -324,7 +324,7 @@ def _failure(broken: TemplateError | None) -> Failure | None:
     if not isinstance(broken, LimitHit):
         return Failure(thrown(broken).sentence, broken.line)
     what = "Nothing came back" if broken.limit == "crash" else f"Limit hit: {broken.limit}"
-    return Failure(f"{what}: {broken.own_words}", broken.line, broken.limit)
+    return Failure(f"{what}: {broken.engine_message}", broken.line, broken.limit)
 
 
 def _why_unknown(decision: FormatDecision) -> str:

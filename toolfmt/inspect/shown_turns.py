@@ -26,7 +26,7 @@ _ENDLESS = ("RecursionError: ", "OverflowError: Range too big")
 
 
 @dataclass(frozen=True)
-class AskedTurn:
+class RequestedTurn:
     """A turn with these calls, with text or reasoning before them unless they are empty."""
 
     tools: Sequence[Message]
@@ -50,7 +50,7 @@ class ShownTurns:
     texts: tuple[str | None, ...] = ()
 
 
-def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
+def show_turns(files: ModelFiles, turns: Sequence[RequestedTurn]) -> ShownTurns:
     """Return these turns as rendered by the template that is used with tools. Raise only `LimitHit`."""
     facts = facts_of(files, None)
     derivation = derivation_of(facts)
@@ -59,8 +59,8 @@ def show_turns(files: ModelFiles, asked: Sequence[AskedTurn]) -> ShownTurns:
     if facts.shape is None and (endless := _endless(facts.renders)):
         return ShownTurns(derivation, failure=endless)
     if facts.shape is None:
-        return ShownTurns(derivation, texts=(None,) * len(asked))
-    texts = tuple(_text(facts.renders, facts.shape, turn) for turn in asked)
+        return ShownTurns(derivation, texts=(None,) * len(turns))
+    texts = tuple(_text(facts.renders, facts.shape, turn) for turn in turns)
     return ShownTurns(derivation, _as_known(facts), texts=texts)
 
 
@@ -71,7 +71,7 @@ def _endless(renders: Renders) -> str:
     """
     for messages in (user(), conversation(TurnShape(), SINGLE)):
         made = renders.render(messages, TOOLS)
-        if isinstance(made, TemplateError) and made.own_words.startswith(_ENDLESS):
+        if isinstance(made, TemplateError) and made.engine_message.startswith(_ENDLESS):
             return f"the template hit a limit: {thrown(made).sentence}"
     return ""
 
@@ -86,7 +86,7 @@ def _as_known(facts: Facts) -> bool:
         return False
 
 
-def _text(renders: Renders, shape: TurnShape, turn: AskedTurn) -> str | None:
+def _text(renders: Renders, shape: TurnShape, turn: RequestedTurn) -> str | None:
     shape = replace(shape, content="text" if turn.content else shape.content, reasoning=bool(turn.reasoning))
     region = renders.calls(shape, turn.calls, turn.tools)
     if isinstance(region, TemplateError) or not region.text.strip():
@@ -97,7 +97,7 @@ def _text(renders: Renders, shape: TurnShape, turn: AskedTurn) -> str | None:
     return _in_words(renders, shape, turn, region, begin)
 
 
-def _begin(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region) -> int | None:
+def _begin(renders: Renders, shape: TurnShape, turn: RequestedTurn, region: Region) -> int | None:
     """Return the offset in the prompt where the turn starts (reasoning, text, or calls), or None if not found."""
     begin = len(region.before)
     if turn.content or shape.content in ("text", "parts"):
@@ -115,7 +115,7 @@ def _begin(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region) 
     return begin
 
 
-def _in_words(renders: Renders, shape: TurnShape, turn: AskedTurn, region: Region, begin: int) -> str | None:
+def _in_words(renders: Renders, shape: TurnShape, turn: RequestedTurn, region: Region, begin: int) -> str | None:
     """Return the turn with the requested text and reasoning in place of the sentinels.
 
     None if the template renders them differently.

@@ -42,11 +42,11 @@ def stops(facts: Facts) -> Stops:
     if facts.renders is None:
         return Stops(_distinct(special_tokens.get("eos_token", ""), *ends))
     handed_over = _handed_over(facts)
-    behind = stop_strings(facts.renders, facts.shape, handed_over or _after_calls(facts), special_tokens)
+    after = stop_strings(facts.renders, facts.shape, handed_over or _after_calls(facts), special_tokens)
     in_words = stop_strings(facts.renders, facts.shape, "", special_tokens)
     named = {special_tokens.get("eos_token", ""), *ends}
     cuts = _cutting(facts) - named
-    every = tuple(stop for stop in _distinct(*behind, *_ending_calls(facts), *ends) if stop not in cuts)
+    every = tuple(stop for stop in _distinct(*after, *_ending_calls(facts), *ends) if stop not in cuts)
     return Stops(every, tuple(stop for stop in every if stop not in {*in_words, *named}))
 
 

@@ -14,8 +14,8 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import Report, token_mark
 from toolfmt.inspect.report.wording import CUT
 
-Told = TypeVar("Told")
-_TOLD = ("capabilities", "findings", "notes", "sections")
+Value = TypeVar("Value")
+_RENAMED_PARTS = ("capabilities", "findings", "notes", "sections")
 """The parts of a report that quote prompts. Samples already contain the names, and the profile is for the renderer."""
 
 
@@ -28,7 +28,9 @@ def with_token_names(report: Report, facts: Facts) -> Report:
     source = "" if facts.template is None else facts.template.text
     names = {text: token_mark(name) for name, text in tokens.items() if text not in source}
     names |= dict(_cut(names, source))
-    return replace(report, **{part: _named(getattr(report, part), names) for part in _TOLD}) if names else report
+    return (
+        replace(report, **{part: _named(getattr(report, part), names) for part in _RENAMED_PARTS}) if names else report
+    )
 
 
 def _cut(names: Mapping[str, str], source: str) -> Iterator[tuple[str, str]]:
@@ -44,17 +46,17 @@ def _cut(names: Mapping[str, str], source: str) -> Iterator[tuple[str, str]]:
                     yield cut, named
 
 
-def _named(told: Told, names: Mapping[str, str]) -> Told:
+def _named(original: Value, names: Mapping[str, str]) -> Value:
     """Return the value with every string in it changed, in any container."""
-    changed: Any = told
-    if isinstance(told, str):
+    changed: Any = original
+    if isinstance(original, str):
         for text, name in names.items():
             changed = changed.replace(text, name)
-    elif isinstance(told, Mapping):
-        changed = {key: _named(value, names) for key, value in told.items()}
-    elif isinstance(told, tuple):
-        changed = tuple(_named(item, names) for item in told)
-    elif is_dataclass(told) and not isinstance(told, type):
-        both = {field.name: getattr(told, field.name) for field in fields(told) if field.init}
-        changed = replace(told, **{name: _named(value, names) for name, value in both.items()})
+    elif isinstance(original, Mapping):
+        changed = {key: _named(value, names) for key, value in original.items()}
+    elif isinstance(original, tuple):
+        changed = tuple(_named(item, names) for item in original)
+    elif is_dataclass(original) and not isinstance(original, type):
+        both = {field.name: getattr(original, field.name) for field in fields(original) if field.init}
+        changed = replace(original, **{name: _named(value, names) for name, value in both.items()})
     return changed  # type: ignore[no-any-return] # of the same type as what was given

@@ -58,14 +58,14 @@ class Deltas:
         events = [*self._later, *self._parser.feed(text)]
         end = _end_of_delta(events)
         self._later = events[end:]
-        return self._told(events[:end])
+        return self._delta(events[:end])
 
     def finish(self) -> Delta:
         """End the response. Return what was held back of it."""
         events, self._later = [*self._later, *self._parser.finish()], []
-        return self._told(events)
+        return self._delta(events)
 
-    def _told(self, events: Iterable[Event]) -> Delta:
+    def _delta(self, events: Iterable[Event]) -> Delta:
         content = ""
         calls: list[dict[str, Any]] = []
         for payload in self._chat.push(events):
@@ -87,8 +87,8 @@ def _end_of_delta(events: list[Event]) -> int:
     that call waits for the next delta, because the Responses API has only one open item at a time.
     """
     if events and isinstance(events[0], ToolCallArguments):
-        told_as_content = (Content, ToolCallRejected)
-        return next((at for at, event in enumerate(events) if isinstance(event, told_as_content)), len(events))
+        content_events = (Content, ToolCallRejected)
+        return next((at for at, event in enumerate(events) if isinstance(event, content_events)), len(events))
     return len(events)
 
 

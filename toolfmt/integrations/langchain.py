@@ -95,12 +95,12 @@ class _Stream:
         message = _message(given)
         if not isinstance(message, AIMessageChunk):
             message = AIMessageChunk(**message.__dict__ | {"type": "AIMessageChunk"})
-        return self._told(message.model_copy(update={"chunk_position": None}), self._parser.feed(_text(message)))
+        return self._with_events(message.model_copy(update={"chunk_position": None}), self._parser.feed(_text(message)))
 
     def last(self) -> Any:
-        return self._told(AIMessageChunk(content="", chunk_position="last"), self._parser.finish())
+        return self._with_events(AIMessageChunk(content="", chunk_position="last"), self._parser.finish())
 
-    def _told(self, message: Any, events: Iterable[Event]) -> Any:
+    def _with_events(self, message: Any, events: Iterable[Event]) -> Any:
         self._taken += _ids(message)
         read = _folded(self._whole.events(events), self._taken)
         self._taken += [call.id for call in read.tool_calls]
@@ -108,9 +108,9 @@ class _Stream:
         parts = [(call.name, call.arguments, call.id) for call in read.tool_calls]
         parts += [(bad["name"], bad["args"], bad["id"]) for bad in rejected]
         chunks = [{"name": name, "args": args, "id": id, "index": None} for name, args, id in parts]
-        told = {"tool_calls": _calls(read), "invalid_tool_calls": rejected, "tool_call_chunks": chunks}
+        lists = {"tool_calls": _calls(read), "invalid_tool_calls": rejected, "tool_call_chunks": chunks}
         reasons = [{"reason": one.reason, "raw": one.raw} for one in read.rejected]
-        return _with(message, read, told, **({"rejected": reasons} if reasons else {}))
+        return _with(message, read, lists, **({"rejected": reasons} if reasons else {}))
 
 
 def _message(given: Any) -> Any:
@@ -161,7 +161,7 @@ def _with(message: Any, read: Message, lists: dict[str, list[Any]], **more: Any)
         content = [*others, *([{**like, "text": content}] if content else [])]
     if read.reasoning:
         more["reasoning_content"] = (message.additional_kwargs.get("reasoning_content") or "") + read.reasoning
-    said = {name: [*getattr(message, name), *added] for name, added in lists.items()}
+    extended = {name: [*getattr(message, name), *added] for name, added in lists.items()}
     return message.model_copy(
-        update={"content": content, "additional_kwargs": message.additional_kwargs | more, **said}
+        update={"content": content, "additional_kwargs": message.additional_kwargs | more, **extended}
     )

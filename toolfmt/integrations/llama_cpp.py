@@ -64,7 +64,7 @@ class ChatHandler:
     ) -> None:
         self._model = model if isinstance(model, Model) else load(model)
         self._format = format
-        self._telling: dict[str, Any] = {"whole_calls": whole_calls, "rejected": rejected}
+        self._stream_options: dict[str, Any] = {"whole_calls": whole_calls, "rejected": rejected}
         self._rendering = rendering
 
     def __call__(
@@ -86,18 +86,18 @@ class ChatHandler:
         choice = function_call if tool_choice is None else tool_choice
         _check(options, choice)
         prompt = self._model.render(messages, (tools or functions or []) if choice != "none" else [], **self._rendering)
-        asked = [stop] if isinstance(stop, str) else stop or ()
-        parser = prompt.parser(format=self._format, stop=[text for text in asked if text])
+        stops = [stop] if isinstance(stop, str) else stop or ()
+        parser = prompt.parser(format=self._format, stop=[text for text in stops if text])
         if seed is not None:
             llama.set_seed(seed)
         tokens = _Tokens(llama, prompt.text, max_tokens, options)
         call_ids: dict[str, Any] = {"taken_ids": taken_ids(messages), "call_id": parser.format.call_id}
         id, name = f"chatcmpl-{uuid4()}", model or llama.model_path
-        shape = Chat(id, name, int(time.time()), **call_ids, **self._telling)
-        told = _events(parser, tokens)
+        shape = Chat(id, name, int(time.time()), **call_ids, **self._stream_options)
+        batches = _events(parser, tokens)
         if stream:
-            return _chunks(shape, told, tokens)
-        events = [event for some in told for event in some]
+            return _chunks(shape, batches, tokens)
+        events = [event for some in batches for event in some]
         return shape.whole(events, tokens.reason, tokens.usage)
 
 
@@ -110,8 +110,8 @@ def _events(parser: Parser, tokens: _Tokens) -> Iterator[list[Event]]:
     yield parser.finish(cut=tokens.reason == "length")
 
 
-def _chunks(shape: Chat, told: Iterator[list[Event]], tokens: _Tokens) -> Iterator[Payload]:
-    for events in told:
+def _chunks(shape: Chat, batches: Iterator[list[Event]], tokens: _Tokens) -> Iterator[Payload]:
+    for events in batches:
         yield from shape.push(events)
     yield from shape.finish(tokens.reason)
 

@@ -143,16 +143,19 @@ class _Parsers(MetaPathFinder, Loader):
 def _marker(format: ToolCallFormat) -> str:
     """Return the marker with which only calls of the format begin. Raises `ImportError` if there is none."""
     written = write(format, [("f", {"a": "b"})])
-    begun = [opener for opener in format.openers if written.startswith(opener)]
+    starts = [opener for opener in format.openers if written.startswith(opener)]
     of_content = [
-        opener for opener in begun for more in ("", *format.ignored_at_start) if opener + more in format.ignored_markers
+        opener
+        for opener in starts
+        for more in ("", *format.ignored_at_start)
+        if opener + more in format.ignored_markers
     ]
-    if not begun or of_content:
+    if not starts or of_content:
         raise ImportError(
             f"mlx-lm hands over what follows a marker, and calls of the format {format.name} begin with none of their "
             "own; take toolfmt.integrations.mlx.stream, or the server: python -m toolfmt.integrations.mlx_server"
         )
-    return begun[0]
+    return starts[0]
 
 
 def _calls(text: str, format: ToolCallFormat, tools: Any) -> list[dict[str, Any]]:

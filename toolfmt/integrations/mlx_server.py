@@ -46,7 +46,7 @@ from toolfmt.integrations.protocols import Chat, FinishReason, Payload
 from toolfmt.messages.events import Event
 from toolfmt.messages.message import taken_ids
 from toolfmt.model.model import Model
-from toolfmt.render.compiled_template import spoken_format
+from toolfmt.render.compiled_template import taught_format
 from toolfmt.render.prompt import Prompt, render
 from toolfmt.templates import TemplateSource, load_files
 
@@ -122,23 +122,23 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
         request.parser = self._parser(model, prompt, request, tail)
         request.ends = stop_tokens(tokenizer, model.profile.stop) | set(tokenizer.eos_token_ids)
         if request.choice:
-            begun = tail if prompt is None else prompt.prefill
+            prefix = tail if prompt is None else prompt.prefill
             args.held = GrammarProcessor(
-                Masks(self._grammar(model, request, begun, tokenizer), tokenizer, request.ends)
+                Masks(self._grammar(model, request, prefix, tokenizer), tokenizer, request.ends)
             )
         return ids, *others
 
-    def _grammar(self, model: Model, request: ChatRequest, begun: str, tokenizer: Any) -> Grammar:
+    def _grammar(self, model: Model, request: ChatRequest, prefix: str, tokenizer: Any) -> Grammar:
         """Return the grammar of the requested calls, in the format of the response's parser."""
         assert request.parser is not None
-        read, spoken = request.parser.format, spoken_format(model.profile)
+        read, taught = request.parser.format, taught_format(model.profile)
         return grammar(
-            spoken if spoken.name == read.name and self.options.format is None else read,
+            taught if taught.name == read.name and self.options.format is None else read,
             request.tools or [],
             choice=request.choice,
             parallel=request.parallel,
             tokens=marker_ids(tokenizer),
-            prefix=begun,
+            prefix=prefix,
         )
 
     def _parser(self, model: Model, prompt: Prompt | None, request: Any, tail: str) -> Parser:
@@ -213,11 +213,11 @@ class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are no
     answer: _Answer | None = None
 
     def handle_chat_completions(self) -> ChatRequest:
-        asked = vars(super().handle_chat_completions())
+        fields = vars(super().handle_chat_completions())
         choice = self.body.get("tool_choice")
         if choice == "none":
-            asked["tools"] = None
-        return ChatRequest(**asked, choice=_forced(choice), parallel=self.body.get("parallel_tool_calls") is not False)
+            fields["tools"] = None
+        return ChatRequest(**fields, choice=_forced(choice), parallel=self.body.get("parallel_tool_calls") is not False)
 
     def handle_completion(self, request: Any, stop_words: Any) -> None:
         if isinstance(request, ChatRequest):
@@ -225,10 +225,10 @@ class Handler(server.APIHandler):  # type: ignore[misc]  # mlx-lm's types are no
         super().handle_completion(request, stop_words)
 
     def generate_response(self, text: str, finish_reason: Any, *counts: Any, **more: Any) -> dict[str, Any]:
-        told: dict[str, Any] = super().generate_response(text, finish_reason, *counts, **more)
-        return told if self.answer is None else self.answer.last(finish_reason, told)
+        response: dict[str, Any] = super().generate_response(text, finish_reason, *counts, **more)
+        return response if self.answer is None else self.answer.last(finish_reason, response)
 
-    def tell(self, payloads: Sequence[Payload]) -> None:
+    def send_payloads(self, payloads: Sequence[Payload]) -> None:
         for payload in payloads:
             self.wfile.write(Chat.wire(self.framed(payload)).encode())
         if payloads:
@@ -255,7 +255,7 @@ class _Reading(_InFrontOf):
     def generate(self, request: ChatRequest, args: Any, progress_callback: Any = None) -> Any:
         context, responses = self._other.generate(request, args, progress_callback)
         self._handler.answer = answer = _Answer(self._handler, request, self._other.options)
-        return context, answer.read(answer.or_told(responses), args.stop_words)
+        return context, answer.read(answer.reporting_errors(responses), args.stop_words)
 
 
 class _Answer:
@@ -292,39 +292,39 @@ class _Answer:
                 state, text, within = words.step(state, response.text)
                 if response.finish_reason and within:
                     text += words.flush(state)[1]
-                self._told(self._parser.feed(text))
+                self._send(self._parser.feed(text))
             # Else mlx-lm found a stop word, and the held-back text and this token's text belong to it.
             stopped = stopped or not within or self._parser.ended
             yield replace(response, text="", finish_reason="stop" if stopped else response.finish_reason)
             if stopped:
                 return
 
-    def or_told(self, responses: Iterator[Any]) -> Iterator[Any]:
+    def reporting_errors(self, responses: Iterator[Any]) -> Iterator[Any]:
         """Yield the responses. A failed generation ends a stream with an error; mlx-lm would only close it."""
         try:
             yield from responses
         except Exception as error:
             if self._handler.stream:
-                self._handler.tell(self._shape.fail(str(error)))
+                self._handler.send_payloads(self._shape.fail(str(error)))
             raise
 
-    def last(self, finish_reason: Any, told: dict[str, Any]) -> dict[str, Any]:
+    def last(self, finish_reason: Any, response: dict[str, Any]) -> dict[str, Any]:
         """Return the end of the response: the last chunk of a stream, or the whole response in mlx-lm's frame."""
         cut = finish_reason == "length"
         reason: FinishReason = "length" if cut else "stop"
         events = self._parser.finish(cut=cut)
         if self._handler.stream:
             *chunks, last = [*self._shape.push(events), *self._shape.finish(reason)]
-            self._handler.tell(chunks)
+            self._handler.send_payloads(chunks)
             return self._handler.framed(last)
         (choice,) = self._shape.whole([*self._events, *events], reason)["choices"]
         # The frame has the usage and, if requested, the log probabilities.
-        told["choices"][0] |= {"message": choice["message"], "finish_reason": choice["finish_reason"]}
-        return told
+        response["choices"][0] |= {"message": choice["message"], "finish_reason": choice["finish_reason"]}
+        return response
 
-    def _told(self, events: list[Event]) -> None:
+    def _send(self, events: list[Event]) -> None:
         if self._handler.stream:
-            self._handler.tell(self._shape.push(events))
+            self._handler.send_payloads(self._shape.push(events))
         else:
             self._events += events
 

@@ -45,8 +45,8 @@ class ToolfmtDetector(BaseFormatDetector):  # type: ignore[misc]  # SGLang is no
         """
         named = self.format.engine.named
         parser = Parser(self.format, reasoning="text")
-        said = [*parser.feed(text), *parser.finish()]
-        return bool(named and named in text) or any(not isinstance(event, Content) for event in said)
+        events = [*parser.feed(text), *parser.finish()]
+        return bool(named and named in text) or any(not isinstance(event, Content) for event in events)
 
     def detect_and_parse(self, text: str, tools: list[Any]) -> Any:
         """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing."""

@@ -76,7 +76,7 @@ def _events(generation: _Generation, parser: Parser) -> Generator[Event, None, t
         yield from parser.finish(cut=reason == "length")
     finally:
         generation.end_it()
-    return reason, Usage(generation.asked, generation.generated)
+    return reason, Usage(generation.prompt_tokens, generation.generated)
 
 
 class GrammarLogitsProcessor:
@@ -109,16 +109,16 @@ class _Generation(TextIteratorStreamer):
         super().__init__(tokenizer, skip_prompt=True, skip_special_tokens=False, clean_up_tokenization_spaces=False)
         self._model, self._options = model, dict(options)
         self._ids = tokenizer.encode(prompt, add_special_tokens=False) if isinstance(prompt, str) else [*prompt]
-        self._told = 0
+        self._returned = 0
         """How many cached tokens have been returned. They stay there as context for the whitespace of the next ones."""
         self._last: int | None = None
-        self.asked, self.generated = len(self._ids), 0
+        self.prompt_tokens, self.generated = len(self._ids), 0
         self._unwanted = threading.Event()
         self._room = threading.Semaphore(_MOST_UNREAD)
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._generate, daemon=True)
         if grammar is not None:
-            allowed = GrammarLogitsProcessor(Masks(grammar, tokenizer, self._ends()), self.asked)
+            allowed = GrammarLogitsProcessor(Masks(grammar, tokenizer, self._ends()), self.prompt_tokens)
             self._options["logits_processor"] = LogitsProcessorList((*options.get("logits_processor", ()), allowed))
 
     def texts(self) -> Iterator[str]:
@@ -159,24 +159,24 @@ class _Generation(TextIteratorStreamer):
             self._last = token
             self.generated += 1
             self.token_cache.append(token)
-            text = self._untold()
-            if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._told + _MOST_OF_A_CHARACTER):
+            text = self._unreturned()
+            if text and (not text.endswith(_BROKEN) or len(self.token_cache) > self._returned + _MOST_OF_A_CHARACTER):
                 if not self._unwanted.is_set():
                     self._room.acquire()
                 self.on_finalized_text(text)
-                del self.token_cache[: self._told]
-                self._told = len(self.token_cache)
+                del self.token_cache[: self._returned]
+                self._returned = len(self.token_cache)
 
     def end(self) -> None:
         """Called by `generate` at its end."""
-        self.on_finalized_text(self._untold(), stream_end=True)
+        self.on_finalized_text(self._unreturned(), stream_end=True)
 
-    def _untold(self) -> str:
-        told, both = (
+    def _unreturned(self) -> str:
+        returned, both = (
             str(self.tokenizer.decode(tokens, **self.decode_kwargs))
-            for tokens in (self.token_cache[: self._told], self.token_cache)
+            for tokens in (self.token_cache[: self._returned], self.token_cache)
         )
-        return both[len(told) :]
+        return both[len(returned) :]
 
     def _generate(self) -> None:
         try:

@@ -100,10 +100,10 @@ def response_template(
     known = get(format) if isinstance(format, str) else format
     template = described(known, start_anchor=start_anchor, stop=stop)
     for case in plain_cases(known, stop):
-        fault = misread(template, case)
-        if fault:
+        problem = misread(template, case)
+        if problem:
             raise NoResponseTemplate(
-                f"{known.name} has no response_template: transformers reads {case.name} as {fault}"
+                f"{known.name} has no response_template: transformers reads {case.name} as {problem}"
             )
     return template
 
@@ -151,8 +151,8 @@ def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Out
         if written:
             yield OutputCase(name, written + end, calls=[("f", given)])
     for opener in format.openers[:1]:
-        told = f"It writes {opener} before each, or so."
-        yield OutputCase("opener_in_text", told + end, content=told)
+        sentence = f"It writes {opener} before each, or so."
+        yield OutputCase("opener_in_text", sentence + end, content=sentence)
     call = _PLAIN["a call"]
     written = _written(format, call)
     quoting = f"One would write `{written}` there."
@@ -166,8 +166,8 @@ def hard_cases(format: ToolCallFormat, stop: Sequence[str] = ()) -> Iterator[Out
 def _closers(format: ToolCallFormat) -> list[str]:
     """Return what ends a call: its end markers and all text after its arguments, or the next call's start marker."""
     written = _written(format, [("f", {})])
-    behind = written.rpartition("{}")[2] if "{}" in written else written.rpartition("f")[2]
-    ends = (*format.closers, *format.engine.inner.closers, behind.lstrip("}]\"'>= \n"))
+    after = written.rpartition("{}")[2] if "{}" in written else written.rpartition("f")[2]
+    ends = (*format.closers, *format.engine.inner.closers, after.lstrip("}]\"'>= \n"))
     return list(dict.fromkeys(filter(None, ends))) or list(format.openers[:1])
 
 
@@ -175,7 +175,7 @@ def misread(template: dict[str, Any], case: OutputCase) -> str:
     """Return what transformers makes of a response if that is wrong. Empty if it is right."""
     from transformers.utils.chat_parsing import ResponseParser  # from 5.13 on; streaming does not need it
 
-    wanted = (case.content, case.reasoning, _canonical(case.calls))
+    expected = (case.content, case.reasoning, _canonical(case.calls))
     pieces: tuple[Sequence[str], ...] = ([case.answer], case.answer)
     for given in pieces:
         parser = ResponseParser(template, prefix="", tools=case.tools)  # type: ignore[arg-type]  # asks for more than it reads
@@ -186,7 +186,7 @@ def misread(template: dict[str, Any], case: OutputCase) -> str:
         except Exception as error:  # noqa: BLE001  # any error for a model's output is the result
             return f"an error ({type(error).__name__})"
         found = _found(message)
-        if found != wanted:
+        if found != expected:
             return json.dumps(found, ensure_ascii=False)
     return ""
 

@@ -97,8 +97,8 @@ def _may_call(request: Any) -> bool:
 
 def _message(delta: Delta) -> Any:
     # Unset values are left out: some clients fail on null.
-    told = {key: value for key, value in (("content", delta.content), ("tool_calls", delta.calls)) if value}
-    return DeltaMessage(**told) if told else None
+    fields = {key: value for key, value in (("content", delta.content), ("tool_calls", delta.calls)) if value}
+    return DeltaMessage(**fields) if fields else None
 
 
 for _name, _format, _whole_calls in parsers():

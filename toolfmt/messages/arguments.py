@@ -17,7 +17,7 @@ from toolfmt._util.json_values import why_no_json
 from toolfmt.errors import json_fault
 from toolfmt.messages.events import Event, ToolCallArguments, ToolCallEnd, ToolCallRejected
 
-_MOST_TOLD = 100
+_MOST_SHOWN = 100
 
 
 def read_object(text: str) -> tuple[dict[str, Any], str]:
@@ -31,8 +31,8 @@ def read_object(text: str) -> tuple[dict[str, Any], str]:
         return {}, f"they are not JSON ({json_fault(error)})"
     if not isinstance(read, dict):
         return {}, "they are not a JSON object"
-    fault = why_no_json(read)
-    return ({}, f"they are {fault}") if fault else (read, "")
+    problem = why_no_json(read)
+    return ({}, f"they are {problem}") if problem else (read, "")
 
 
 def unreadable_rejected(events: Iterable[Event], text: str = "") -> list[Event]:
@@ -57,7 +57,7 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     named = dict(pairs)
     if len(named) < len(pairs):
         [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice[:_MOST_TOLD]!r} appears twice")
+        raise ValueError(f"{twice[:_MOST_SHOWN]!r} appears twice")
     return named
 
 
@@ -67,5 +67,5 @@ def _no_constant(name: str) -> NoReturn:
 
 def _finite(digits: str) -> float:
     if math.isinf(number := float(digits)):
-        raise ValueError(f"{digits[:_MOST_TOLD]} is beyond every number that can be held")
+        raise ValueError(f"{digits[:_MOST_SHOWN]} is beyond every number that can be held")
     return number

@@ -26,7 +26,7 @@ RejectionReason: TypeAlias = Literal[
     "malformed_syntax", "incomplete_output", "missing_tool_name", "undeclared_tool", "invalid_arguments"
 ]
 
-_MOST_TOLD = 100
+_MOST_SHOWN = 100
 """Maximum number of characters of an invalid object in an error message."""
 
 
@@ -119,8 +119,8 @@ Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallArguments | Too
 
 def no_event(value: object) -> TypeError:
     """Return the error for an object that is not an event."""
-    told = repr(value)
-    return TypeError(f"not an event: {told if len(told) <= _MOST_TOLD else told[:_MOST_TOLD] + '…'}")
+    shown = repr(value)
+    return TypeError(f"not an event: {shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + '…'}")
 
 
 def merge(events: Iterable[Event]) -> list[Event]:

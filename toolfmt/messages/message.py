@@ -90,7 +90,7 @@ class Message:
         """
         message = cls()
         ids = CallIds(taken_ids, call_id)
-        begun: dict[int, ToolCall] = {}
+        started: dict[int, ToolCall] = {}
         # Joined once: a response may come in as many pieces as it has characters.
         content: list[str] = []
         reasoning: list[str] = []
@@ -101,17 +101,17 @@ class Message:
             elif isinstance(event, Reasoning):
                 reasoning.append(event.text)
             elif isinstance(event, ToolCallStart):
-                begun[event.index] = ToolCall(ids.of(event), event.name, "")
+                started[event.index] = ToolCall(ids.of(event), event.name, "")
                 arguments[event.index] = []
             elif isinstance(event, ToolCallArguments):
                 arguments[event.index].append(event.delta)
             elif isinstance(event, ToolCallEnd):
-                call = begun.pop(event.index)
+                call = started.pop(event.index)
                 call.arguments = "".join(arguments.pop(event.index))
                 message.tool_calls.append(call)
             elif isinstance(event, ToolCallRejected):
-                told = "".join(arguments.pop(event.index, ()))
-                message.rejected.append(_rejected(event, begun.pop(event.index, None), told))
+                arguments_text = "".join(arguments.pop(event.index, ()))
+                message.rejected.append(_rejected(event, started.pop(event.index, None), arguments_text))
             else:
                 raise no_event(event)
         message.content = "".join(content) if content else None
@@ -132,30 +132,30 @@ class Message:
 
         A message must have content or calls. A message without both gets the content `""`.
         """
-        said: dict[str, Any] = {"role": "assistant"}
+        message: dict[str, Any] = {"role": "assistant"}
         if self.content or not self.tool_calls:
-            said["content"] = self.content or ""
+            message["content"] = self.content or ""
         if self.reasoning:
-            said["reasoning_content"] = self.reasoning
+            message["reasoning_content"] = self.reasoning
         if self.tool_calls:
-            said["tool_calls"] = [call.to_dict() for call in self.tool_calls]
-        return said
+            message["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        return message
 
 
-def said_in(events: Iterable[Event], message: Message) -> dict[str, Any]:
+def stored_message(events: Iterable[Event], message: Message) -> dict[str, Any]:
     """Return a message and its events as a conversation stores them: like `to_openai`, plus rejected text."""
-    said = message.to_openai()
+    stored = message.to_openai()
     if message.rejected:
-        said["content"] = "".join(
+        stored["content"] = "".join(
             event.text if isinstance(event, Content) else event.raw
             for event in events
             if isinstance(event, (Content, ToolCallRejected))
         )
-    return said
+    return stored
 
 
-def _rejected(event: ToolCallRejected, begun: ToolCall | None, arguments: str) -> Rejected:
-    return Rejected(event.index, event.reason, event.span, event.raw, begun.name if begun else None, arguments)
+def _rejected(event: ToolCallRejected, started: ToolCall | None, arguments: str) -> Rejected:
+    return Rejected(event.index, event.reason, event.span, event.raw, started.name if started else None, arguments)
 
 
 class CallIds:
@@ -170,9 +170,9 @@ class CallIds:
     def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
         self._taken = _ids_taken(taken)
         self._next = len(self._taken)
-        fault = _fault_of_form(form) if isinstance(form, str) else "is not a string"
-        if fault:
-            raise ValueError(f"call_id {form!r} {fault}; write a form such as {CALL_ID!r} or '{{name}}:{{number}}'")
+        problem = _form_problem(form) if isinstance(form, str) else "is not a string"
+        if problem:
+            raise ValueError(f"call_id {form!r} {problem}; write a form such as {CALL_ID!r} or '{{name}}:{{number}}'")
         self._form = form
 
     def of(self, event: ToolCallStart) -> str:
@@ -194,7 +194,7 @@ def _ids_taken(taken: object) -> set[str]:
 
 
 @lru_cache(maxsize=64)
-def _fault_of_form(form: str) -> str:
+def _form_problem(form: str) -> str:
     """Return why a form does not give every number a different id, empty if it does."""
     try:
         fields = [(field, spec or "") for _, field, spec, _ in Formatter().parse(form) if field is not None]
@@ -227,20 +227,20 @@ def _ids_in(message: Any) -> Iterator[str]:
     if isinstance(message, Message):
         yield from (call.id for call in message.tool_calls)
         return
-    said = _told(message)
-    calls, parts = said.get("tool_calls"), said.get("content")
-    own = [said.get("tool_call_id"), said.get("call_id")]  # of a result; of an item, either a call or a result
-    own += [_told(call).get("id") for call in (calls if isinstance(calls, (list, tuple)) else ())]
-    for part in map(_told, parts if isinstance(parts, (list, tuple)) else ()):
+    fields = _as_mapping(message)
+    calls, parts = fields.get("tool_calls"), fields.get("content")
+    own = [fields.get("tool_call_id"), fields.get("call_id")]  # of a result; of an item, either a call or a result
+    own += [_as_mapping(call).get("id") for call in (calls if isinstance(calls, (list, tuple)) else ())]
+    for part in map(_as_mapping, parts if isinstance(parts, (list, tuple)) else ()):
         own += [part.get("id") if part.get("type") == "tool_use" else part.get("tool_use_id")]
     yield from (id for id in own if isinstance(id, str) and id)
 
 
-def _told(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else _dumped(value)
 
 
 def _dumped(value: Any) -> Mapping[str, Any]:
     dump = getattr(value, "model_dump", None)
-    told = dump() if callable(dump) and not isinstance(value, type) else {}
-    return told if isinstance(told, Mapping) else {}
+    dumped = dump() if callable(dump) and not isinstance(value, type) else {}
+    return dumped if isinstance(dumped, Mapping) else {}

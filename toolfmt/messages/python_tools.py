@@ -47,17 +47,17 @@ def definition(value: Any, position: int) -> dict[str, Any]:
     known = _made.setdefault(value.__func__ if bound else value, {})
     if bound not in known:
         where = f"tools[{position}] ({value.__name__})"
-        told = _docstring(value)
-        description = _first_paragraph(told)
+        docstring = _docstring(value)
+        description = _first_paragraph(docstring)
         known[bound] = {
             "name": value.__name__,
             **({"description": description} if description else {}),
-            "parameters": _schema(value, told, where),
+            "parameters": _schema(value, docstring, where),
         }
     return known[bound]
 
 
-def _schema(value: Any, told: str, where: str) -> dict[str, Any]:
+def _schema(value: Any, docstring: str, where: str) -> dict[str, Any]:
     """Return the parameters' schema from pydantic, without pydantic's own additions."""
     if not isinstance(value, type):
         _check_parameters(value, where)
@@ -72,7 +72,7 @@ def _schema(value: Any, told: str, where: str) -> dict[str, Any]:
         made.pop("additionalProperties", None)
     for name, part in named.items():
         _without_title(part, name)
-    _describe(made.get("properties", {}), told, where)
+    _describe(made.get("properties", {}), docstring, where)
     try:
         inlined: dict[str, Any] = _inlined(made, named, ())
     except RecursionError:
@@ -89,8 +89,8 @@ def _maker(where: str) -> Callable[[Any], dict[str, Any]]:
 
     def make(value: Any) -> dict[str, Any]:
         try:
-            asked = value if isinstance(value, type) else stand_in(value)
-            schema: dict[str, Any] = adapter(asked).json_schema(schema_generator=generator)
+            inspected = value if isinstance(value, type) else placeholder_function(value)
+            schema: dict[str, Any] = adapter(inspected).json_schema(schema_generator=generator)
         except Exception as error:  # noqa: BLE001  hints are evaluated, which may raise anything
             why = str(error).split("\n")[0].partition(". Set `arbitrary_types_allowed")[0]
             raise BadTools(f"{where}: its type hints give no JSON Schema: {why or type(error).__name__}") from None
@@ -125,19 +125,19 @@ def _pydantic() -> tuple[Any, Any]:
     return TypeAdapter, Generator
 
 
-def stand_in(function: Any) -> Any:
+def placeholder_function(function: Any) -> Any:
     """Return a function for pydantic to inspect instead of the original.
 
     pydantic resolves names in hints in the module with the function's module name, which may not be where it was
     defined. If called, the stand-in returns its arguments.
     """
 
-    def asked(**arguments: Any) -> dict[str, Any]:
+    def placeholder(**arguments: Any) -> dict[str, Any]:
         return arguments
 
-    asked.__annotations__ = get_type_hints(function, include_extras=True)
-    asked.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    return asked
+    placeholder.__annotations__ = get_type_hints(function, include_extras=True)
+    placeholder.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return placeholder
 
 
 def _check_parameters(function: Any, where: str) -> None:
@@ -186,31 +186,31 @@ def _inlined(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...]) -> 
 
 def _docstring(value: Any) -> str:
     """Return the dedented docstring, but not one that a dataclass generates or a class inherits."""
-    told = value.__dict__.get("__doc__") if isinstance(value, type) else value.__doc__
-    if not isinstance(told, str) or (isinstance(value, type) and told.startswith(f"{value.__name__}(")):
+    docstring = value.__dict__.get("__doc__") if isinstance(value, type) else value.__doc__
+    if not isinstance(docstring, str) or (isinstance(value, type) and docstring.startswith(f"{value.__name__}(")):
         return ""
-    return inspect.cleandoc(told)
+    return inspect.cleandoc(docstring)
 
 
-def _first_paragraph(told: str) -> str:
+def _first_paragraph(docstring: str) -> str:
     lines = []
-    for line in told.splitlines():
+    for line in docstring.splitlines():
         if not line.strip() or _SECTION.match(line):
             break
         lines.append(line.strip())
     return " ".join(lines)
 
 
-def _describe(properties: dict[str, Any], told: str, where: str) -> None:
+def _describe(properties: dict[str, Any], docstring: str, where: str) -> None:
     """Add descriptions from the docstring to the parameters without one."""
-    if not properties or "\n" not in told:
+    if not properties or "\n" not in docstring:
         return
     try:
         from docstring_parser import ParseError, parse
     except ImportError:
         raise BadTools(f"{where}: reading the docstring requires docstring_parser: {_INSTALL}") from None
     try:
-        described = {part.arg_name: part.description or "" for part in parse(told).params}
+        described = {part.arg_name: part.description or "" for part in parse(docstring).params}
     except ParseError:
         return
     for name, part in properties.items():

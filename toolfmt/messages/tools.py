@@ -35,7 +35,7 @@ _SCHEMA_NAMES = ("parameters", "input_schema", "inputSchema")
 """Keys for the schema of a tool's parameters. The first one present is used and becomes `parameters`."""
 _MAPPINGS = (dict, Mapping)
 """The check for dict is fast; that for an abstract class is a large part of the cost of creating a parser."""
-_TOLD = (*_MAPPINGS, type)
+_PLAIN_TYPES = (*_MAPPINGS, type)
 _PYTHON = (FunctionType, MethodType, type)
 
 
@@ -117,8 +117,8 @@ def tool_schemas(tools: object) -> dict[str, dict[str, Any]]:
             continue
         function = _function(tool, position)
         if (first := positions.setdefault(function["name"], position)) != position:
-            said = f"tools[{position}]: {_repeated(function['name'], first)}; the first one counts"
-            warnings.warn(said, RepeatedTool, stacklevel=_outside())
+            message = f"tools[{position}]: {_repeated(function['name'], first)}; the first one counts"
+            warnings.warn(message, RepeatedTool, stacklevel=_outside())
         else:
             schemas[function["name"]] = function.get("parameters") or {}
     return schemas
@@ -182,7 +182,7 @@ def _entry(listed: Any, position: int) -> Any:
 
 def _mapping(value: Any) -> Any:
     """Return a definition as a mapping. An object with `model_dump()` is dumped without values that are None."""
-    if isinstance(value, _TOLD):
+    if isinstance(value, _PLAIN_TYPES):
         return value
     dump = getattr(value, "model_dump", None)
     if not callable(dump):
@@ -190,11 +190,11 @@ def _mapping(value: Any) -> Any:
     return _without_nones(dump())
 
 
-def _without_nones(told: Any) -> Any:
-    if not isinstance(told, Mapping):
-        return told
-    said = {key: value for key, value in told.items() if value is not None}
-    return said | {"function": _without_nones(said["function"])} if "function" in said else said
+def _without_nones(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    kept = {key: value for key, value in given.items() if value is not None}
+    return kept | {"function": _without_nones(kept["function"])} if "function" in kept else kept
 
 
 def _other_type(tool: object) -> str | None:
@@ -229,14 +229,14 @@ def _function(tool: object, position: int) -> dict[str, Any]:
     called = "parameters"
     if inner.get(called) is None:
         called = next((key for key in _SCHEMA_NAMES if inner.get(key) is not None), called)
-    for key, kinds, wanted in (("description", str, "a string"), (called, _MAPPINGS, "a JSON Schema object")):
+    for key, kinds, expected in (("description", str, "a string"), (called, _MAPPINGS, "a JSON Schema object")):
         if key not in inner:
             continue
         value = inner[key]
         if value is None:
             del inner[key]
         elif not isinstance(value, kinds):
-            raise BadTools(f'tools[{position}] ({name}): "{key}" must be {wanted}, not {kind_of(value)}')
+            raise BadTools(f'tools[{position}] ({name}): "{key}" must be {expected}, not {kind_of(value)}')
     if inner.get("strict", ...) is None:
         del inner["strict"]  # the Responses API requires the key even if there is no value
     if called != "parameters":

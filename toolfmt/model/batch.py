@@ -61,8 +61,8 @@ class InspectionOutcome:
             return self
         capabilities = {name: Answer(answer.answer) for name, answer in self.report.capabilities.items()}
         findings, notes = (
-            tuple(replace(finding, message="", line=None, fix="") for finding in told)
-            for told in (self.report.findings, self.report.notes)
+            tuple(replace(finding, message="", line=None, fix="") for finding in group)
+            for group in (self.report.findings, self.report.notes)
         )
         brief = replace(
             self.report,
@@ -134,22 +134,22 @@ class Inspector:
                 workers.put(worker)
 
         pool = ThreadPoolExecutor(number)
-        asked: deque[Future[InspectionOutcome]] = deque()
+        pending: deque[Future[InspectionOutcome]] = deque()
 
         def done() -> InspectionOutcome:
             """Wait for the next outcome and return it."""
             if not in_order:
-                first = next(iter(wait(asked, return_when=FIRST_COMPLETED).done))
-                asked.remove(first)
+                first = next(iter(wait(pending, return_when=FIRST_COMPLETED).done))
+                pending.remove(first)
                 return first.result()
-            return asked.popleft().result()
+            return pending.popleft().result()
 
         try:
             for place in places:
-                asked.append(pool.submit(look, place))
-                if len(asked) == _AHEAD * number:
+                pending.append(pool.submit(look, place))
+                if len(pending) == _AHEAD * number:
                     yield done()
-            while asked:
+            while pending:
                 yield done()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -158,9 +158,9 @@ class Inspector:
 
     def _report(self, place: str, worker: Worker) -> Report:
         model = Model(load_files(place), trusted=self.trusted, worker=worker)
-        asked = self.options
+        options = self.options
         try:
-            return model.inspect(tools=asked.tools, context=asked.context, probe_seed=asked.probe_seed)
+            return model.inspect(tools=options.tools, context=options.context, probe_seed=options.probe_seed)
         except WorkerUnavailable as error:
             raise WorkerUnavailable(f"{place}: {error}") from None
 
@@ -179,8 +179,8 @@ def expanded(given: Iterable[str]) -> tuple[list[str], bool]:
     places: dict[str, None] = {}
     folders = False
     for place in given:
-        meant = os.fspath(model_place(place)) if os.path.lexists(place) else place
-        inside = [] if os.path.isfile(place) else [str(path) for path in model_places(meant)]
+        resolved = os.fspath(model_place(place)) if os.path.lexists(place) else place
+        inside = [] if os.path.isfile(place) else [str(path) for path in model_places(resolved)]
         folders = folders or bool(inside)
-        places |= dict.fromkeys(inside or [meant])
+        places |= dict.fromkeys(inside or [resolved])
     return list(places), folders or len(places) > 1

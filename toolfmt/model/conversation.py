@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.messages.arguments import unreadable_rejected
-from toolfmt.messages.message import Message, said_in, taken_ids
+from toolfmt.messages.message import Message, stored_message, taken_ids
 from toolfmt.render.backend import REASONING_LEFT_OUT
 from toolfmt.render.budget import Budget
 from toolfmt.render.prompt import Prompt
@@ -73,11 +73,11 @@ class Conversation:
         self._tools = list(tools) if isinstance(tools, Iterator) else tools
         self._goes_on = bool(options.pop("continue_final_message", False))
         self._options = options
-        self._asked: Prompt | None = None
+        self._last_prompt: Prompt | None = None
         self._computed = ""
         self._spans: tuple[Span, ...] = ()
         self._shown: tuple[object, object] = (None, None)
-        self._asked_with: list[str] = []
+        self._prompted_with: list[str] = []
         self._answered_with: list[str] | None = None
 
     def add(self, *messages: Any) -> None:
@@ -89,8 +89,8 @@ class Conversation:
 
     def result(self, call_id: str, content: Any) -> None:
         """Add the result of a call: a string, a list of parts, or any JSON value."""
-        told = content if isinstance(content, (str, list)) else json.dumps(content, ensure_ascii=False, default=str)
-        self.add({"role": "tool", "tool_call_id": call_id, "content": told})
+        text = content if isinstance(content, (str, list)) else json.dumps(content, ensure_ascii=False, default=str)
+        self.add({"role": "tool", "tool_call_id": call_id, "content": text})
 
     def answered(self, text: str, *, cut: bool = False) -> Message:
         """Add the model's raw output after the last prompt, and return it as a message.
@@ -102,22 +102,22 @@ class Conversation:
         Raises `ToolfmtError` if there is no prompt for this output, and everything that `Prompt.parser` raises. Never
         raises because of the text.
         """
-        prompt = self._asked
+        prompt = self._last_prompt
         if prompt is None:
             raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
         parser = prompt.parser()
         read = [*parser.feed(text), *parser.finish(cut=cut)]
         events = unreadable_rejected([*parser.continued, *read], text)
         message = Message.from_events(events, taken_ids(self.messages), parser.format.call_id)
-        said = said_in(events, message)
+        stored = stored_message(events, message)
         self._computed = prompt.text + _up_to_stop(text, prompt)
         self._shown = prompt.strategy, prompt.shown_tools
-        as_asked = _told(self.messages) == self._asked_with
+        unchanged = _reprs(self.messages) == self._prompted_with
         self._spans = prompt.spans
-        begun = self.messages.pop() if self._goes_on else None
-        self._asked, self._goes_on = None, False
-        self.messages.append({**(begun if isinstance(begun, Mapping) else {}), **said})
-        self._answered_with = _told(self.messages) if as_asked else None
+        partial = self.messages.pop() if self._goes_on else None
+        self._last_prompt, self._goes_on = None, False
+        self.messages.append({**(partial if isinstance(partial, Mapping) else {}), **stored})
+        self._answered_with = _reprs(self.messages) if unchanged else None
         return message
 
     def prompt(self, *, raw: bool = False, **options: Any) -> Turn:
@@ -131,18 +131,18 @@ class Conversation:
         plain = self._model.render(self.messages, self._tools, **options)
         turn = Turn(plain, self._computed, common_prefix(self._computed, plain.text))
         if raw and self._computed:
-            behind, why_not = self._behind_answer(plain, options)
-            turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, behind, options)
-        self._asked, self._asked_with = turn.prompt, _told(self.messages)
+            after, why_not = self._after_response(plain, options)
+            turn = replace(turn, why_not_raw=why_not) if why_not else self._raw(plain, after, options)
+        self._last_prompt, self._prompted_with = turn.prompt, _reprs(self.messages)
         return turn
 
-    def _raw(self, plain: Prompt, behind: str, options: Mapping[str, Any]) -> Turn:
+    def _raw(self, plain: Prompt, after: str, options: Mapping[str, Any]) -> Turn:
         """Return the turn whose prompt is everything computed so far plus what follows."""
-        text = self._computed + behind
+        text = self._computed + after
         longer = len(text) - len(plain.text)
         if text == plain.text:
             return Turn(plain, self._computed, len(self._computed), raw=True)
-        later = (span for span in plain.spans if span.begin >= len(plain.text) - len(behind))
+        later = (span for span in plain.spans if span.begin >= len(plain.text) - len(after))
         moved = (replace(span, begin=span.begin + longer, end=span.end + longer) for span in later)
         made = replace(
             plain,
@@ -159,15 +159,15 @@ class Conversation:
         used = self._model.counter(options.get("tokenizer"))(text)
         return Budget(context, used, max(0, context - used), max(0, used - context))
 
-    def _behind_answer(self, plain: Prompt, options: Mapping[str, Any]) -> tuple[str, str]:
+    def _after_response(self, plain: Prompt, options: Mapping[str, Any]) -> tuple[str, str]:
         """Return what the template writes after the model's last message, and the reason if that is unknown, else
         "".
         """
-        told = self._answered_with
-        at = len(told or "") - 1
-        if told is None or _told(self.messages[:at]) != told[:at]:
+        known = self._answered_with
+        at = len(known or "") - 1
+        if known is None or _reprs(self.messages[:at]) != known[:at]:
             return "", "the messages before the answer are others than the prompt was made of"
-        if _told(self.messages[at : at + 1]) != told[at:]:
+        if _reprs(self.messages[at : at + 1]) != known[at:]:
             return "", "the answer is another than the model wrote"
         if (plain.strategy, plain.shown_tools) != self._shown:
             return "", "this prompt shows other tools than the last one"
@@ -186,20 +186,20 @@ class Conversation:
             return "", "what the model wrote is not found in the prompt as it was"
         if any(span.message < at and span.begin > later.end for span in plain.spans):
             return "", "the template moves a text of the last prompt to after the response"
-        behind_closed, behind = closed.text[last.end :], plain.text[later.end :]
+        after_closed, after = closed.text[last.end :], plain.text[later.end :]
         written = self._computed.rstrip()
-        end = _turn_end(behind_closed, plain.stop, written)
+        end = _turn_end(after_closed, plain.stop, written)
         if end is None and written.endswith(closed.text[last.begin : last.end]):
             end = 0
-        if end is None or behind[:end] != behind_closed[:end]:
+        if end is None or after[:end] != after_closed[:end]:
             return "", "where the template ends an answer is not clear"
         given = {str(message.get("tool_call_id", "")) for message in plain.messages if message["role"] == "tool"}
-        if any(id and id in behind[end:] and id not in self._computed for id in given):
+        if any(id and id in after[end:] and id not in self._computed for id in given):
             return "", "the results name their calls by ids that the model did not write"
-        return behind[end:], ""
+        return after[end:], ""
 
 
-def _told(messages: Iterable[Any]) -> list[str]:
+def _reprs(messages: Iterable[Any]) -> list[str]:
     """Return a copy of the messages, so that later changes by the caller have no effect."""
     return [repr(message) for message in messages]
 
@@ -216,20 +216,20 @@ def _last_span(prompt: Prompt, message: int) -> Span | None:
     return max(spans, key=lambda span: span.end, default=None)
 
 
-def _turn_end(behind: str, stop: Iterable[str], written: str) -> int | None:
+def _turn_end(after: str, stop: Iterable[str], written: str) -> int | None:
     """Return where the template's own text begins after the model's last text.
 
     It begins with the end of the response, or else after the longest part that the model wrote itself.
     """
-    found = [at for mark in stop if (at := behind.find(mark)) >= 0]
+    found = [at for mark in stop if (at := after.find(mark)) >= 0]
     if found:
         return min(found)
-    overlap = (length for length in range(len(behind), 0, -1) if written.endswith(behind[:length]))
+    overlap = (length for length in range(len(after), 0, -1) if written.endswith(after[:length]))
     return next(overlap, None)
 
 
 def _up_to_stop(text: str, prompt: Prompt) -> str:
     """Return the text up to where the prompt's parser ends it, without a stop string that ends a call."""
     ended = [at for mark in prompt.ending_answers() if (at := text.find(mark)) >= 0]
-    said = text[: min(ended)] if ended else text
-    return next((said.removesuffix(mark) for mark in prompt.stop if mark and said.endswith(mark)), said)
+    kept = text[: min(ended)] if ended else text
+    return next((kept.removesuffix(mark) for mark in prompt.stop if mark and kept.endswith(mark)), kept)

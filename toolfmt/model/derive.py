@@ -23,11 +23,11 @@ def derive(source: str | Path, *, trusted: bool = False) -> Derived:
     process with limits unless it is `trusted`. Raises `BadModelDirectory` if no model can be read. No template raises,
     whatever it contains or does.
     """
-    if isinstance(source, str) and any(sign in source for sign in _TEXT) and not _is_place(source):
+    if isinstance(source, str) and any(delimiter in source for delimiter in _TEXT) and not _is_place(source):
         files = template_alone(source, Path("template"))
     else:
         files = load_files(source)
-    return _told(_derivation(files, trusted))
+    return _with_objects(_derivation(files, trusted))
 
 
 def _is_place(text: str) -> bool:
@@ -45,7 +45,7 @@ def _derivation(files: ModelFiles, trusted: bool) -> DerivationResult:
         return derivation_stopped(hit)
 
 
-def _told(made: DerivationResult) -> Derived:
+def _with_objects(made: DerivationResult) -> Derived:
     """Return the same result with the format and its verification as objects."""
     if made.derived is None:
         return Derived(None, why_not=made.why_not, known=made.known)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from toolfmt.inspect.checks.editing.template_fix import Variant
-from toolfmt.inspect.fix.fix_model import MendedModel, mend_copy
+from toolfmt.inspect.fix.fix_model import FixedModel, fix_copy
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output
 from toolfmt.inspect.fix.verification import FixCheck, judged
 from toolfmt.inspect.report.report import FindingKey, Report
@@ -22,7 +22,7 @@ from toolfmt.templates import ModelFiles, load_files
 
 def fixed_copy(
     place: str, output: str, inspector: Inspector, keys_for: Callable[[Report], frozenset[FindingKey]]
-) -> MendedModel:
+) -> FixedModel:
     """Copy the model to `output` with fixes for the findings that `keys_for` returns for its report.
 
     Raises `CannotCopy` if `output` is not empty, is inside the original, or is not a valid name. Raises what
@@ -39,10 +39,10 @@ def fixed_copy(
         return model.inspect(tools=options.tools, context=options.context, probe_seed=options.probe_seed)
 
     def prove(
-        before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool
+        before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, variants: Sequence[Variant], typed: bool
     ) -> FixCheck:
-        asked = (before, after, dict(tokens), shape, tuple(wanted), typed)
-        return judged(*asked) if inspector.trusted else inspector.worker.run(JUDGE, *asked)
+        arguments = (before, after, dict(tokens), shape, tuple(variants), typed)
+        return judged(*arguments) if inspector.trusted else inspector.worker.run(JUDGE, *arguments)
 
     report = inspector.report(place)
-    return mend_copy(files, report, keys_for(report), Path(output), inspect, prove)
+    return fix_copy(files, report, keys_for(report), Path(output), inspect, prove)

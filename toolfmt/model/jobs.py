@@ -80,10 +80,12 @@ def held(digest: str, given: Any) -> Any:
     return _held[digest]
 
 
-def made_of(digest: str, given: tuple[ModelFiles, TemplateProfile] | None, asked: RenderRequest) -> RenderResult:
+def made_of(
+    digest: str, given: tuple[ModelFiles, TemplateProfile] | None, render_request: RenderRequest
+) -> RenderResult:
     """Return the prompt of a request. Objects in what it was made of are replaced by numbers."""
     files, profile = held(digest, given)
-    made = make(files, profile, asked)
+    made = make(files, profile, render_request)
     return replace(made, messages=numbered(made.messages), tools=numbered(made.tools))
 
 
@@ -128,7 +130,7 @@ def _check_nothing(answer: object) -> None:
 
 
 def _check_verdict(verdict: FixCheck) -> None:
-    if verdict.healed < 0 or (verdict.holds and (verdict.why or not verdict.healed)):
+    if verdict.fixed < 0 or (verdict.holds and (verdict.why or not verdict.fixed)):
         raise UnreadableJson("a verdict that contradicts itself")
 
 
@@ -191,11 +193,11 @@ class WorkerBackend:
         digest = read.digest
         return lambda text: _run_holding(self._worker(), COUNT, digest, read, text)
 
-    def make(self, asked: RenderRequest) -> RenderResult:
+    def make(self, render_request: RenderRequest) -> RenderResult:
         objects: list[Any] = []
-        messages, tools = handed_over([asked.messages, asked.tools], objects)
-        variables = plain(asked.variables)
-        made = self._run_on_model(MAKE, replace(asked, messages=messages, tools=tools, variables=variables))
+        messages, tools = handed_over([render_request.messages, render_request.tools], objects)
+        variables = plain(render_request.variables)
+        made = self._run_on_model(MAKE, replace(render_request, messages=messages, tools=tools, variables=variables))
         if not objects:
             return made
         return replace(made, messages=given_back(made.messages, objects), tools=given_back(made.tools, objects))

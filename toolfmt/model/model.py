@@ -27,7 +27,7 @@ from toolfmt.messages.tools import canonical_tools
 from toolfmt.model.jobs import INSPECT, PROFILE, WorkerBackend, shared_worker, tokenizer_of
 from toolfmt.model.sandbox.pool import Worker
 from toolfmt.render.backend import InProcessBackend, RenderBackend, StrategyChoice
-from toolfmt.render.compiled_template import spoken_format
+from toolfmt.render.compiled_template import taught_format
 from toolfmt.render.prompt import Prompt, broken, render
 from toolfmt.render.request.saved_profile import restored, saved
 from toolfmt.templates import ModelFiles, load_files
@@ -140,7 +140,7 @@ class Model:
         """The backend that runs the template."""
         if self._trusted:
             return InProcessBackend(self.files, self.profile)
-        return WorkerBackend(self.files, self.profile, self._asked)
+        return WorkerBackend(self.files, self.profile, self._current_worker)
 
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """Return these calls as this model would write them, in the variant that its template renders.
@@ -149,7 +149,7 @@ class Model:
         the model's format is unknown.
         """
         self._known()
-        return write(spoken_format(self.profile), calls, tools)
+        return write(taught_format(self.profile), calls, tools)
 
     def parser(
         self,
@@ -170,12 +170,12 @@ class Model:
         Raises `ToolfmtError` if the model's format is unknown.
         """
         known = self._known()
-        begun = self.profile.prefill if prefix is None else prefix
+        output_prefix = self.profile.prefill if prefix is None else prefix
         tools = list(tools) if isinstance(tools, Iterator) else tools
         ends = [mark for mark in self.profile.stop if not known.in_calls(mark)] if stop is None else stop
         if stop is None and tools and self.profile.strategy == "prompt":
             ends = [*ends, *(result_heading(tool["function"]["name"]) for tool in canonical_tools(tools))]
-        return Parser(known, tools=tools, prefix=begun, strict=strict, stop=ends, reasoning=reasoning)
+        return Parser(known, tools=tools, prefix=output_prefix, strict=strict, stop=ends, reasoning=reasoning)
 
     def grammar(
         self,
@@ -201,9 +201,11 @@ class Model:
         tokenizer = tokenizer_of(self.files)
         if tokenizer is not None and not (tokens and tokenizer.problem):
             tokens |= tokenizer.marker_ids
-        begun = self.profile.prefill if prefix is None else prefix
-        known = spoken_format(self.profile)
-        return grammar(known, tools, syntax=syntax, choice=choice, parallel=parallel, tokens=tokens, prefix=begun)
+        output_prefix = self.profile.prefill if prefix is None else prefix
+        known = taught_format(self.profile)
+        return grammar(
+            known, tools, syntax=syntax, choice=choice, parallel=parallel, tokens=tokens, prefix=output_prefix
+        )
 
     def saved_profile(self) -> str:
         """Return the profile as text (JSON), to store next to the model and to pass to `load` as `profile`.
@@ -235,17 +237,17 @@ class Model:
         if self._trusted:
             return profile_files(files)
         try:
-            return self._asked().run(PROFILE, files, tokenizer_of(files))
+            return self._current_worker().run(PROFILE, files, tokenizer_of(files))
         except LimitHit as hit:
             return profile_stopped(files, hit)
 
-    def _asked(self) -> Worker:
+    def _current_worker(self) -> Worker:
         return self._worker or shared_worker()
 
     def _inspect(self, options: InspectionOptions) -> Report:
         if self._trusted:
             return inspect_files(self.files, options)
         try:
-            return self._asked().run(INSPECT, self.files, options, tokenizer_of(self.files))
+            return self._current_worker().run(INSPECT, self.files, options, tokenizer_of(self.files))
         except LimitHit as hit:
             return inspect_stopped(self.files, options, hit)

@@ -28,7 +28,7 @@ from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.render.adapt.adaptations import adapt, writes_calls
 from toolfmt.render.adapt.control_tokens import ASSISTANT_MARKERS_NEUTRALIZED, neutralized_assistant
 from toolfmt.render.adapt.remedies import (
-    CALLS_BESIDE_TEXT_AS_CONTENT,
+    CALLS_WITH_TEXT_AS_CONTENT,
     CONTENT_AS_PARTS,
     PART_PRINTED,
     plans,
@@ -36,7 +36,7 @@ from toolfmt.render.adapt.remedies import (
     with_marked_parts,
 )
 from toolfmt.render.adapt.tool_adaptations import ShownTool, adapted_tool, lost_in_lines, other_tool, shown_tool
-from toolfmt.render.compiled_template import check_limit, compiled, spoken_format
+from toolfmt.render.compiled_template import check_limit, compiled, taught_format
 from toolfmt.render.request.messages import INSTRUCTING, Message, media_data, media_of, without_media
 from toolfmt.render.verify.delivery import Delivery, Span, delivered, proved
 from toolfmt.render.verify.rejected_part import locate, with_missing_variable
@@ -137,17 +137,17 @@ class Request:
     def as_prose(self, *why: str) -> Attempt:
         """Render with the tools described in the system message. The template gets no tools."""
         template, profile, named = self._template(with_tools=False)
-        told = prose(self.format, self.tools)
-        way = _Way(template, profile, (*why, *named), None, told, calls_in_words=True, results_in_words=True)
+        prose_text = prose(self.format, self.tools)
+        way = _Way(template, profile, (*why, *named), None, prose_text, calls_in_words=True, results_in_words=True)
         made = self._found(way)
-        if told:
+        if prose_text:
             made = replace(made, tools_lost=_lost(self.tools, map(lost_in_lines, self.tools)))
-            untold, _ = self._adapted(replace(way, system_text=PLACEHOLDER), self.messages, made.plan)
-            without = self._without_tools(template, untold)
-            check_prose(made.text, without, told, without.count(PLACEHOLDER), self.tools)
+            adapted, _ = self._adapted(replace(way, system_text=PLACEHOLDER), self.messages, made.plan)
+            without = self._without_tools(template, adapted)
+            check_prose(made.text, without, prose_text, without.count(PLACEHOLDER), self.tools)
             if self._replaces_default(way, made):
                 made = replace(made, adaptations=(DEFAULT_SYSTEM_PROMPT_REPLACED, *made.adaptations))
-            spans = (*made.delivery.spans, *_described(made.text, told, self.tools))
+            spans = (*made.delivery.spans, *_described(made.text, prose_text, self.tools))
             made = replace(
                 made, delivery=replace(made.delivery, spans=tuple(sorted(spans, key=lambda span: span.begin)))
             )
@@ -219,7 +219,7 @@ class Request:
 
     def _found(self, way: _Way) -> Attempt:
         """Return the first attempt that delivers everything; with `lossy`, else the attempt that loses least."""
-        refused: TemplateError | None = None
+        raised: TemplateError | None = None
         best: Attempt | None = None
         repeated: Attempt | None = None
         changing: Attempt | None = None
@@ -232,7 +232,7 @@ class Request:
                 if not plan and isinstance(error, CannotWrite):
                     raise
                 if not plan and isinstance(error, TemplateError):
-                    refused = error
+                    raised = error
                 continue
             if made is None:
                 continue
@@ -247,17 +247,17 @@ class Request:
         whole = repeated or changing or self._neutralized(way)
         if whole is not None:
             return whole
-        media = {told for _, told in media_of(self.messages)}
+        media = {label for _, label in media_of(self.messages)}
         by_media = best is None or not media.isdisjoint(best.delivery.lost)
         if self.lossy and by_media and (without := self._without_media()) is not None:
             made = without._found(way)
-            lost = tuple(told for _, told in media_of(self.messages))
+            lost = tuple(label for _, label in media_of(self.messages))
             return replace(made, delivery=replace(made.delivery, missing=(*made.delivery.missing, *lost)))
         if best is not None and self.lossy:
             return best
-        if refused is not None:
+        if raised is not None:
             self._check_media(way)
-            raise self._rejected_part(way, refused) from None
+            raise self._rejected_part(way, raised) from None
         assert best is not None
         if best.delivery.lost[0] == _PROSE:
             raise TemplateError(
@@ -275,7 +275,7 @@ class Request:
         # A channel holds one call and nothing else: there is no content to write calls into.
         # A result refers to its call by an id, which a call in the content does not have.
         apart = self.format.headers or way.calls_in_words or way.profile.ids
-        without = {CALLS_BESIDE_TEXT_AS_CONTENT} if apart else set()
+        without = {CALLS_WITH_TEXT_AS_CONTENT} if apart else set()
         # These are applied already if the profile asks for them.
         without |= {"ids-shortened"} if way.profile.ids == "nine" else set()
         without |= {"results-named"} if way.profile.results_named else set()
@@ -320,27 +320,27 @@ class Request:
             if plan:
                 return None
             given, twin_prompt = twin.messages, None
-        told = Delivery() if twin_prompt is None else delivered(self.messages, twin, given, twin_prompt)
+        delivery = Delivery() if twin_prompt is None else delivered(self.messages, twin, given, twin_prompt)
         if way.system_text and twin_prompt is not None and way.system_text not in twin_prompt:
-            told = replace(told, missing=(*told.missing, _PROSE))
+            delivery = replace(delivery, missing=(*delivery.missing, _PROSE))
         if plan:
-            if not (told.whole or self.lossy) or self._prints_parts(way, plan, messages):
+            if not (delivery.whole or self.lossy) or self._prints_parts(way, plan, messages):
                 return None
             text = self._render(way.template, messages, way.tools)
-        if told.whole or self.lossy:
+        if delivery.whole or self.lossy:
             shown = proved(self.messages, twin, twin_prompt, given, text)
-            missing = tuple(dict.fromkeys((*told.missing, *shown.missing)))
+            missing = tuple(dict.fromkeys((*delivery.missing, *shown.missing)))
             missing += self._media_missing(way, plan, text, twin_prompt)
-            told = replace(
-                told,
+            delivery = replace(
+                delivery,
                 missing=missing,
-                repeated=tuple(dict.fromkeys((*told.repeated, *shown.repeated))),
-                written_otherwise=shown.written_otherwise,
+                repeated=tuple(dict.fromkeys((*delivery.repeated, *shown.repeated))),
+                written_differently=shown.written_differently,
                 spans=shown.spans,
                 switch_taken_out=shown.switch_taken_out,
-                tools_changed=tuple(dict.fromkeys((*told.tools_changed, *shown.tools_changed))),
+                tools_changed=tuple(dict.fromkeys((*delivery.tools_changed, *shown.tools_changed))),
             )
-        return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), told, plan)
+        return Attempt(text, way.template, way.profile, messages, way.tools, (*way.named, *done), delivery, plan)
 
     def _prints_parts(self, way: _Way, plan: frozenset[str], messages: list[Message]) -> bool:
         """Return whether the template prints content parts themselves instead of their texts."""
@@ -407,7 +407,7 @@ class Request:
         media = media_of(self.messages)
         if not media:
             return ()
-        pasted = [told for part, told in media if any(data in (twin_prompt or text) for data in media_data(part))]
+        pasted = [label for part, label in media if any(data in (twin_prompt or text) for data in media_data(part))]
         if pasted:
             return tuple(pasted)
         messages, _ = self._adapted(way, [without_media(message) for message in self.messages], plan)
@@ -415,7 +415,7 @@ class Request:
             same = self._render(way.template, messages, way.tools) == text
         except TemplateError:
             same = False
-        return tuple(told for _, told in media) if same else ()
+        return tuple(label for _, label in media) if same else ()
 
     def _rejected_part(self, way: _Way, rejection: TemplateError) -> TemplateError:
         """Return the error extended by the tool or message that the template rejects, or by the missing variable."""
@@ -435,7 +435,7 @@ class Request:
 
     @cached_property
     def format(self) -> ToolCallFormat:
-        return spoken_format(self.profile)
+        return taught_format(self.profile)
 
     def _template(self, *, with_tools: bool) -> tuple[ChatTemplate, TemplateProfile, Sequence[str]]:
         """Return the template in force and its profile, and a name if only the template for tools exists."""
@@ -482,15 +482,15 @@ def _lost(tools: Sequence[Message], parts: Iterable[Sequence[str]]) -> tuple[str
     )
 
 
-def _described(text: str, told: str, tools: Sequence[Message]) -> Iterator[Span]:
+def _described(text: str, prose_text: str, tools: Sequence[Message]) -> Iterator[Span]:
     """Yield where the tool descriptions are in a prompt that describes tools in the system message."""
-    begin = text.find(told)
+    begin = text.find(prose_text)
     for description in sorted(set(_descriptions(list(tools))), key=len, reverse=True):
         for spelled in dict.fromkeys((description, json.dumps(description, ensure_ascii=False)[1:-1])):
-            at = told.find(spelled)
+            at = prose_text.find(spelled)
             while at >= 0:
                 yield Span(begin + at, begin + at + len(spelled), -1)
-                at = told.find(spelled, at + len(spelled))
+                at = prose_text.find(spelled, at + len(spelled))
 
 
 def _descriptions(definition: Any) -> Iterator[str]:
@@ -506,9 +506,9 @@ def _descriptions(definition: Any) -> Iterator[str]:
             yield from [value] if isinstance(value, str) and value else _descriptions(value)
 
 
-def _media_lost(told: str, way: _Way) -> NotDelivered:
+def _media_lost(label: str, way: _Way) -> NotDelivered:
     return NotDelivered(
-        f"{told} is lost: {way.template.origin} does not take it; leave it out, or render with lossy=True"
+        f"{label} is lost: {way.template.origin} does not take it; leave it out, or render with lossy=True"
     )
 
 

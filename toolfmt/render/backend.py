@@ -52,7 +52,7 @@ RESULT_OF_NO_CALL = "result-of-no-call"
 TEXT_REPEATED = "text-repeated"
 """The template writes a string of the conversation or a tool definition more than once."""
 
-WRITTEN_OTHERWISE = "written-otherwise"
+WRITTEN_DIFFERENTLY = "written-otherwise"
 """The template writes different text around the request's texts because of what they contain."""
 
 
@@ -106,7 +106,7 @@ class RenderBackend(Protocol):
     def counter(self, tokenizer: Any) -> Callable[[str], int]:
         """Return a function that counts tokens (`toolfmt.render.budget.counter`)."""
 
-    def make(self, asked: RenderRequest) -> RenderResult:
+    def make(self, render_request: RenderRequest) -> RenderResult:
         """Return the prompt. Raises what the function `make` raises."""
 
 
@@ -126,8 +126,8 @@ class InProcessBackend:
     def counter(self, tokenizer: Any) -> Callable[[str], int]:
         return counter(self.files, tokenizer)
 
-    def make(self, asked: RenderRequest) -> RenderResult:
-        return make(self.files, self.profile, asked)
+    def make(self, render_request: RenderRequest) -> RenderResult:
+        return make(self.files, self.profile, render_request)
 
 
 def roles_of(files: ModelFiles, profile: TemplateProfile) -> tuple[str, ...]:
@@ -152,19 +152,19 @@ def shallow(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned
 
 
 @shallow
-def make(files: ModelFiles, profile: TemplateProfile, asked: RenderRequest) -> RenderResult:
+def make(files: ModelFiles, profile: TemplateProfile, render_request: RenderRequest) -> RenderResult:
     """Return the prompt of a request. Raises the same `ToolfmtError`s as `toolfmt.render.prompt.render`."""
-    variables = {"add_generation_prompt": True, "now": asked.now} | asked.variables
-    request = Request(files, profile, asked.messages, asked.tools, variables, asked.lossy)
-    way, made = _made(request, asked.strategy)
-    made = _with_every_part(request, made, asked.strategy)
-    text, begun = left_open(request, made) if asked.continued else (made.text, prefill(request, made))
+    variables = {"add_generation_prompt": True, "now": render_request.now} | render_request.variables
+    request = Request(files, profile, render_request.messages, render_request.tools, variables, render_request.lossy)
+    way, made = _made(request, render_request.strategy)
+    made = _with_every_part(request, made, render_request.strategy)
+    text, prefix = left_open(request, made) if render_request.continued else (made.text, prefill(request, made))
     in_words = way == "prompt" and bool(request.tools)
     as_content = CALLS_AS_CONTENT in made.adaptations
     return RenderResult(
         text=text,
         strategy=way,
-        prefill=begun,
+        prefill=prefix,
         stop=made.profile.stop,
         adaptations=(*made.adaptations, *_to_be_known(request, made, guessed=as_content or in_words)),
         lost=made.delivery.lost,
@@ -235,5 +235,5 @@ def _to_be_known(request: Request, made: Attempt, *, guessed: bool) -> Iterator[
         yield SYSTEM_MOVED
     if made.delivery.switch_taken_out:
         yield SWITCH_TAKEN_OUT
-    if made.delivery.written_otherwise:
-        yield WRITTEN_OTHERWISE
+    if made.delivery.written_differently:
+        yield WRITTEN_DIFFERENTLY

@@ -69,16 +69,16 @@ class Budget:
         used = f"the prompt has {self.used:,} tokens of {self.context:,}"
         if not self.over:
             return f"{used}: {self.left:,} left"
-        told = f"{used}: {self.over:,} too many"
+        text = f"{used}: {self.over:,} too many"
         ways = [(self.tools, self.over_without_tools, self._tools), (self.turns, self.over_without_turns, self._turns)]
         enough_alone = [words for _, still, words in ways if not still]
         if enough_alone:
-            return f"{told}; it fits without {' or without '.join(enough_alone)}"
+            return f"{text}; it fits without {' or without '.join(enough_alone)}"
         both = " and ".join(words for parts, _, words in ways if parts)
         if not both:
-            return f"{told}; no tool and no earlier turn can be left out"
+            return f"{text}; no tool and no earlier turn can be left out"
         still = self.over_without_both
-        return f"{told}; without {both} " + (f"{still:,} are too many still" if still else "it fits")
+        return f"{text}; without {both} " + (f"{still:,} are too many still" if still else "it fits")
 
     @property
     def _tools(self) -> str:

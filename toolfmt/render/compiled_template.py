@@ -23,7 +23,7 @@ def _compiled(text: str, special_tokens: tuple[tuple[str, str], ...], origin: st
     try:
         return ChatTemplate(text, dict(special_tokens), origin=origin)
     except TemplateError as error:
-        raise TemplateError(with_way_out(str(error)), error.line, error.kind, error.own_words) from None
+        raise TemplateError(with_way_out(str(error)), error.line, error.kind, error.engine_message) from None
 
 
 def check_limit(files: ModelFiles, profile: TemplateProfile) -> None:
@@ -40,7 +40,7 @@ def with_way_out(error: str) -> str:
     return f"{error.rstrip('.')}; fix the template or copy it again from the repository of the original model"
 
 
-def spoken_format(profile: TemplateProfile) -> ToolCallFormat:
+def taught_format(profile: TemplateProfile) -> ToolCallFormat:
     """Return the format for describing and writing calls: the model's, in its template's variant, or the default."""
     known = profile.tool_call_format
     return default_format() if known is None else known.with_variant(profile.variant)

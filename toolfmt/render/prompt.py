@@ -24,7 +24,7 @@ from toolfmt.messages.tools import canonical_tools, same_order
 from toolfmt.render.adapt.control_tokens import MARKERS_NEUTRALIZED, neutralized_request, restored
 from toolfmt.render.backend import InProcessBackend, RenderBackend, RenderRequest, StrategyChoice, shallow
 from toolfmt.render.budget import Budget, budget
-from toolfmt.render.compiled_template import spoken_format, with_way_out
+from toolfmt.render.compiled_template import taught_format, with_way_out
 from toolfmt.render.request.messages import Message, calls_of, checked_messages, with_text_arguments
 from toolfmt.render.request.tool_selection import narrowed
 from toolfmt.render.token_ids import markers_in, spans_between, token_ids
@@ -102,9 +102,9 @@ class Prompt:
             raise ToolfmtError("this prompt is built on the model's own text; send `text` to a completion endpoint")
         own = {name: value for name, value in self.variables.items() if name not in _OF_REQUESTS}
         tools = {} if self.template_tools is None else {"tools": self.template_tools}
-        asked = {name: self.variables[name] for name in _OF_REQUESTS if name in self.variables}
+        fields = {name: self.variables[name] for name in _OF_REQUESTS if name in self.variables}
         messages = [with_text_arguments(message) for message in self.messages] if arguments_as_text else self.messages
-        return copy.deepcopy({"messages": messages, **tools, "chat_template_kwargs": own, **asked})
+        return copy.deepcopy({"messages": messages, **tools, "chat_template_kwargs": own, **fields})
 
     def parser(
         self,
@@ -257,22 +257,26 @@ def render(
         checked, shown, changed = neutralized_request(checked, shown, texts)
         normalised += changed
     opens = {} if add_generation_prompt and not continue_final_message else {"add_generation_prompt": False}
-    asked = RenderRequest(checked, shown or [], opens | variables, strategy, now, lossy, continue_final_message)
-    made = making.make(asked)
+    render_request = RenderRequest(
+        checked, shown or [], opens | variables, strategy, now, lossy, continue_final_message
+    )
+    made = making.make(render_request)
     if continue_final_message:
         opens["continue_final_message"] = True
     in_known_format = made.calls_as_content or made.strategy == "prompt"
     return Prompt(
         text=made.text,
         strategy=made.strategy,
-        format=spoken_format(profile).name if in_known_format else profile.format,
+        format=taught_format(profile).name if in_known_format else profile.format,
         derived=profile.derived,
         prefill=made.prefill,
         stop=(*made.stop, *([RESULT_HEADING] if made.in_words else [])),
         adaptations=(*normalised, *made.adaptations),
         tools=offered,
         lost=made.lost,
-        budget=None if context is None else _budget(making, asked, made.text, context, making.counter(tokenizer)),
+        budget=None
+        if context is None
+        else _budget(making, render_request, made.text, context, making.counter(tokenizer)),
         messages=_copied(made.messages),
         template_tools=_copied(made.tools),
         shown_tools=_copied(shown),
@@ -292,22 +296,22 @@ def _copied(value: Any) -> Any:
 
 
 def _budget(
-    making: RenderBackend, asked: RenderRequest, text: str, context: int, count: Callable[[str], int]
+    making: RenderBackend, render_request: RenderRequest, text: str, context: int, count: Callable[[str], int]
 ) -> Budget:
     """Return the prompt's budget, and what to remove if the prompt is too long."""
 
     def render_without(*, tools: Sequence[str], messages: Sequence[int]) -> str | None:
-        kept = [message for at, message in enumerate(asked.messages) if at not in messages]
-        shown = [tool for tool in asked.tools if tool["function"]["name"] not in tools]
+        kept = [message for at, message in enumerate(render_request.messages) if at not in messages]
+        shown = [tool for tool in render_request.tools if tool["function"]["name"] not in tools]
         try:
-            return making.make(replace(asked, messages=kept, tools=shown)).text
+            return making.make(replace(render_request, messages=kept, tools=shown)).text
         except WorkerUnavailable:
             raise
         except ToolfmtError:
             return None
 
-    names = [tool["function"]["name"] for tool in asked.tools]
-    return budget(text, context, count, names, asked.messages, render_without)
+    names = [tool["function"]["name"] for tool in render_request.tools]
+    return budget(text, context, count, names, render_request.messages, render_without)
 
 
 def _check_continued(messages: Sequence[Message]) -> None:
@@ -325,10 +329,10 @@ def _check_variables(given: Mapping[str, Any], profiles: Sequence[TemplateProfil
     unread = [name for name in given if name not in read]
     if unread and all(profile.sha256 and profile.failure is None for profile in profiles):
         options = [name for name in inspect.signature(render).parameters if name not in _GIVEN_BY_PLACE]
-        meant = difflib.get_close_matches(unread[0], options, n=1)
-        if meant:
+        similar = difflib.get_close_matches(unread[0], options, n=1)
+        if similar:
             raise ToolfmtError(
-                f"the template reads no variable {unread[0]!r}, and render has no such option; is it {meant[0]!r}?"
+                f"the template reads no variable {unread[0]!r}, and render has no such option; is it {similar[0]!r}?"
             )
         own = sorted(read - {"messages", "tools", "add_generation_prompt"})
         raise ToolfmtError(

@@ -27,13 +27,13 @@ def prefill(request: Request, made: Attempt) -> str:
         return ""
     generation = made.text[len(closed) :]
     format = request.format
-    begun = answer_prefix(generation, headers=format.headers)
-    if not begun.strip(": \n"):
+    prefix = answer_prefix(generation, headers=format.headers)
+    if not prefix.strip(": \n"):
         return ""
-    if begun == generation and not answer_prefix(closed[-_LONGEST_HEADER:], headers=format.headers):
+    if prefix == generation and not answer_prefix(closed[-_LONGEST_HEADER:], headers=format.headers):
         return generation  # the header is always there, so what is added begins the response
     # Two ways to find the assistant's header: its shape, or what also comes before a plain text response.
-    header = len(generation) - len(begun) or _shown_header(request, made, closed, generation) or len(generation)
+    header = len(generation) - len(prefix) or _shown_header(request, made, closed, generation) or len(generation)
     openers = {opener for opener, _ in format.reasoning_read}
     openers |= {closer for opener, closer in format.reasoning_read if closer == f"</{opener[1:]}"}
     openers |= {made.profile.reasoning[0]} if made.profile.reasoning else set()
@@ -53,15 +53,15 @@ def left_open(request: Request, made: Attempt) -> tuple[str, str]:
     last = len(request.messages) - 1
     spans = [span for span in made.delivery.spans if span.message == last]
     texts = _texts_of(request.messages[last].get("content"))
-    said = texts[-1].strip()
+    last_text = texts[-1].strip()
     marked = _marked_end(request, made)
-    end = marked or max((span.end for span in spans), default=made.text.rfind(said) + len(said))
-    blanks = texts[-1][len(texts[-1].rstrip()) :]
-    end += len(blanks) if marked is None and made.text.startswith(blanks, end) else 0
+    end = marked or max((span.end for span in spans), default=made.text.rfind(last_text) + len(last_text))
+    whitespace = texts[-1][len(texts[-1].rstrip()) :]
+    end += len(whitespace) if marked is None and made.text.startswith(whitespace, end) else 0
     text = made.text[:end]
     before = request.without_generation_prompt(made, made.messages[:-1])
-    begin = len(before) if before and text.startswith(before) else max(0, end - len(said) - _LONGEST_HEADER)
-    whole = (texts[0], texts[0].lstrip(), texts[0].rstrip(), said) if len(texts) == 1 else ()
+    begin = len(before) if before and text.startswith(before) else max(0, end - len(last_text) - _LONGEST_HEADER)
+    whole = (texts[0], texts[0].lstrip(), texts[0].rstrip(), last_text) if len(texts) == 1 else ()
     shown = next((one for one in whole if text.endswith(one)), "")
     shown = shown or text[min((span.begin for span in spans if span.begin < end), default=end) :]
     if not shown:

@@ -19,7 +19,7 @@ from toolfmt.errors import ToolfmtError
 from toolfmt.inspect.probe.added_tokens import is_marker
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.messages.tools import kind_of
-from toolfmt.render.adapt.control_tokens import beginnings, sign_for
+from toolfmt.render.adapt.control_tokens import beginnings, dot_for
 
 Offsets = list[tuple[int, int]]
 
@@ -48,7 +48,9 @@ def token_ids(text: str, spans: Iterable[tuple[int, int]], tokenizer: Any, *, ma
         if controls is None:
             reader.check(ids, others.replaced(text, _LEADS[0]))
             return ids
-        found = {_cut(text, begin, end) for begin, end in controls if others.touch(*_without_blanks(text, begin, end))}
+        found = {
+            _cut(text, begin, end) for begin, end in controls if others.touch(*_without_whitespace(text, begin, end))
+        }
         if not found:
             return ids
         if found & cuts or None in found:
@@ -72,8 +74,8 @@ def spans_between(plain: str, changed: str, markers: Sequence[str]) -> list[tupl
     that only it has, plain or JSON-escaped. This finds markers everywhere, also in definitions. Return None if the
     prompts differ in anything else.
     """
-    sign = sign_for(markers)
-    spellings = (sign, json.dumps(sign)[1:-1])
+    marker_dot = dot_for(markers)
+    spellings = (marker_dot, json.dumps(marker_dot)[1:-1])
     spans, at, offset = [], 0, 0
     while offset < len(changed):
         same = common_prefix(plain[at:], changed[offset:])
@@ -137,7 +139,7 @@ class _Reader:
         controls: Offsets | None = []
         for begin, end in zip([0, *cuts], [*cuts, len(text)], strict=True):
             piece = text[begin:end]
-            found, offsets = self._behind_a_cut(piece) if begin else encoded(self._tokenizer, piece)
+            found, offsets = self._after_cut(piece) if begin else encoded(self._tokenizer, piece)
             ids += found
             if offsets is None or controls is None:
                 controls = None
@@ -153,7 +155,7 @@ class _Reader:
         if any(number > own[id] for id, number in found.items()):
             raise _cannot()
 
-    def _behind_a_cut(self, piece: str) -> tuple[list[int], Offsets | None]:
+    def _after_cut(self, piece: str) -> tuple[list[int], Offsets | None]:
         for lead, before in self._leads.items():
             ids, offsets = encoded(self._tokenizer, lead + piece)
             size = len(before)
@@ -196,10 +198,10 @@ class _Stretches:
 
 def _added(tokenizer: Any) -> dict[int, str]:
     """Return the texts of added tokens by id, if the tokenizer lists them."""
-    tell = getattr(tokenizer, "get_added_tokens_decoder", None)
-    told = tell() if callable(tell) else getattr(tokenizer, "added_tokens_decoder", None)
+    get_added = getattr(tokenizer, "get_added_tokens_decoder", None)
+    added = get_added() if callable(get_added) else getattr(tokenizer, "added_tokens_decoder", None)
     found = {}
-    for number, token in told.items() if isinstance(told, Mapping) else ():
+    for number, token in added.items() if isinstance(added, Mapping) else ():
         text, special = str(getattr(token, "content", token)).strip(), bool(getattr(token, "special", True))
         # A special token that is a plain word is not visible as a marker, but is prevented as well.
         if len(text) > 1 and (special or is_marker(text, special=False)):
@@ -209,11 +211,11 @@ def _added(tokenizer: Any) -> dict[int, str]:
 
 def _cut(text: str, begin: int, end: int) -> int | None:
     """Return the offset at which to cut a control token, or None if it has only one character."""
-    begin, end = _without_blanks(text, begin, end)
+    begin, end = _without_whitespace(text, begin, end)
     return begin + 1 if end - begin > 1 else None
 
 
-def _without_blanks(text: str, begin: int, end: int) -> tuple[int, int]:
+def _without_whitespace(text: str, begin: int, end: int) -> tuple[int, int]:
     """Return the range of a control token without surrounding whitespace, which some tokens include."""
     held = text[begin:end]
     return begin + len(held) - len(held.lstrip()), end - len(held) + len(held.rstrip())

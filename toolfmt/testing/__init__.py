@@ -12,12 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolfmt.testing.broken import LawBroken
+    from toolfmt.testing.broken import InvariantViolation
     from toolfmt.testing.corpus import Case, cases
     from toolfmt.testing.drawing import GeneratedOutput
-    from toolfmt.testing.fuzzing import Fault, Fuzz
+    from toolfmt.testing.fuzzing import Defect, Fuzz
     from toolfmt.testing.laws import (
-        LAWS,
+        INVARIANTS,
         check_arguments_json,
         check_chunking,
         check_cut,
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from toolfmt.testing.targets import target
 
 _HOMES = {
-    "LAWS": "laws",
+    "INVARIANTS": "laws",
     "GeneratedOutput": "drawing",
     "Case": "corpus",
-    "Fault": "fuzzing",
+    "Defect": "fuzzing",
     "Fuzz": "fuzzing",
-    "LawBroken": "broken",
+    "InvariantViolation": "broken",
     "ParserOutcome": "outcome",
     "answers": "strategies",
     "calls": "strategies",
@@ -63,12 +63,12 @@ _HOMES = {
 }
 
 __all__ = [
-    "LAWS",
+    "INVARIANTS",
     "Case",
-    "Fault",
+    "Defect",
     "Fuzz",
     "GeneratedOutput",
-    "LawBroken",
+    "InvariantViolation",
     "ParserOutcome",
     "answers",
     "calls",

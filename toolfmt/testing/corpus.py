@@ -62,7 +62,7 @@ class BadCase(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ExpectedText:
     """Content or reasoning, verbatim."""
 
     kind: str
@@ -96,7 +96,7 @@ class Case:
     tools: list[Any] | None
     prefix: str
     strict: bool
-    expected: tuple[Said | ExpectedCall, ...]
+    expected: tuple[ExpectedText | ExpectedCall, ...]
 
     @property
     def id(self) -> str:
@@ -143,8 +143,8 @@ def cases(format: str | None = None) -> list[Case]:
 
     Raises `UnknownFormat`.
     """
-    wanted = formats() if format is None else [get(format).name]
-    return [case for name in wanted for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]
+    names = formats() if format is None else [get(format).name]
+    return [case for name in names for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]
 
 
 def read(file: Path) -> list[Case]:
@@ -211,13 +211,13 @@ def _escaped(line: str) -> str:
     return str(json.loads(text)) * int(times or 1)
 
 
-def _expected(lines: list[str]) -> list[Said | ExpectedCall]:
-    parts: list[Said | ExpectedCall] = []
+def _expected(lines: list[str]) -> list[ExpectedText | ExpectedCall]:
+    parts: list[ExpectedText | ExpectedCall] = []
     calls: dict[int, ExpectedCall] = {}
     for line in lines:
         word, rest = line.split(maxsplit=1)
         if word in ("content", "reasoning"):
-            parts.append(Said(word, json.loads(rest)))
+            parts.append(ExpectedText(word, json.loads(rest)))
             continue
         number, _, rest = rest.partition(" ")
         index = int(number)
@@ -257,8 +257,8 @@ def _match(pattern: re.Pattern[str], text: str) -> re.Match[str]:
 # --- writing cases
 
 
-def _part_as_data(part: Said | ExpectedCall) -> dict[str, Any]:
-    if isinstance(part, Said):
+def _part_as_data(part: ExpectedText | ExpectedCall) -> dict[str, Any]:
+    if isinstance(part, ExpectedText):
         return {"type": part.kind, "text": part.text}
     return {
         "type": "tool_call",
@@ -273,13 +273,13 @@ def _part_as_data(part: Said | ExpectedCall) -> dict[str, Any]:
     }
 
 
-def parts_of(events: Iterable[Event]) -> list[Said | ExpectedCall]:
+def parts_of(events: Iterable[Event]) -> list[ExpectedText | ExpectedCall]:
     """Return merged events as the parts of a case, with all details."""
-    parts: list[Said | ExpectedCall] = []
+    parts: list[ExpectedText | ExpectedCall] = []
     calls: dict[int, ExpectedCall] = {}
     for event in events:
         if isinstance(event, (Content, Reasoning)):
-            parts.append(Said("content" if isinstance(event, Content) else "reasoning", event.text))
+            parts.append(ExpectedText("content" if isinstance(event, Content) else "reasoning", event.text))
             continue
         if event.index not in calls:
             calls[event.index] = ExpectedCall(event.index)
@@ -296,9 +296,11 @@ def parts_of(events: Iterable[Event]) -> list[Said | ExpectedCall]:
     return parts
 
 
-def lines_of(parts: Iterable[Said | ExpectedCall]) -> list[str]:
+def lines_of(parts: Iterable[ExpectedText | ExpectedCall]) -> list[str]:
     """Return the parts as lines of a case file."""
-    return [line for part in parts for line in ([_said_line(part)] if isinstance(part, Said) else _call_lines(part))]
+    return [
+        line for part in parts for line in ([_text_line(part)] if isinstance(part, ExpectedText) else _call_lines(part))
+    ]
 
 
 def case_text(title: str, text: str, expected: Iterable[str], *, tools: list[Any] | None = None, seen: str = "") -> str:
@@ -323,7 +325,7 @@ def json_lines(listed: Iterable[Case]) -> Iterator[str]:
     return (json.dumps(case.to_dict()) + "\n" for case in listed)
 
 
-def _said_line(part: Said) -> str:
+def _text_line(part: ExpectedText) -> str:
     return f"{part.kind} {json.dumps(part.text)}"
 
 
@@ -346,10 +348,10 @@ def _call_lines(call: ExpectedCall) -> list[str]:
 def as_json(text: str) -> str:
     """Return JSON text in canonical form, in which types differ. Text that is not JSON stays unchanged."""
     try:
-        return json.dumps(json.loads(text, parse_constant=_refuse))
+        return json.dumps(json.loads(text, parse_constant=_reject))
     except (ValueError, RecursionError):
         return text
 
 
-def _refuse(name: str) -> Any:
+def _reject(name: str) -> Any:
     raise ValueError(name)

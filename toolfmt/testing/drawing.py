@@ -41,7 +41,7 @@ ODD_STRINGS = (
 )  # fmt: skip
 NUMBERS = (0, 1, -1, 7, 42, 2**31, 2**53 + 1, -(2**40))
 FRACTIONS = (0.5, -0.25, 3.14159, 1e-7, 2.5e10, 100.0)
-SIGNS = tuple("{}[]()<>\"'`:;,.=|/\\_- \n\t0aé\0")
+CHARACTERS = tuple("{}[]()<>\"'`:;,.=|/\\_- \n\t0aé\0")
 _MOST_CALLS = 3
 
 
@@ -244,7 +244,7 @@ def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",))
         return chance.choice(corpus_answers(format) or _damages(format))
     if kind < 19:
         return draw_damaged(chance, format)
-    pieces = (*markers(format), *markers(format), *WORDS, *SIGNS, *ODD_STRINGS)
+    pieces = (*markers(format), *markers(format), *WORDS, *CHARACTERS, *ODD_STRINGS)
     soup = "".join(chance.choice(pieces) for _ in range(chance.randint(1, 20)))
     return GeneratedOutput("soup", format, soup, draw_tools(chance))
 
@@ -298,8 +298,8 @@ def draw_damage(chance: Random, text: str, format: str) -> str:
         return text[:begin] + chance.choice(markers(format)) + text[end:]
     if kind == 4:  # something inserted
         at = chance.choice((begin, end, (begin + end) // 2))
-        return text[:at] + chance.choice((*SIGNS, *ODD_STRINGS, *markers(format))) + text[at:]
-    return text[:begin] + chance.choice(SIGNS) + text[begin + 1 :]
+        return text[:at] + chance.choice((*CHARACTERS, *ODD_STRINGS, *markers(format))) + text[at:]
+    return text[:begin] + chance.choice(CHARACTERS) + text[begin + 1 :]
 
 
 def marker_places(text: str, format: str) -> list[tuple[int, int]]:

@@ -12,26 +12,26 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.corpus import case_text
 from toolfmt.testing.drawing import GeneratedOutput, draw_answer, draw_pieces, marks_covered
-from toolfmt.testing.laws import LAWS
+from toolfmt.testing.laws import INVARIANTS
 from toolfmt.testing.material import call_markers
 from toolfmt.testing.runner import broken_by
 from toolfmt.testing.shrinking import Shrinker, size_of
 from toolfmt.testing.targets import HANGS, CommandTarget, Target, Way
 
-MOST_FAULTS = 60
+MOST_DEFECTS = 60
 """Number of different bugs after which the search stops."""
 _SHRINKS, _DEAR_SHRINKS, _HANGS = 1500, 80, 8
 """Maximum number of parser runs to shrink a bug: in a worker process, for commands, and for runs that hang."""
 
 
 @dataclass
-class Fault:
+class Defect:
     """An invariant that a target violates in one way."""
 
-    law: str
+    invariant: str
     kind: str
     format: str
     answer: GeneratedOutput
@@ -42,25 +42,25 @@ class Fault:
     seconds: float
     """When that was."""
     times: int = 1
-    broken: LawBroken | None = None
+    broken: InvariantViolation | None = None
     """How the output violates the invariant."""
     shrunk: bool = False
     """Whether it was shrunk. If not, the output is as generated."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data, with the case as text of a corpus file."""
-        broken = self.broken or LawBroken(self.law, self.kind)
+        broken = self.broken or InvariantViolation(self.invariant, self.kind)
         return {
-            "law": self.law,
-            "law_says": LAWS.get(self.law, ""),
+            "invariant": self.invariant,
+            "description": INVARIANTS.get(self.invariant, ""),
             "kind": self.kind,
             "format": self.format,
-            "said": broken.said,
+            "message": broken.message,
             "text": self.answer.text,
             "tools": self.answer.tools,
             "pieces": broken.pieces,
-            "came": broken.came,
-            "should": self.should,
+            "actual": broken.actual,
+            "expected": self.expected_lines,
             "answer": self.number,
             "seconds": round(self.seconds, 3),
             "times": self.times,
@@ -69,23 +69,23 @@ class Fault:
         }
 
     @property
-    def should(self) -> list[str] | None:
+    def expected_lines(self) -> list[str] | None:
         """The expected result, if known."""
-        if self.broken is not None and self.broken.should is not None:
-            return self.broken.should
+        if self.broken is not None and self.broken.expected is not None:
+            return self.broken.expected
         return self.answer.expected.lines() if self.answer.expected is not None and self.answer.kind != "cut" else None
 
     def case(self) -> str:
         """Return the output as a case of a corpus file, with the expected result if known."""
-        title = f"{self.law}: {self.kind}"
-        return case_text(title, self.answer.text, self.should or (), tools=self.answer.tools)
+        title = f"{self.invariant}: {self.kind}"
+        return case_text(title, self.answer.text, self.expected_lines or (), tools=self.answer.tools)
 
 
 @dataclass
 class Fuzz:
     """A search: its target, and the bugs found.
 
-    Takes a target, the formats whose outputs are generated, and a seed. `run` searches and then shrinks `faults`.
+    Takes a target, the formats whose outputs are generated, and a seed. `run` searches and then shrinks `defects`.
     """
 
     target: Target
@@ -95,7 +95,7 @@ class Fuzz:
     """By format name, the variants in which outputs are generated. The default is the format's own."""
     answers: int = 0
     seconds: float = 0.0
-    faults: dict[tuple[str, str, str], Fault] = field(default_factory=dict)
+    defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     covered: set[tuple[str, str, str]] = field(default_factory=set)
     streams: bool = False
     shrinking: int = 0
@@ -105,15 +105,15 @@ class Fuzz:
 
     def run(self, seconds: float | None = None, answers: int | None = None) -> Iterator[None]:
         """Search for this time or number of outputs, then shrink the bugs. Yield after each output and bug."""
-        begun = time.monotonic()
+        started = time.monotonic()
         for number in range(answers if answers is not None else 10**12):
-            self._try(number, begun)
-            self.seconds = time.monotonic() - begun
+            self._try(number, started)
+            self.seconds = time.monotonic() - started
             yield
-            if (seconds is not None and self.seconds >= seconds) or len(self.faults) >= MOST_FAULTS:
+            if (seconds is not None and self.seconds >= seconds) or len(self.defects) >= MOST_DEFECTS:
                 break
-        for fault in self.faults.values():
-            self._shrink(fault)
+        for defect in self.defects.values():
+            self._shrink(defect)
             self.shrinking += 1
             yield
 
@@ -124,7 +124,7 @@ class Fuzz:
         answer = draw_answer(chance, format, variants=self.variants.get(format) or ("",))
         return answer, draw_pieces(chance, answer.text, format)
 
-    def _try(self, number: int, begun: float) -> None:
+    def _try(self, number: int, started: float) -> None:
         answer, pieces = self.drawn(number)
         broken, whole = broken_by(self.target, answer, (pieces,))
         self.answers += 1
@@ -132,23 +132,23 @@ class Fuzz:
         cuts = pieces if self.streams else ()
         self.covered |= {(answer.format, *mark) for mark in marks_covered(answer, cuts)}
         for one in broken:
-            key = (one.law, one.kind, answer.format)
+            key = (one.invariant, one.kind, answer.format)
             way = one.pieces
-            if key not in self.faults:
-                self.faults[key] = Fault(*key, answer, way, number, time.monotonic() - begun, broken=one)
+            if key not in self.defects:
+                self.defects[key] = Defect(*key, answer, way, number, time.monotonic() - started, broken=one)
                 continue
-            fault = self.faults[key]
-            fault.times += 1
-            if (way is None, -size_of(answer)) > (fault.way is None, -size_of(fault.answer)):
-                self.faults[key] = replace(fault, answer=answer, way=way, broken=one)
+            defect = self.defects[key]
+            defect.times += 1
+            if (way is None, -size_of(answer)) > (defect.way is None, -size_of(defect.answer)):
+                self.defects[key] = replace(defect, answer=answer, way=way, broken=one)
 
-    def _shrink(self, fault: Fault) -> None:
+    def _shrink(self, defect: Defect) -> None:
         most = _DEAR_SHRINKS if isinstance(self.target, CommandTarget) else _SHRINKS
-        if (fault.law, fault.kind) == HANGS:
+        if (defect.invariant, defect.kind) == HANGS:
             most = _HANGS
-        shrinker = Shrinker(self.target, (fault.law, fault.kind), most)
-        answer, broken = shrinker.shrink(fault.answer, fault.way)
-        fault.answer, fault.broken, fault.shrunk = answer, broken or fault.broken, broken is not None
+        shrinker = Shrinker(self.target, (defect.invariant, defect.kind), most)
+        answer, broken = shrinker.shrink(defect.answer, defect.way)
+        defect.answer, defect.broken, defect.shrunk = answer, broken or defect.broken, broken is not None
 
     @property
     def coverage(self) -> dict[str, tuple[int, int]]:
@@ -169,5 +169,5 @@ class Fuzz:
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "markers": {way: list(counts) for way, counts in self.coverage.items()},
-            "faults": [fault.to_dict() for fault in self.faults.values()],
+            "defects": [defect.to_dict() for defect in self.defects.values()],
         }

@@ -1,4 +1,4 @@
-"""The invariants of a parser's result: each function takes a result and raises `LawBroken` if an invariant is violated.
+"""The invariants of a parser's result: each function takes a result and raises `InvariantViolation` if an invariant is violated.
 
 `toolfmt.testing.laws` runs a parser on an output and calls these functions. The invariants are those of toolfmt's own
 parsers. Each function documents what applies to a parser without offsets, rejections or streaming.
@@ -21,11 +21,11 @@ from toolfmt.messages.events import (
     ToolCallRejected,
     ToolCallStart,
 )
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import ParserOutcome, json_value
 
-_BLANK = " \t\r\n"
-_BLANKS = frozenset(_BLANK)
+_WHITESPACE = " \t\r\n"
+_WHITESPACE_CHARACTERS = frozenset(_WHITESPACE)
 _OF_A_WRITTEN_CALL = frozenset({"other_type", "text_behind_closer", "unclosed_tag"})
 """Tolerances that written calls may have: a string for a non-string schema, and a value that contains a marker."""
 
@@ -47,11 +47,11 @@ class Expected:
 
     def lines(self) -> list[str]:
         """Return the expected result as lines of a corpus case."""
-        told = [f"reasoning {json.dumps(self.reasoning)}"] if self.reasoning else []
-        told += [f"content {json.dumps(self.before)}"] if self.before.strip() else []
+        listed = [f"reasoning {json.dumps(self.reasoning)}"] if self.reasoning else []
+        listed += [f"content {json.dumps(self.before)}"] if self.before.strip() else []
         for index, (name, arguments) in enumerate(self.calls):
-            told += [f"call {index} {name}", f"args {index} {json.dumps(arguments)}"]
-        return told + ([f"content {json.dumps(self.after)}"] if self.after.strip() else [])
+            listed += [f"call {index} {name}", f"args {index} {json.dumps(arguments)}"]
+        return listed + ([f"content {json.dumps(self.after)}"] if self.after.strip() else [])
 
 
 def shape(events: Iterable[Event]) -> None:
@@ -91,10 +91,14 @@ def json_arguments(events: Iterable[Event]) -> None:
         try:
             value = json.loads(arguments, parse_constant=_forbidden)
         except (ValueError, RecursionError) as error:
-            raise LawBroken("arguments-json", "arguments that are not JSON", f"{name}: {error}: {arguments}") from None
+            raise InvariantViolation(
+                "arguments-json", "arguments that are not JSON", f"{name}: {error}: {arguments}"
+            ) from None
         if not isinstance(value, dict):
             kind = f"arguments that are {_kind(value)}"
-            raise LawBroken("arguments-json", kind, f"the arguments of {name} are {_kind(value)}, not an object")
+            raise InvariantViolation(
+                "arguments-json", kind, f"the arguments of {name} are {_kind(value)}, not an object"
+            )
 
 
 def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
@@ -103,7 +107,7 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     Applies to parsers with offsets and spans; see `nothing_lost` for others.
     """
     at = 0
-    beside_call = False
+    next_to_call = False
     marks = tuple(markers)
     for event in events:
         if isinstance(event, (Content, Reasoning)):
@@ -111,13 +115,13 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
             _hold(text[event.start : end] == event.text, "nothing-lost", "text that is not at its offset")
             gap = text[at : event.start]
             _gap(gap, marks)
-            told = not gap or beside_call or bool(gap.strip(_BLANK))
-            _hold(told, "nothing-lost", "whitespace that belongs to no call", f"no event contains {gap!r}")
-            at, beside_call = end, False
+            allowed = not gap or next_to_call or bool(gap.strip(_WHITESPACE))
+            _hold(allowed, "nothing-lost", "whitespace that belongs to no call", f"no event contains {gap!r}")
+            at, next_to_call = end, False
         elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
             begin, end = event.span
             _gap(text[at:begin], marks)
-            beside_call = True
+            next_to_call = True
             _hold(begin < end, "nothing-lost", "an empty span")
             if isinstance(event, ToolCallRejected):
                 _hold(event.raw == text[begin:end], "nothing-lost", "a rejected text that is not the text of its span")
@@ -125,20 +129,23 @@ def tiling(text: str, events: Iterable[Event], markers: Iterable[str]) -> None:
     _gap(text[at:], marks)
 
 
-def nothing_lost(text: str, told: ParserOutcome, markers: Iterable[str]) -> None:
+def nothing_lost(text: str, outcome: ParserOutcome, markers: Iterable[str]) -> None:
     """Invariant 3 for any parser: by offsets if it has them.
 
     Without offsets, it applies only to results without calls and rejections: only markers and whitespace may be
     missing.
     """
-    if told.placed:
-        tiling(text, told.events, markers)
+    if outcome.placed:
+        tiling(text, outcome.events, markers)
         return
-    if told.texts and not any(isinstance(event, (ToolCallStart, ToolCallRejected)) for event in told.events):
-        missing, here = sorted(_squeezed(text, markers)), sorted(_squeezed(told.reasoning + told.content, markers))
+    if outcome.texts and not any(isinstance(event, (ToolCallStart, ToolCallRejected)) for event in outcome.events):
+        missing, here = (
+            sorted(_squeezed(text, markers)),
+            sorted(_squeezed(outcome.reasoning + outcome.content, markers)),
+        )
         if missing != here:
             kind = "all of an answer without a call" if not here else "a part of an answer without a call"
-            raise LawBroken("nothing-lost", f"{kind} is lost", f"no call is emitted, and {kind} is lost")
+            raise InvariantViolation("nothing-lost", f"{kind} is lost", f"no call is emitted, and {kind} is lost")
 
 
 def same(whole: ParserOutcome, pieces: ParserOutcome) -> None:
@@ -150,7 +157,7 @@ def same(whole: ParserOutcome, pieces: ParserOutcome) -> None:
     if not (whole.streams and pieces.streams) or whole.same_as(pieces):
         return
     kind = _what_differs(whole, pieces)
-    raise LawBroken("chunking", kind, f"in pieces {kind}, whole not")
+    raise InvariantViolation("chunking", kind, f"in pieces {kind}, whole not")
 
 
 def _what_differs(whole: ParserOutcome, pieces: ParserOutcome) -> str:
@@ -162,58 +169,60 @@ def _what_differs(whole: ParserOutcome, pieces: ParserOutcome) -> str:
     if [name for name, _ in was] != [name for name, _ in now]:
         return "a name differs"
     if whole.content != pieces.content:
-        blank = _squeezed(whole.content) == _squeezed(pieces.content)
-        return "whitespace of the content differs" if blank else "the content differs"
+        only_whitespace = _squeezed(whole.content) == _squeezed(pieces.content)
+        return "whitespace of the content differs" if only_whitespace else "the content differs"
     if whole.reasoning != pieces.reasoning:
         return "the reasoning differs"
     return "rejections, offsets or tolerances differ"
 
 
-def written(told: ParserOutcome, expected: Expected) -> None:
+def written(outcome: ParserOutcome, expected: Expected) -> None:
     """Invariants 7 and 3: a written output is parsed to exactly its calls and its text.
 
     Arguments are compared as JSON values: types count, but 1 and 1.0 are equal. Text is compared except for whitespace
     next to the calls. A parser without reasoning support may leave reasoning in the content, with its markers.
     """
     should = expected.lines()
-    if told.rejected:
-        reason = told.rejected[0].reason
-        raise LawBroken("round-trip", f"a written call is rejected as {reason}", should=should)
-    _calls(told, expected.calls, should)
-    for event in told.events:
+    if outcome.rejected:
+        reason = outcome.rejected[0].reason
+        raise InvariantViolation("round-trip", f"a written call is rejected as {reason}", expected=should)
+    _calls(outcome, expected.calls, should)
+    for event in outcome.events:
         if expected.usual and isinstance(event, ToolCallEnd) and not set(event.tolerated) <= _OF_A_WRITTEN_CALL:
-            raise LawBroken("round-trip", f"a written call has the tolerance {min(event.tolerated)}", should=should)
-    if told.texts and expected.texts:
-        _texts(told, expected, should)
+            raise InvariantViolation(
+                "round-trip", f"a written call has the tolerance {min(event.tolerated)}", expected=should
+            )
+    if outcome.texts and expected.texts:
+        _texts(outcome, expected, should)
 
 
-def _calls(told: ParserOutcome, wanted: Sequence[tuple[str, Any]], should: list[str]) -> None:
-    came = told.calls
-    if len(came) < len(wanted):
+def _calls(outcome: ParserOutcome, expected: Sequence[tuple[str, Any]], should: list[str]) -> None:
+    came = outcome.calls
+    if len(came) < len(expected):
         some = "every call is lost" if not came else "a call is lost"
-        raise LawBroken("round-trip", some, f"{len(came)} of {len(wanted)} calls came out", should=should)
-    if len(came) > len(wanted):
-        raise LawBroken("round-trip", "a call that does not exist", should=should)
-    for (name, arguments), (wanted_name, wanted_arguments) in zip(came, wanted, strict=True):
-        if name != wanted_name:
-            said = f"{name!r} instead of {wanted_name!r}"
-            raise LawBroken("round-trip", "a name differs", said, should=should)
+        raise InvariantViolation("round-trip", some, f"{len(came)} of {len(expected)} calls came out", expected=should)
+    if len(came) > len(expected):
+        raise InvariantViolation("round-trip", "a call that does not exist", expected=should)
+    for (name, arguments), (expected_name, expected_arguments) in zip(came, expected, strict=True):
+        if name != expected_name:
+            message = f"{name!r} instead of {expected_name!r}"
+            raise InvariantViolation("round-trip", "a name differs", message, expected=should)
         value = _loaded(arguments)
-        if (kind := difference(wanted_arguments, value, told.doubles)) is not None:
-            raise LawBroken("round-trip", kind, f"in the arguments of {name} {kind}", should=should)
+        if (kind := difference(expected_arguments, value, outcome.doubles)) is not None:
+            raise InvariantViolation("round-trip", kind, f"in the arguments of {name} {kind}", expected=should)
 
 
-def _texts(told: ParserOutcome, expected: Expected, should: list[str]) -> None:
-    content = told.content
-    if (reasoning := expected.reasoning.strip(_BLANK)) and told.reasoning.strip(_BLANK) != reasoning:
+def _texts(outcome: ParserOutcome, expected: Expected, should: list[str]) -> None:
+    content = outcome.content
+    if (reasoning := expected.reasoning.strip(_WHITESPACE)) and outcome.reasoning.strip(_WHITESPACE) != reasoning:
         for opener, closer in expected.frames:
-            begin, end = content.find(opener.strip(_BLANK)), content.find(closer.strip(_BLANK))
+            begin, end = content.find(opener.strip(_WHITESPACE)), content.find(closer.strip(_WHITESPACE))
             if 0 <= begin < end and reasoning in content[begin:end]:
-                content = content[:begin] + content[end + len(closer.strip(_BLANK)) :]
+                content = content[:begin] + content[end + len(closer.strip(_WHITESPACE)) :]
                 break
         else:
-            raise LawBroken("nothing-lost", "the reasoning is lost", should=should)
-    for where, text in (("before", expected.before.strip(_BLANK)), ("after", expected.after.strip(_BLANK))):
+            raise InvariantViolation("nothing-lost", "the reasoning is lost", expected=should)
+    for where, text in (("before", expected.before.strip(_WHITESPACE)), ("after", expected.after.strip(_WHITESPACE))):
         if not text:
             continue
         if text not in content:
@@ -223,71 +232,73 @@ def _texts(told: ParserOutcome, expected: Expected, should: list[str]) -> None:
                 if changed
                 else f"text {where} the calls is lost"
             )
-            raise LawBroken("nothing-lost", kind, should=should)
+            raise InvariantViolation("nothing-lost", kind, expected=should)
         before, _, after = content.partition(text)
         content = before + after
-    if content.strip(_BLANK):
-        said = f"{content.strip(_BLANK)!r} is left in the content"
-        raise LawBroken("nothing-lost", "a part of the calls is left in the content", said, should=should)
+    if content.strip(_WHITESPACE):
+        message = f"{content.strip(_WHITESPACE)!r} is left in the content"
+        raise InvariantViolation("nothing-lost", "a part of the calls is left in the content", message, expected=should)
 
 
-def prose(told: ParserOutcome, last: str = "") -> None:
+def prose(outcome: ParserOutcome, last: str = "") -> None:
     """Invariant 10: text without calls has no call in the result, and its last words are content.
 
     Applies to every parser. A parser may reject something that resembles a call: `last` is far enough after it.
     """
-    if told.calls:
-        name, arguments = told.calls[0]
-        raise LawBroken(
+    if outcome.calls:
+        name, arguments = outcome.calls[0]
+        raise InvariantViolation(
             "prose", "a call that does not exist", f"{name}({arguments}) is emitted, but the text contains no call"
         )
-    if told.texts:
-        text = told.content + told.reasoning
-        _hold(last.strip(_BLANK) in text, "prose", "the rest of the answer is swallowed", f"{last!r} is not emitted")
+    if outcome.texts:
+        text = outcome.content + outcome.reasoning
+        _hold(
+            last.strip(_WHITESPACE) in text, "prose", "the rest of the answer is swallowed", f"{last!r} is not emitted"
+        )
 
 
-def cut_short(told: ParserOutcome, expected: Expected) -> None:
+def cut_short(outcome: ParserOutcome, expected: Expected) -> None:
     """Invariant 12 for a cut output: every call is also in the whole output. Applies to every parser."""
     whole = [(name, arguments) for name, arguments in expected.calls]
-    for name, arguments in told.calls:
+    for name, arguments in outcome.calls:
         value = _loaded(arguments)
-        if not any(name == other and difference(given, value, told.doubles) is None for other, given in whole):
-            said = f"the output was cut off, and {name}({arguments}) is emitted, which it does not contain"
-            raise LawBroken("cut", "a call that was not finished", said, should=expected.lines())
+        if not any(name == other and difference(given, value, outcome.doubles) is None for other, given in whole):
+            message = f"the output was cut off, and {name}({arguments}) is emitted, which it does not contain"
+            raise InvariantViolation("cut", "a call that was not finished", message, expected=expected.lines())
 
 
-def not_joined(told: ParserOutcome, values: Sequence[str], unseen: Callable[[str], bool]) -> None:
+def not_joined(outcome: ParserOutcome, values: Sequence[str], unseen: Callable[[str], bool]) -> None:
     """Invariant 12 for an output that lost text: no value of an ended call contains the text of two values.
 
     Values that are `unseen` are exempt. Applies to every parser.
     """
-    for name, arguments in told.calls:
+    for name, arguments in outcome.calls:
         for leaf in leaves(_loaded(arguments)):
             if sum(value in leaf for value in values) > 1 and not unseen(leaf):
-                raise LawBroken("joined", "two arguments are joined to one value", f"{name} is given {leaf!r}")
+                raise InvariantViolation("joined", "two arguments are joined to one value", f"{name} is given {leaf!r}")
 
 
-def difference(wanted: Any, came: Any, doubles: bool = False) -> str | None:
+def difference(expected: Any, came: Any, doubles: bool = False) -> str | None:
     """Return how a JSON value differs from the expected one, without quoting values, or None if it does not.
 
     With `doubles`, numbers are equal if they are the same double.
     """
-    if isinstance(wanted, Mapping) and isinstance(came, Mapping):
-        if missing := wanted.keys() - came.keys():
-            return "an argument is lost" if len(missing) < len(wanted) or not came else "a key differs"
-        if came.keys() - wanted.keys():
+    if isinstance(expected, Mapping) and isinstance(came, Mapping):
+        if missing := expected.keys() - came.keys():
+            return "an argument is lost" if len(missing) < len(expected) or not came else "a key differs"
+        if came.keys() - expected.keys():
             return "an argument that does not exist"
-        return next((kind for key in wanted if (kind := difference(wanted[key], came[key], doubles))), None)
-    if isinstance(wanted, list) and isinstance(came, list):
-        if len(wanted) != len(came):
+        return next((kind for key in expected if (kind := difference(expected[key], came[key], doubles))), None)
+    if isinstance(expected, list) and isinstance(came, list):
+        if len(expected) != len(came):
             return "a list has another length"
-        pairs = zip(wanted, came, strict=True)
+        pairs = zip(expected, came, strict=True)
         return next((kind for one, other in pairs if (kind := difference(one, other, doubles))), None)
-    if _kind(wanted) != _kind(came):
-        return f"{_kind(wanted)} comes as {_kind(came)}"
-    if wanted == came or (doubles and _kind(wanted) == "a number" and _double(wanted) == _double(came)):
+    if _kind(expected) != _kind(came):
+        return f"{_kind(expected)} comes as {_kind(came)}"
+    if expected == came or (doubles and _kind(expected) == "a number" and _double(expected) == _double(came)):
         return None
-    return _other_text(wanted, came) if isinstance(wanted, str) else f"{_kind(wanted)} differs"
+    return _other_text(expected, came) if isinstance(expected, str) else f"{_kind(expected)} differs"
 
 
 def _double(number: float) -> float:
@@ -298,14 +309,14 @@ def _double(number: float) -> float:
         return number
 
 
-def _other_text(wanted: str, came: str) -> str:
-    if wanted.strip() == came.strip():
+def _other_text(expected: str, came: str) -> str:
+    if expected.strip() == came.strip():
         return "whitespace at the ends of a string differs"
-    if wanted.split() == came.split():
+    if expected.split() == came.split():
         return "whitespace in a string differs"
-    if came and wanted.startswith(came):
+    if came and expected.startswith(came):
         return "a string is cut short"
-    if came.startswith(wanted):
+    if came.startswith(expected):
         return "a string runs on"
     return "a string differs"
 
@@ -332,16 +343,16 @@ def _loaded(arguments: str) -> Any:
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):
-        raise LawBroken("arguments-json", "arguments that are not JSON", f"not JSON: {arguments}") from None
+        raise InvariantViolation("arguments-json", "arguments that are not JSON", f"not JSON: {arguments}") from None
 
 
 def _forbidden(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _hold(holds: bool, law: str, kind: str, said: str = "") -> None:
+def _hold(holds: bool, invariant: str, kind: str, message: str = "") -> None:
     if not holds:
-        raise LawBroken(law, kind, said)
+        raise InvariantViolation(invariant, kind, message)
 
 
 def _gap(gap: str, marks: Sequence[str]) -> None:
@@ -353,14 +364,14 @@ def _gap(gap: str, marks: Sequence[str]) -> None:
     while reached:
         at = min(reached)
         reached.discard(at)
-        while gap[at : at + 1] in _BLANKS:
+        while gap[at : at + 1] in _WHITESPACE_CHARACTERS:
             at += 1
         if at == len(gap):
             return
         farthest = max(farthest, at)
         reached.update(at + len(marker) for marker in marks if marker and gap.startswith(marker, at))
-    raise LawBroken(
-        "nothing-lost", "text that no event contains", f"no event contains {gap[farthest:].strip(_BLANK)!r}"
+    raise InvariantViolation(
+        "nothing-lost", "text that no event contains", f"no event contains {gap[farthest:].strip(_WHITESPACE)!r}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The invariants as functions for any parser's test suite: each parses an output and raises `LawBroken`.
+"""The invariants as functions for any parser's test suite: each parses an output and raises `InvariantViolation`.
 
 `make_parser(tools)` creates a parser for one output (`toolfmt.testing.outcome`): an object with `feed` and `finish`, or
 a callable that parses a whole output. Each function documents what applies to a parser without streaming, offsets
@@ -15,13 +15,13 @@ from typing import Any
 
 from toolfmt.formats import get, write
 from toolfmt.testing import damaging, invariants
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.corpus import lines_of, parts_of
 from toolfmt.testing.invariants import Expected
 from toolfmt.testing.material import frame
 from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, read
 
-LAWS = {
+INVARIANTS = {
     "never-raises": "the parser raises nothing, whatever a model writes",
     "shape": "a call is start, arguments*, then end or rejected, and indexes run 0, 1, 2 …",
     "arguments-json": "the arguments of an ended call are one JSON object",
@@ -33,7 +33,7 @@ LAWS = {
     "joined": "damage never joins two arguments into one value",
     "in-time": "an output is parsed within its time, and the parser can be used again",
 }
-"""The values of `LawBroken.law`."""
+"""The values of `InvariantViolation.invariant`."""
 
 
 def check_never_raises(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
@@ -48,14 +48,14 @@ def check_shape(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
 
     Applies to every parser. One that parses whole outputs cannot violate it.
     """
-    with _about(make_parser, text, tools) as told:
-        invariants.shape(told.events)
+    with _about(make_parser, text, tools) as outcome:
+        invariants.shape(outcome.events)
 
 
 def check_arguments_json(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
     """Invariant 5: the arguments of every ended call are one JSON object. Applies to every parser."""
-    with _about(make_parser, text, tools) as told:
-        invariants.json_arguments(told.events)
+    with _about(make_parser, text, tools) as outcome:
+        invariants.json_arguments(outcome.events)
 
 
 def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools: Tools = None) -> None:
@@ -65,8 +65,8 @@ def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools
     offsets, it is checked only for results without calls and rejections. Then everything except the markers of `format`
     must be in its text.
     """
-    with _about(make_parser, text, tools) as told:
-        invariants.nothing_lost(text, told, frame(get(format)))
+    with _about(make_parser, text, tools) as outcome:
+        invariants.nothing_lost(text, outcome, frame(get(format)))
 
 
 def check_chunking(
@@ -85,9 +85,9 @@ def check_chunking(
         now = read(make_parser, way, tools)
         try:
             invariants.same(whole, now)
-        except LawBroken as broken:
-            broken.should = told_lines(whole)
-            raise broken.about(text, list(way), told_lines(now)) from None
+        except InvariantViolation as broken:
+            broken.expected = outcome_lines(whole)
+            raise broken.about(text, list(way), outcome_lines(now)) from None
 
 
 def check_round_trip(
@@ -102,13 +102,13 @@ def check_round_trip(
     """Invariant 7: calls written in a format, with text around them, are parsed to these calls and this text.
 
     `calls` are names and arguments. Values are compared as JSON (types count, 1 and 1.0 are equal), text except for
-    whitespace next to the calls. For a parser that returns only calls, only these are compared. Raises `LawBroken`, and
+    whitespace next to the calls. For a parser that returns only calls, only these are compared. Raises `InvariantViolation`, and
     `CannotWrite` if the format cannot represent a call.
     """
     text = before + write(format, calls, tools) + after
     expected = Expected(tuple(calls), before, after)
-    with _about(make_parser, text, tools) as told:
-        invariants.written(told, expected)
+    with _about(make_parser, text, tools) as outcome:
+        invariants.written(outcome, expected)
 
 
 def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
@@ -117,8 +117,8 @@ def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
     Applies to every parser. For one that returns only calls, there must be none.
     """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
-    with _about(make_parser, text, tools) as told:
-        invariants.prose(told, last)
+    with _about(make_parser, text, tools) as outcome:
+        invariants.prose(outcome, last)
 
 
 def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, Any]], *, tools: Tools = None) -> None:
@@ -128,8 +128,8 @@ def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, A
     """
     text = write(format, calls, tools)
     for end in range(len(text)):
-        with _about(make_parser, text[:end], tools) as told:
-            invariants.cut_short(told, Expected(tuple(calls)))
+        with _about(make_parser, text[:end], tools) as outcome:
+            invariants.cut_short(outcome, Expected(tuple(calls)))
 
 
 def check_not_joined(make_parser: MakeParser, format: str) -> None:
@@ -138,14 +138,16 @@ def check_not_joined(make_parser: MakeParser, format: str) -> None:
     Applies to every parser. Undetectable damage is skipped.
     """
     for damage in damaging.damages(format):
-        with _about(make_parser, damage.text, damaging.TOOLS) as told:
-            invariants.not_joined(told, damaging.VALUES, partial(damaging.unseen, format))
+        with _about(make_parser, damage.text, damaging.TOOLS) as outcome:
+            invariants.not_joined(outcome, damaging.VALUES, partial(damaging.unseen, format))
 
 
-def told_lines(told: ParserOutcome) -> list[str]:
+def outcome_lines(outcome: ParserOutcome) -> list[str]:
     """Return the result as lines of a corpus case, without spans if the parser has none."""
-    lines = lines_of(parts_of(told.events))
-    return lines if told.placed else [line.replace(" 0-0", "") if line.startswith("end ") else line for line in lines]
+    lines = lines_of(parts_of(outcome.events))
+    return (
+        lines if outcome.placed else [line.replace(" 0-0", "") if line.startswith("end ") else line for line in lines]
+    )
 
 
 def every_cut(text: str, most: int = 400) -> Iterator[list[str]]:
@@ -157,18 +159,18 @@ def every_cut(text: str, most: int = 400) -> Iterator[list[str]]:
 
 @contextmanager
 def _about(make_parser: MakeParser, text: str, tools: Tools) -> Iterator[ParserOutcome]:
-    """Return a parser's result for an output, and add the output to `LawBroken`."""
-    told = read(make_parser, [text], tools)
+    """Return a parser's result for an output, and add the output to `InvariantViolation`."""
+    outcome = read(make_parser, [text], tools)
     try:
-        yield told
-    except LawBroken as broken:
-        raise broken.about(text, None, told_lines(told)) from None
+        yield outcome
+    except InvariantViolation as broken:
+        raise broken.about(text, None, outcome_lines(outcome)) from None
 
 
 __all__ = [
-    "LAWS",
+    "INVARIANTS",
     "Expected",
-    "LawBroken",
+    "InvariantViolation",
     "check_arguments_json",
     "check_chunking",
     "check_cut",
@@ -179,5 +181,5 @@ __all__ = [
     "check_round_trip",
     "check_shape",
     "every_cut",
-    "told_lines",
+    "outcome_lines",
 ]

@@ -1,6 +1,6 @@
 """The result of any parser in one form, from events, their dicts or messages.
 
-`read` feeds an output to a new parser. If the parser raises or returns anything invalid, that is a `LawBroken`; the
+`read` feeds an output to a new parser. If the parser raises or returns anything invalid, that is a `InvariantViolation`; the
 content of the result is not judged here. `make_parser` is called with tools (in OpenAI's format, or None). It returns
 an object whose `feed(text)` and `finish()` return events of toolfmt or their `to_dict()`, or a callable that takes a
 whole output and returns a message.
@@ -26,7 +26,7 @@ from toolfmt.messages.events import (
     ToolCallStart,
     merge,
 )
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 
 MakeParser: TypeAlias = Callable[[list[Any] | None], Any]
 """Creates a parser for one output: `Parser` of a format with these tools, or any other parser."""
@@ -69,15 +69,15 @@ class ParserOutcome:
     @property
     def calls(self) -> list[tuple[str, str]]:
         """The calls that ended: name, and arguments as returned."""
-        begun: dict[int, list[str]] = {}
+        started: dict[int, list[str]] = {}
         ended = []
         for event in self.events:
             if isinstance(event, ToolCallStart):
-                begun[event.index] = [event.name, ""]
-            elif isinstance(event, ToolCallArguments) and event.index in begun:
-                begun[event.index][1] += event.delta
-            elif isinstance(event, ToolCallEnd) and event.index in begun:
-                name, arguments = begun.pop(event.index)
+                started[event.index] = [event.name, ""]
+            elif isinstance(event, ToolCallArguments) and event.index in started:
+                started[event.index][1] += event.delta
+            elif isinstance(event, ToolCallEnd) and event.index in started:
+                name, arguments = started.pop(event.index)
                 ended.append((name, arguments))
         return ended
 
@@ -98,7 +98,7 @@ class ParserOutcome:
 def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> ParserOutcome:
     """Return the result of a new parser for an output in these chunks.
 
-    A parser of whole outputs gets it whole. Raises `LawBroken`: `never-raises` if the parser raises, `shape` if its
+    A parser of whole outputs gets it whole. Raises `InvariantViolation`: `never-raises` if the parser raises, `shape` if its
     result is neither an event nor a message, or if the factory does not return a parser.
     """
     made = False
@@ -107,34 +107,34 @@ def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) ->
         made = True
         if not hasattr(parser, "feed"):
             if not callable(parser):
-                said = f"the factory returned {_quoted(parser)}, which has no feed() and finish(), nor can be called"
-                raise LawBroken("shape", "no parser", said, unusable=True)
-            return told_by_message(parser("".join(pieces)))
+                message = f"the factory returned {_quoted(parser)}, which has no feed() and finish(), nor can be called"
+                raise InvariantViolation("shape", "no parser", message, unusable=True)
+            return outcome_of_message(parser("".join(pieces)))
         events = [event for piece in pieces for event in _all(parser.feed(piece))]
         events += _all(parser.finish())
-    except LawBroken as broken:
+    except InvariantViolation as broken:
         raise broken.about("".join(pieces), pieces) from None
     except (Exception, SystemExit, GeneratorExit) as error:
         raise raised(error, made).about("".join(pieces), pieces) from error
     try:
-        return told_by_events(events, sure=isinstance(parser, Parser))
-    except LawBroken as broken:
+        return outcome_of_events(events, sure=isinstance(parser, Parser))
+    except InvariantViolation as broken:
         raise broken.about("".join(pieces), pieces) from None
 
 
-def raised(error: BaseException, made: bool = True) -> LawBroken:
+def raised(error: BaseException, made: bool = True) -> InvariantViolation:
     """Return the violated invariant for an exception of a parser, or of its factory if it was not `made`."""
     where = _place(error)
-    told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
-    said = f"the {'parser' if made else 'factory'} raised {told} ({where})"
-    return LawBroken("never-raises", f"{type(error).__name__} in {where}", said, unusable=not made)
+    error_text = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_QUOTED]
+    message = f"the {'parser' if made else 'factory'} raised {error_text} ({where})"
+    return InvariantViolation("never-raises", f"{type(error).__name__} in {where}", message, unusable=not made)
 
 
-def as_data(told: ParserOutcome) -> dict[str, Any]:
+def as_data(outcome: ParserOutcome) -> dict[str, Any]:
     """Return the result as JSON data for another process. `of_data` is the inverse."""
-    events = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in told.events]
-    return {"events": events, "placed": told.placed, "texts": told.texts, "streams": told.streams,
-            "doubles": told.doubles}  # fmt: skip
+    events = [[type(event).__name__, *(getattr(event, name) for name in event.__slots__)] for event in outcome.events]
+    return {"events": events, "placed": outcome.placed, "texts": outcome.texts, "streams": outcome.streams,
+            "doubles": outcome.doubles}  # fmt: skip
 
 
 def of_data(data: Mapping[str, Any]) -> ParserOutcome:
@@ -146,14 +146,14 @@ def of_data(data: Mapping[str, Any]) -> ParserOutcome:
     return ParserOutcome(tuple(made), data["placed"], data["texts"], data["streams"], data["doubles"])
 
 
-def told_by_events(said: Iterable[object], *, sure: bool = False) -> ParserOutcome:
+def outcome_of_events(returned: Iterable[object], *, sure: bool = False) -> ParserOutcome:
     """Return the result in events or their dicts. Offsets count if complete and in order, or if the caller is
     `sure`.
     """
     events: list[Event] = []
     at = 0
     placed = True
-    for one in said:
+    for one in returned:
         if isinstance(one, _EVENTS) and sure:
             events.append(one)
         else:
@@ -168,29 +168,33 @@ def told_by_events(said: Iterable[object], *, sure: bool = False) -> ParserOutco
     return ParserOutcome(tuple(merge(events if placed else _in_a_row(events))), placed)
 
 
-def told_by_message(message: object) -> ParserOutcome:
+def outcome_of_message(message: object) -> ParserOutcome:
     """Return the result in a message in OpenAI's format. Without `content`, the parser returns only calls."""
     if hasattr(message, "to_dict"):
         message = message.to_dict()
     if not isinstance(message, Mapping):
-        said = f"the parser returned {_quoted(message)}, not a message dict"
-        raise LawBroken("shape", "no message", said, unusable=True)
+        problem = f"the parser returned {_quoted(message)}, not a message dict"
+        raise InvariantViolation("shape", "no message", problem, unusable=True)
     events: list[Event] = []
     for kind, key in ((Reasoning, "reasoning_content"), (Content, "content")):
         text = message.get(key)
         if text is not None and not isinstance(text, str):
-            raise LawBroken("shape", f"{key} is not a string", f"{key} is {_quoted(text)}, neither a string nor null")
+            raise InvariantViolation(
+                "shape", f"{key} is not a string", f"{key} is {_quoted(text)}, neither a string nor null"
+            )
         if text:
             events.append(kind(text))
     calls = message.get("tool_calls") or ()
     if not isinstance(calls, (list, tuple)):
-        raise LawBroken("shape", "tool_calls is not a list", f"tool_calls is {_quoted(calls)}, not a list of calls")
+        raise InvariantViolation(
+            "shape", "tool_calls is not a list", f"tool_calls is {_quoted(calls)}, not a list of calls"
+        )
     doubles = False
     for index, call in enumerate(calls):
         function = call.get("function", call) if isinstance(call, Mapping) else None
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(name, str):
-            raise LawBroken("shape", "a call without a name", f"tool_calls[{index}] is {_quoted(call)}")
+            raise InvariantViolation("shape", "a call without a name", f"tool_calls[{index}] is {_quoted(call)}")
         arguments = function.get("arguments", "{}")
         doubles = doubles or not isinstance(arguments, str)
         events += _whole_call(index, name, arguments)
@@ -200,49 +204,49 @@ def told_by_message(message: object) -> ParserOutcome:
 def _whole_call(index: int, name: str, arguments: object) -> Iterator[Event]:
     yield ToolCallStart(index, name)
     try:
-        told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
-        said = f"the arguments of {name} are {_quoted(arguments)}, which JSON cannot represent ({error})"
-        raise LawBroken("shape", "arguments that JSON cannot represent", said) from None
-    if told:
-        yield ToolCallArguments(index, told)
+        message = f"the arguments of {name} are {_quoted(arguments)}, which JSON cannot represent ({error})"
+        raise InvariantViolation("shape", "arguments that JSON cannot represent", message) from None
+    if text:
+        yield ToolCallArguments(index, text)
     yield ToolCallEnd(index, (0, 0))
 
 
-def _all(said: object) -> list[object]:
-    if isinstance(said, (str, Mapping)) or not isinstance(said, Iterable):
-        told = f"feed() and finish() return a list of events, not {_quoted(said)}"
-        raise LawBroken("shape", "no events", told, unusable=True)
-    return list(said)
+def _all(returned: object) -> list[object]:
+    if isinstance(returned, (str, Mapping)) or not isinstance(returned, Iterable):
+        message = f"feed() and finish() return a list of events, not {_quoted(returned)}"
+        raise InvariantViolation("shape", "no events", message, unusable=True)
+    return list(returned)
 
 
-def _of_dict(said: object) -> tuple[Event, bool]:
+def _of_dict(data: object) -> tuple[Event, bool]:
     """Return an event from its dict, and whether the dict has its offset or span."""
-    if not isinstance(said, Mapping):
-        told = f"{_quoted(said)} is neither an event nor the dict of one"
-        raise LawBroken("shape", "no event", told, unusable=True)
-    kind = said.get("type")
+    if not isinstance(data, Mapping):
+        message = f"{_quoted(data)} is neither an event nor the dict of one"
+        raise InvariantViolation("shape", "no event", message, unusable=True)
+    kind = data.get("type")
     try:
-        place = _place_of(said)
+        place = _place_of(data)
         if kind in ("content", "reasoning"):
             made = Content if kind == "content" else Reasoning
-            start = said.get("start")
-            return made(_text(said, "text"), 0 if start is None else _count(start, "start")), "start" in said
+            start = data.get("start")
+            return made(_text(data, "text"), 0 if start is None else _count(start, "start")), "start" in data
         if kind == "tool_call_start":
-            name, id = _text(said, "name"), said.get("id")
-            return ToolCallStart(_count(said["index"], "index"), name, id and _text(said, "id")), True
+            name, id = _text(data, "name"), data.get("id")
+            return ToolCallStart(_count(data["index"], "index"), name, id and _text(data, "id")), True
         if kind == "tool_call_arguments":
-            return ToolCallArguments(_count(said["index"], "index"), _text(said, "delta")), True
+            return ToolCallArguments(_count(data["index"], "index"), _text(data, "delta")), True
         if kind == "tool_call_end":
-            return ToolCallEnd(_count(said["index"], "index"), place or (0, 0), _notes(said)), place is not None
+            return ToolCallEnd(_count(data["index"], "index"), place or (0, 0), _notes(data)), place is not None
         if kind == "tool_call_rejected":
-            reason: Any = _text(said, "reason") if said.get("reason") else "malformed_syntax"
-            raw = _text(said, "raw") if said.get("raw") else ""
-            return ToolCallRejected(_count(said["index"], "index"), reason, place or (0, 0), raw), place is not None
+            reason: Any = _text(data, "reason") if data.get("reason") else "malformed_syntax"
+            raw = _text(data, "raw") if data.get("raw") else ""
+            return ToolCallRejected(_count(data["index"], "index"), reason, place or (0, 0), raw), place is not None
     except (KeyError, TypeError, ValueError) as error:
         why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise LawBroken("shape", f"a broken {kind}", f"{_quoted(said)} is not a {kind}: {why}") from None
-    raise LawBroken("shape", "no event", f"{_quoted(said)} does not have the type of an event")
+        raise InvariantViolation("shape", f"a broken {kind}", f"{_quoted(data)} is not a {kind}: {why}") from None
+    raise InvariantViolation("shape", "no event", f"{_quoted(data)} does not have the type of an event")
 
 
 def _fields(event: Event) -> dict[str, Any]:
@@ -252,8 +256,8 @@ def _fields(event: Event) -> dict[str, Any]:
     return {"type": kind or "tool_call_rejected", **{name: getattr(event, name) for name in event.__slots__}}
 
 
-def _text(said: Mapping[str, Any], key: str) -> str:
-    text = said[key]
+def _text(data: Mapping[str, Any], key: str) -> str:
+    text = data[key]
     if not isinstance(text, str):
         raise TypeError(f"{key} is {_quoted(text)}, not a string")
     return text
@@ -266,8 +270,8 @@ def _count(value: object, key: str) -> int:
     return value
 
 
-def _place_of(said: Mapping[str, Any]) -> tuple[int, int] | None:
-    span = said.get("span")
+def _place_of(data: Mapping[str, Any]) -> tuple[int, int] | None:
+    span = data.get("span")
     if span is None:
         return None
     if not isinstance(span, (list, tuple)) or len(span) != 2:
@@ -275,8 +279,8 @@ def _place_of(said: Mapping[str, Any]) -> tuple[int, int] | None:
     return _count(span[0], "span"), _count(span[1], "span")
 
 
-def _notes(said: Mapping[str, Any]) -> tuple[str, ...]:
-    notes = said.get("tolerated") or ()
+def _notes(data: Mapping[str, Any]) -> tuple[str, ...]:
+    notes = data.get("tolerated") or ()
     if not isinstance(notes, (list, tuple, set, frozenset)) or not all(isinstance(note, str) for note in notes):
         raise TypeError(f"tolerated is {_quoted(notes)}, not a list of texts")
     return tuple(notes)
@@ -322,7 +326,7 @@ def _place(error: BaseException) -> str:
 
 def _quoted(value: object) -> str:
     try:
-        told = repr(value)
+        text = repr(value)
     except Exception:  # noqa: BLE001  the repr of an external object may raise anything
-        told = f"an object of {type(value).__name__}"
-    return told if len(told) <= _MOST_QUOTED else told[:_MOST_QUOTED] + "…"
+        text = f"an object of {type(value).__name__}"
+    return text if len(text) <= _MOST_QUOTED else text[:_MOST_QUOTED] + "…"

@@ -138,15 +138,15 @@ class Lines:
         return line
 
     def _read(self) -> None:
-        begun = bytearray()
+        partial = bytearray()
         with suppress(OSError), self._pipe:
             while some := os.read(self._pipe.fileno(), _AT_ONCE):
                 *ended, rest = some.split(b"\n")
                 for line in ended:
-                    self._lines.put(bytes(begun + line))
-                    begun.clear()
-                begun += rest
-                if len(begun) > self._most:
+                    self._lines.put(bytes(partial + line))
+                    partial.clear()
+                partial += rest
+                if len(partial) > self._most:
                     self.too_much = True
                     end(self._process)
                     break

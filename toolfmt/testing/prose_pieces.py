@@ -234,12 +234,12 @@ def read(format: str | ToolCallFormat, piece: ProseText, **options: Any) -> tupl
     parser = Parser(format, **options)
     text = piece.whole
     at_once = parser.feed(text)
-    told = rejected = calls = reasoned = 0
+    reached = rejected = calls = reasoned = 0
     for event in at_once:
         if isinstance(event, (Content, Reasoning)):
-            told = event.start + len(event.text)
+            reached = event.start + len(event.text)
         elif isinstance(event, (ToolCallEnd, ToolCallRejected)):
-            told = event.span[1]
+            reached = event.span[1]
     for event in [*at_once, *parser.finish()]:
         if isinstance(event, ToolCallRejected):
             rejected += len(event.raw)
@@ -247,4 +247,4 @@ def read(format: str | ToolCallFormat, piece: ProseText, **options: Any) -> tupl
             calls += 1
         elif isinstance(event, Reasoning):
             reasoned += len(event.text)
-    return max(rejected, len(text) - told), calls, reasoned > MOST
+    return max(rejected, len(text) - reached), calls, reasoned > MOST

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from toolfmt.errors import CannotWrite
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.drawing import GeneratedOutput, Recipe, written
 from toolfmt.testing.runner import broken_by
 from toolfmt.testing.targets import Target, Way
@@ -32,7 +32,7 @@ class Shrinker:
         self._key = key
         self._left = most
 
-    def shrink(self, answer: GeneratedOutput, way: Way | None) -> tuple[GeneratedOutput, LawBroken | None]:
+    def shrink(self, answer: GeneratedOutput, way: Way | None) -> tuple[GeneratedOutput, InvariantViolation | None]:
         """Return the smallest output found, and how it violates the invariant. None if it does not violate it again."""
         ways = self._ways(answer, way)
         if self._fails(answer, ways(answer)) is None:
@@ -51,11 +51,11 @@ class Shrinker:
             last = self._fewer_pieces(answer, last)
         return answer, last
 
-    def _fails(self, answer: GeneratedOutput, ways: Sequence[Way]) -> LawBroken | None:
+    def _fails(self, answer: GeneratedOutput, ways: Sequence[Way]) -> InvariantViolation | None:
         """Return how an output violates the same invariant, if it does."""
         self._left -= 1
         broken, _ = broken_by(self._target, answer, ways)
-        return next((one for one in broken if (one.law, one.kind) == self._key), None)
+        return next((one for one in broken if (one.invariant, one.kind) == self._key), None)
 
     def _ways(self, answer: GeneratedOutput, way: Way | None) -> Any:
         """Return the ways to split outputs while this bug is shrunk: whole, by character, or in two at every
@@ -68,7 +68,7 @@ class Shrinker:
                 return ways
         return lambda other: (way,) if other.text == answer.text else ()
 
-    def _fewer_pieces(self, answer: GeneratedOutput, broken: LawBroken) -> LawBroken:
+    def _fewer_pieces(self, answer: GeneratedOutput, broken: InvariantViolation) -> InvariantViolation:
         """Return the same split with chunks joined if possible."""
         self._left = max(self._left, 100)
         if (simple := self._fails(answer, _in_two(answer))) is not None:
@@ -122,10 +122,10 @@ def _written(recipes: Iterable[Recipe]) -> Iterator[GeneratedOutput]:
 def _simpler_cuts(answer: GeneratedOutput, recipe: Recipe) -> Iterator[GeneratedOutput]:
     """Yield smaller outputs cut at the same distance from the end, or from the beginning."""
     whole = written(recipe).text
-    behind = len(whole) - len(answer.text)
+    missing = len(whole) - len(answer.text)
     for answer_of in _written(_simpler_recipes(recipe)):
         text = answer_of.text
-        for length in (len(text) - behind, len(answer.text) - len(whole) + len(text), len(answer.text)):
+        for length in (len(text) - missing, len(answer.text) - len(whole) + len(text), len(answer.text)):
             if 0 < length < len(text):
                 yield replace(answer_of, kind="cut", text=text[:length])
 
@@ -185,16 +185,16 @@ def _fewer_tools(tools: Sequence[Any] | None, text: str) -> Iterator[list[Any]]:
     A tool or parameter that the text may name stays, because a call of an undeclared tool is a different case.
     """
     for at, tool in enumerate(tools or ()):
-        before, behind = list((tools or ())[:at]), list((tools or ())[at + 1 :])
+        before, after = list((tools or ())[:at]), list((tools or ())[at + 1 :])
         function = tool.get("function", tool)
-        if (before or behind) and function["name"] not in text:
-            yield before + behind
-        for less in _less_said(function, text):
+        if (before or after) and function["name"] not in text:
+            yield before + after
+        for less in _smaller_functions(function, text):
             if less != function:
-                yield [*before, {**tool, "function": less} if "function" in tool else less, *behind]
+                yield [*before, {**tool, "function": less} if "function" in tool else less, *after]
 
 
-def _less_said(function: dict[str, Any], text: str) -> Iterator[dict[str, Any]]:
+def _smaller_functions(function: dict[str, Any], text: str) -> Iterator[dict[str, Any]]:
     yield {key: value for key, value in function.items() if key != "description"}
     parameters = function.get("parameters") or {}
     yield {**function, "parameters": {key: value for key, value in parameters.items() if key != "required"}}

@@ -29,11 +29,11 @@ from toolfmt._util.shell import words as words_of
 from toolfmt.errors import ToolfmtError
 from toolfmt.formats import names
 from toolfmt.formats.format_files import SUFFIX, known_format
-from toolfmt.testing.broken import LawBroken
-from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, of_data, read, told_by_message
+from toolfmt.testing.broken import InvariantViolation
+from toolfmt.testing.outcome import MakeParser, ParserOutcome, Tools, of_data, outcome_of_message, read
 from toolfmt.testing.processes import MOST_PRINTED, Lines, end, run
 
-Reading: TypeAlias = ParserOutcome | LawBroken
+Reading: TypeAlias = ParserOutcome | InvariantViolation
 Way: TypeAlias = Sequence[str]
 
 HANGS = ("in-time", "it hangs")
@@ -89,16 +89,16 @@ class Local(_Closing):
         self._make_parser = make_parser
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
-        told: list[Reading] = []
+        readings: list[Reading] = []
         for way in ways:
             try:
-                told.append(read(self._make_parser, way, tools))
-            except LawBroken as broken:
-                told.append(broken)
-            last = told[-1]
+                readings.append(read(self._make_parser, way, tools))
+            except InvariantViolation as broken:
+                readings.append(broken)
+            last = readings[-1]
             if isinstance(last, ParserOutcome) and not last.streams:
                 break
-        return told
+        return readings
 
 
 class InProcessTarget(_Closing):
@@ -137,7 +137,7 @@ class InProcessTarget(_Closing):
             too_much = self._replies.too_much
             died = self._died()
             return [_prints_too_much() if too_much else died]
-        return [LawBroken(**one) if "law" in one else of_data(one) for one in json.loads(line)]
+        return [InvariantViolation(**one) if "invariant" in one else of_data(one) for one in json.loads(line)]
 
     def close(self) -> None:
         worker, self._worker = self._worker, None
@@ -164,15 +164,15 @@ class InProcessTarget(_Closing):
         except TimeoutError:
             self.close()
             raise ToolfmtError(f"{self.name}: not imported within {_START:.0f} seconds; import it alone") from None
-        told: dict[str, Any] = (
+        reply: dict[str, Any] = (
             {"failed": "the process ended", "way_out": "; import it alone"} if line is None else json.loads(line)
         )
-        if "failed" in told:
+        if "failed" in reply:
             self.close()
-            raise ToolfmtError(f"{self.name}: cannot be loaded ({told['failed']}){told['way_out']}")
-        return told
+            raise ToolfmtError(f"{self.name}: cannot be loaded ({reply['failed']}){reply['way_out']}")
+        return reply
 
-    def _died(self) -> LawBroken:
+    def _died(self) -> InvariantViolation:
         status = None if self._worker is None else end(self._worker)
         self.close()
         return _crashes(status)
@@ -195,13 +195,13 @@ class CommandTarget(_Closing):
 
     def read(self, ways: Sequence[Way], tools: Tools) -> list[Reading]:
         try:
-            return [self._told("".join(ways[0]), tools)]
-        except LawBroken as broken:
+            return [self._outcome("".join(ways[0]), tools)]
+        except InvariantViolation as broken:
             broken.unusable = True  # if it prints no calls, nothing can be judged
             return [broken]
 
-    def _told(self, text: str, tools: Tools) -> ParserOutcome:
-        """Return what it prints for an output. Raises `LawBroken`, and `ToolfmtError` if it cannot be run."""
+    def _outcome(self, text: str, tools: Tools) -> ParserOutcome:
+        """Return what it prints for an output. Raises `InvariantViolation`, and `ToolfmtError` if it cannot be run."""
         environment = {name: value for name, value in os.environ.items() if name != "TOOLFMT_TOOLS"}
         if tools is not None:
             with open(self._tools, "w", encoding="utf-8") as file:
@@ -228,7 +228,7 @@ class CommandTarget(_Closing):
 
 
 def _printed(output: str) -> ParserOutcome:
-    """Return the result in a command's output. Raises `LawBroken`."""
+    """Return the result in a command's output. Raises `InvariantViolation`."""
     try:
         try:
             values = [json.loads(output)] if output.strip() else []
@@ -236,14 +236,14 @@ def _printed(output: str) -> ParserOutcome:
             values = [json.loads(line) for line in output.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
         shown = output[:_MOST_WORDS]
-        raise LawBroken("shape", "no JSON", f"the command prints no JSON ({error}): {shown!r}") from None
+        raise InvariantViolation("shape", "no JSON", f"the command prints no JSON ({error}): {shown!r}") from None
     if len(values) == 1 and isinstance(values[0], dict) and ("content" in values[0] or "tool_calls" in values[0]):
-        return told_by_message(values[0])
+        return outcome_of_message(values[0])
     calls = values[0] if len(values) == 1 and isinstance(values[0], list) else values
-    return told_by_message({"tool_calls": calls})
+    return outcome_of_message({"tool_calls": calls})
 
 
-def _ends_badly(status: int, words: str) -> LawBroken:
+def _ends_badly(status: int, words: str) -> InvariantViolation:
     """Return a violation for a status other than 0, with the most informative line of standard error.
 
     That is the last line that names an error (node prints its version after it), else the last line. Errors of
@@ -253,33 +253,33 @@ def _ends_badly(status: int, words: str) -> LawBroken:
     named = [(line, found) for line in lines if (found := _ERROR.search(line))]
     line = named[-1][0] if named else lines[-1] if lines else "without output"
     kind = f"{named[-1][1][1]}, exit status {status}" if named else f"exit status {status}"
-    return LawBroken("never-raises", kind, f"the command ends with status {status}: {line}"[:_MOST_WORDS])
+    return InvariantViolation("never-raises", kind, f"the command ends with status {status}: {line}"[:_MOST_WORDS])
 
 
-def _hangs(seconds: float) -> LawBroken:
-    return LawBroken(*HANGS, f"nothing came within {seconds:g} seconds")
+def _hangs(seconds: float) -> InvariantViolation:
+    return InvariantViolation(*HANGS, f"nothing came within {seconds:g} seconds")
 
 
-def _prints_too_much() -> LawBroken:
-    said = f"more than {MOST_PRINTED // 10**6} MB came for one answer, and it was ended"
-    return LawBroken("shape", "too much is printed", said)
+def _prints_too_much() -> InvariantViolation:
+    message = f"more than {MOST_PRINTED // 10**6} MB came for one answer, and it was ended"
+    return InvariantViolation("shape", "too much is printed", message)
 
 
-def _crashes(status: int | None) -> LawBroken:
-    return LawBroken("in-time", "it dies", f"the process ended with status {status} while it read")
+def _crashes(status: int | None) -> InvariantViolation:
+    return InvariantViolation("in-time", "it dies", f"the process ended with status {status} while it read")
 
 
 def _how_a_file_is_run(file: str) -> str:
     """Return how to run a file that a shell cannot run by this name."""
     if os.access(file, os.X_OK):
         return f"a command is looked for in PATH; give ./{file}"
-    told = "a file that is not executable; name the program that runs it, as in"
+    reason = "a file that is not executable; name the program that runs it, as in"
     module, ending = os.path.splitext(file)
     if ending != ".py":
-        return f"{told} 'node {file}', or make it executable"
+        return f"{reason} 'node {file}', or make it executable"
     parts = os.path.normpath(module).split(os.sep)
     factory = f", or a factory in it, as in {'.'.join(parts)}:parser" if all(map(str.isidentifier, parts)) else ""
-    return f"{told} 'python3 {file}'{factory}"
+    return f"{reason} 'python3 {file}'{factory}"
 
 
 def _is_format(given: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolfmt.errors import CannotWrite, ToolfmtError
 from toolfmt.formats import write
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import Tools
 from toolfmt.testing.targets import CommandTarget, Target
 
@@ -28,16 +28,16 @@ _OF_FACTORIES = (
 
 def check_usable(target: Target, formats: Sequence[str]) -> None:
     """Raise `ToolfmtError`, with how to fix it, unless a target returns a usable result for a plain call."""
-    first: LawBroken | None = None
+    first: InvariantViolation | None = None
     for text, tools in _plain(formats, declared_alone=isinstance(target, CommandTarget)):
-        told = target.read([[text]], tools)[0]
-        if not isinstance(told, LawBroken) or not told.unusable:
+        reading = target.read([[text]], tools)[0]
+        if not isinstance(reading, InvariantViolation) or not reading.unusable:
             return
-        first = first or told
+        first = first or reading
     if first is not None:
         way_out = _OF_COMMANDS if isinstance(target, CommandTarget) else _OF_FACTORIES
         of = "a plain call" if len(formats) == 1 else "a plain call of any of the formats"
-        raise ToolfmtError(f"{target.name}: cannot be tried, {of} gets no answer ({first.said}); {way_out}")
+        raise ToolfmtError(f"{target.name}: cannot be tried, {of} gets no answer ({first.message}); {way_out}")
 
 
 def _plain(formats: Sequence[str], declared_alone: bool) -> Iterator[tuple[str, Tools]]:

@@ -15,11 +15,11 @@ from typing import Any
 
 from toolfmt.formats import Parser, names
 from toolfmt.formats.format_files import SUFFIX, given_format
-from toolfmt.testing.broken import LawBroken
+from toolfmt.testing.broken import InvariantViolation
 from toolfmt.testing.outcome import MakeParser, as_data, raised, read
 
 _PEERS = "toolfmt.testing.peers.for_"
-_MOST_TOLD = 2_000
+_MOST_SHOWN = 2_000
 """Maximum length of an error: it may list all names of a module's factories."""
 
 
@@ -53,24 +53,24 @@ def _way_out(spec: str, error: BaseException) -> str:
 
 
 def _reply(make_parser: MakeParser, request: dict[str, Any]) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for pieces in request["ways"]:
         try:
-            said = read(make_parser, pieces, request["tools"])
-        except LawBroken as broken:
-            told.append(_told_of(broken))
+            outcome = read(make_parser, pieces, request["tools"])
+        except InvariantViolation as broken:
+            results.append(_violation_data(broken))
             continue
         except BaseException as error:  # noqa: BLE001  this process is never interrupted: any exception is the parser's
-            told.append(_told_of(raised(error)))
+            results.append(_violation_data(raised(error)))
             continue
-        told.append(as_data(said))
-        if not said.streams:
+        results.append(as_data(outcome))
+        if not outcome.streams:
             break
-    return told
+    return results
 
 
-def _told_of(broken: LawBroken) -> dict[str, Any]:
-    return {"law": broken.law, "kind": broken.kind, "said": broken.said, "unusable": broken.unusable}
+def _violation_data(broken: InvariantViolation) -> dict[str, Any]:
+    return {"invariant": broken.invariant, "kind": broken.kind, "message": broken.message, "unusable": broken.unusable}
 
 
 def _about(make_parser: MakeParser) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def main(spec: str) -> None:
     os.dup2(2, 1)
     here = os.getpid()
 
-    def say(value: Any) -> None:
+    def send(value: Any) -> None:
         replies.write(json.dumps(value) + "\n")
         replies.flush()
 
@@ -107,16 +107,16 @@ def main(spec: str) -> None:
         about = _about(make_parser)
     except BaseException as error:  # noqa: BLE001  any error of the module is reported, without a traceback
         failed = " ".join(f"{type(error).__name__}: {error}".split())
-        say({"failed": failed[:_MOST_TOLD], "way_out": _way_out(spec, error)})
+        send({"failed": failed[:_MOST_SHOWN], "way_out": _way_out(spec, error)})
         return
-    say(about)
+    send(about)
     for line in requests:
         reply = _reply(make_parser, json.loads(line))
         if os.getpid() != here:
             os._exit(
                 0
             )  # a parser that forks also returns here in the child, whose output would be taken for the next reply
-        say(reply)
+        send(reply)
 
 
 if __name__ == "__main__":

@@ -44,24 +44,24 @@ class WrongOutput:
 
 
 def bug_report(
-    place: str | None, output: WrongOutput | None, *, trusted: bool = False, tell: Callable[[str], object] | None = None
+    place: str | None, output: WrongOutput | None, *, trusted: bool = False, warn: Callable[[str], object] | None = None
 ) -> str:
     """Return the report on the model at `place` and on an output. Raises `ToolfmtError` if the format is unknown.
 
-    `tell` gets one line if the model cannot be read. That line contains the path; the report does not.
+    `warn` gets one line if the model cannot be read. That line contains the path; the report does not.
     """
     parts = [HEAD, *_section("Versions", "text", [f"{name} {version}" for name, version in versions().items()])]
     with warnings.catch_warnings(action="ignore"):  # they quote the tools
         format, prefix = None, ""
         if place is not None:
-            format, prefix = _add_model(parts, place, trusted, tell)
+            format, prefix = _add_model(parts, place, trusted, warn)
         if output is not None:
             _add_output(parts, output, output.format or format, prefix)
     return _visible("\n".join(parts) + "\n")
 
 
 def _add_model(
-    parts: list[str], place: str, trusted: bool, tell: Callable[[str], object] | None
+    parts: list[str], place: str, trusted: bool, warn: Callable[[str], object] | None
 ) -> tuple[ToolCallFormat | None, str]:
     """Add the sections of the model. Return its format, if known, and the start of its output."""
     title = "The model cannot be read"
@@ -74,8 +74,8 @@ def _add_model(
         report = model.inspect()
         parts += _section("Inspection", "json", _json_lines(_inspection(report)))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the bug to report
-        if isinstance(error, ToolfmtError) and tell is not None:
-            tell(str(error))
+        if isinstance(error, ToolfmtError) and warn is not None:
+            warn(str(error))
         parts += _section(title, "text", error_lines(error, place))
         return None, ""
     return model.profile.tool_call_format, report.profile.prefill
@@ -85,10 +85,16 @@ def _add_output(parts: list[str], output: WrongOutput, format: ToolCallFormat | 
     if format is None:
         raise ToolfmtError("the format of this model is not known; name the format of the output with --format")
     masking = Masking(names=names_in(output.tools))
-    text, tools, begun = masking.masked(output.text), masked_tools(output.tools, masking), masking.masked(prefix)
+    text, tools, masked_prefix = (
+        masking.masked(output.text),
+        masked_tools(output.tools, masking),
+        masking.masked(prefix),
+    )
     name = _known(format.name, _FORMATS)
-    parts += _section("Output", "json", _json_lines({"format": name, "text": text, "tools": tools, "prefix": begun}))
-    events = events_of(format, text, tools, begun)
+    parts += _section(
+        "Output", "json", _json_lines({"format": name, "text": text, "tools": tools, "prefix": masked_prefix})
+    )
+    events = events_of(format, text, tools, masked_prefix)
     parts += _section("Events", "text", [one if isinstance(one, str) else _line(one.to_dict()) for one in events])
     original = outline(events_of(format, output.text, output.tools, prefix))
     if outline(events) == original:

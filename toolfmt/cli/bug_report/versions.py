@@ -30,15 +30,15 @@ def _system() -> str:
     The full name of a kernel or distribution is left out, because it can contain the name of a company or a machine.
     """
     number = platform.mac_ver()[0] if sys.platform == "darwin" else platform.release()
-    told = _NUMBER.match(number)
+    match = _NUMBER.match(number)
     machine = platform.machine()
-    return " ".join([platform.system(), *([told[0]] if told else []), *([machine] if machine.isidentifier() else [])])
+    return " ".join([platform.system(), *([match[0]] if match else []), *([machine] if machine.isidentifier() else [])])
 
 
 def _installed(name: str) -> str:
     """Return the version of a package without a builder's suffix. Empty if it is not installed."""
     try:
-        told = _NUMBER.match(version(name) or "")
+        match = _NUMBER.match(version(name) or "")
     except (PackageNotFoundError, OSError, ValueError):
         return ""
-    return told[0] if told else "installed"
+    return match[0] if match else "installed"

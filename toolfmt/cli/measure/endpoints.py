@@ -77,7 +77,7 @@ class _Endpoint:
         except NotAnswered:
             raise
         except openai.APIStatusError as error:
-            raise NotAnswered(in_one_line(f"{error.status_code} {_said(error)}")) from None
+            raise NotAnswered(in_one_line(f"{error.status_code} {_server_message(error)}")) from None
         except Exception as error:  # noqa: BLE001  depends on what a server sends, and on openai and its HTTP library
             raise self._failure(error) from None
         choices = answered.get("choices") if isinstance(answered, dict) else None
@@ -140,23 +140,28 @@ class ChatEndpoint(_Endpoint):
         prose = question.cell.strategy == "prompt"
         request, parser = self._in_words(question) if prose else (self._plain(question), self._parser())
         choice = self._choice(self._client.chat.completions.with_streaming_response.create, request, seed)
-        said = choice.get("message")
-        said = said if isinstance(said, dict) else {}
-        content, cut = said.get("content"), choice.get("finish_reason") == "length"
+        message = choice.get("message")
+        message = message if isinstance(message, dict) else {}
+        content, cut = message.get("content"), choice.get("finish_reason") == "length"
         content, ended = content if isinstance(content, str) else "", _ended(choice)
         if parser is None:
-            return SubjectResponse(Message(content, None, _calls(said)), rejections_known=False, cut=cut)
+            return SubjectResponse(Message(content, None, _calls(message)), rejections_known=False, cut=cut)
         read = _read(parser, content, ended)
         if prose:
             return SubjectResponse(read, cut=cut)
         return SubjectResponse(
-            Message(read.content, read.reasoning, _calls(said), read.rejected), len(read.tool_calls), cut=cut
+            Message(read.content, read.reasoning, _calls(message), read.rejected), len(read.tool_calls), cut=cut
         )
 
     def _plain(self, question: Question) -> dict[str, Any]:
         choice = question.cell.tool_choice
-        said = {} if choice == "left out" else {"tool_choice": choice}
-        return {"messages": question.messages, "tools": tools(), **said, **self._variables(self._sampling.variables)}
+        tool_choice = {} if choice == "left out" else {"tool_choice": choice}
+        return {
+            "messages": question.messages,
+            "tools": tools(),
+            **tool_choice,
+            **self._variables(self._sampling.variables),
+        }
 
     def _in_words(self, question: Question) -> tuple[dict[str, Any], Parser]:
         if self._prompts is not None:
@@ -214,12 +219,12 @@ def _read(parser: Parser, text: str, ended: bool) -> Message:
     return Message.from_events([*parser.continued, *events], (), parser.format.call_id)
 
 
-def _calls(said: Mapping[str, Any]) -> list[ToolCall]:
+def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
     """Return the calls of a message as a client would use them.
 
     Clients do not execute a call without a name. Some servers send arguments that are not a string.
     """
-    calls = said.get("tool_calls")
+    calls = message.get("tool_calls")
     listed = calls if isinstance(calls, list) else []
     functions = [call.get("function") for call in listed if isinstance(call, dict)]
     return [
@@ -233,8 +238,8 @@ def _as_text(arguments: Any) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
-def _said(error: Any) -> str:
+def _server_message(error: Any) -> str:
     """Return the server's message about a failure, without what is wrapped around it."""
     body = error.body  # the content of OpenAI's {"error": …}: an object, or mlx-lm's plain string
     texts = [body.get(key) for key in ("message", "detail")] if isinstance(body, Mapping) else [body]
-    return next((told for told in texts if isinstance(told, str) and told), str(error.message))
+    return next((text for text in texts if isinstance(text, str) and text), str(error.message))

@@ -63,12 +63,12 @@ class InProcessSubject:
 
 
 def _chosen(runtime: Runtime | None) -> Runtime:
-    wanted: tuple[Runtime, ...] = ("mlx-lm", "transformers") if runtime is None else (runtime,)
-    for one in wanted:
+    runtimes: tuple[Runtime, ...] = ("mlx-lm", "transformers") if runtime is None else (runtime,)
+    for one in runtimes:
         if find_spec(_PACKAGES[one]) is not None:
             return one
-    ways = " or ".join(f"pip install {_INSTALL[one]}" for one in wanted)
-    raise ToolfmtError(f"to run a model here needs {' or '.join(wanted)}: {ways}; or give --endpoint")
+    ways = " or ".join(f"pip install {_INSTALL[one]}" for one in runtimes)
+    raise ToolfmtError(f"to run a model here needs {' or '.join(runtimes)}: {ways}; or give --endpoint")
 
 
 def _mlx(path: str, sampling: Sampling) -> _Generate:

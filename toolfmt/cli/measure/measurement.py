@@ -39,7 +39,7 @@ class QuestionOutcome:
 class Tally:
     """The counts of a cell.
 
-    `failures` are the failed requests by reason. `not_asked` are those that were given up. `cut` are the responses that
+    `failures` are the failed requests by reason. `skipped` are those that were given up. `cut` are the responses that
     reached the token limit.
     """
 
@@ -47,11 +47,11 @@ class Tally:
     answers: int = 0
     cut: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    not_asked: int = 0
+    skipped: int = 0
 
     def add(self, outcome: QuestionOutcome) -> None:
         if outcome.judgement is None:
-            self.not_asked += not outcome.failure
+            self.skipped += not outcome.failure
             self.failures.update([outcome.failure] if outcome.failure else [])
             return
         self.answers += 1
@@ -61,7 +61,7 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: rate.to_dict() for name, rate in self.rates.items()}
-        lost = {"failures": dict(self.failures), "not_asked": self.not_asked}
+        lost = {"failures": dict(self.failures), "not_asked": self.skipped}
         return {"answers": self.answers, "cut": self.cut, **lost, "rates": rates}
 
 
@@ -73,7 +73,7 @@ class Measurement:
     plan: MeasurementPlan
     settings: dict[str, Any] = field(default_factory=dict)
     tallies: dict[Cell, Tally] = field(init=False)
-    asked: int = 0
+    completed: int = 0
 
     def __post_init__(self) -> None:
         self.tallies = {cell: Tally() for cell in self.plan.cells()}
@@ -86,7 +86,7 @@ class Measurement:
     @property
     def whole(self) -> bool:
         """Whether every question has been asked or given up."""
-        return self.asked == len(self.questions)
+        return self.completed == len(self.questions)
 
     @property
     def answers(self) -> int:
@@ -103,7 +103,7 @@ class Measurement:
         return sum((tally.failures for tally in self.tallies.values()), Counter())
 
     def add(self, outcome: QuestionOutcome) -> None:
-        self.asked += 1
+        self.completed += 1
         self.tallies[outcome.question.cell].add(outcome)
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Measurement:
             "settings": self.settings,
             "scenarios": [scenario.name for scenario in self.plan.scenarios],
             "runs": self.plan.runs,
-            "questions": {"all": len(self.questions), "asked": self.asked},
+            "questions": {"all": len(self.questions), "asked": self.completed},
             "interval": {"method": "wilson", "level": LEVEL},
             "cells": cells,
         }
@@ -129,8 +129,8 @@ def outcomes(
     `NotReached` if the subject cannot be reached, and `ToolfmtError` if arguments cannot be judged. Other failures are
     part of the outcomes.
     """
-    asking = _QuestionRunner(subject, seed)
-    yield from map(asking.ask, questions) if parallel == 1 else _side_by_side(asking.ask, questions, parallel)
+    runner = _QuestionRunner(subject, seed)
+    yield from map(runner.ask, questions) if parallel == 1 else _side_by_side(runner.ask, questions, parallel)
 
 
 class _QuestionRunner:

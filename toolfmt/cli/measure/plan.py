@@ -40,7 +40,7 @@ class Question:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The conversation so far, in the format of chat endpoints."""
-        conversation = self.scenario.answered if self.returned else self.scenario.asked
+        conversation = self.scenario.answered if self.returned else self.scenario.question_messages
         return conversation(self.cell.wording)
 
 
@@ -60,14 +60,14 @@ class MeasurementPlan:
 
     def cells(self) -> list[Cell]:
         """The non-empty cells, in the order of the table."""
-        asked = {wording for scenario in self.scenarios for wording in scenario.questions}
+        available = {wording for scenario in self.scenarios for wording in scenario.questions}
         return [
             Cell(strategy, choice, wording)
             for strategy in STRATEGIES
             for choice in TOOL_CHOICES
             for wording in WORDINGS
             if strategy in self.strategies and choice in self._choices(strategy)
-            if wording in self.wordings and wording in asked
+            if wording in self.wordings and wording in available
             if (choice, wording) != ("required", "no-tool")
         ]
 

@@ -42,13 +42,16 @@ def messages_in_words(format: ToolCallFormat, question: Question) -> list[dict[s
 
     The instructions are a system message. All results of a turn are one user message, each under its heading.
     """
-    asked = [{"role": "system", "content": prose(format, tools())}, *question.scenario.asked(question.cell.wording)]
+    messages = [
+        {"role": "system", "content": prose(format, tools())},
+        *question.scenario.question_messages(question.cell.wording),
+    ]
     if not question.returned:
-        return asked
+        return messages
     calls = question.scenario.calls
     made = write(format, [(call["name"], call["arguments"]) for call in calls], tools())
     results = "\n\n".join(
         f"{result_heading(call['name'])}\n{json.dumps(result, ensure_ascii=False)}"
         for call, result in zip(calls, question.scenario.results, strict=True)
     )
-    return [*asked, {"role": "assistant", "content": made}, {"role": "user", "content": results}]
+    return [*messages, {"role": "assistant", "content": made}, {"role": "user", "content": results}]

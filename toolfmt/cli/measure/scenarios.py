@@ -35,7 +35,7 @@ class Scenario:
         """The names of the tools to call."""
         return frozenset(call["name"] for call in self.calls)
 
-    def asked(self, wording: Wording) -> list[dict[str, Any]]:
+    def question_messages(self, wording: Wording) -> list[dict[str, Any]]:
         """Return the conversation that begins with the question."""
         return [{"role": "user", "content": self.questions[wording]}]
 
@@ -49,7 +49,7 @@ class Scenario:
             {"role": "tool", "tool_call_id": _id(number), "content": json.dumps(result, ensure_ascii=False)}
             for number, result in enumerate(self.results)
         ]
-        return [*self.asked(wording), {"role": "assistant", "content": None, "tool_calls": calls}, *results]
+        return [*self.question_messages(wording), {"role": "assistant", "content": None, "tool_calls": calls}, *results]
 
 
 def _id(number: int) -> str:

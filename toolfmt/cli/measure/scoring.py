@@ -56,8 +56,8 @@ def judge(question: Question, answer: SubjectResponse) -> Judgement:
     """Return the scores of a response to this question. Raises `ToolfmtError` if jsonschema is not installed."""
     scenario, calls = question.scenario, answer.message.tool_calls
     if question.returned:
-        told = answer.message.content or ""
-        return Judgement(misread_result=not all(occurs(fact, told) for fact in scenario.facts))
+        text = answer.message.content or ""
+        return Judgement(misread_result=not all(occurs(fact, text) for fact in scenario.facts))
     judgement = {
         "called": bool(calls),
         "rejected": bool(answer.message.rejected) if answer.rejections_known else None,

@@ -22,7 +22,7 @@ _NO_ADVICE = "not in this report"
 _LONGEST_MESSAGE = 180
 _ONE_LINE = 70
 _LONGEST_EXCERPT = 72
-_LONGEST_ALIKE = 32
+_LONGEST_COMMON = 32
 """Characters of the common beginning of two texts that are shown before the difference."""
 _LONGEST_NAMES = 3
 """Maximum number of named conversations that differ in the same way."""
@@ -47,12 +47,12 @@ def _title(comparison: Comparison) -> Text:
     return Text("- ", "red").append(a, "bold").append("\n+ ", "green").append(b, "bold")
 
 
-def _group(told: Differences) -> list[Table | Group]:
+def _group(differences: Differences) -> list[Table | Group]:
     parts: list[Table | Group] = []
-    if told.changes:
-        parts.append(_changes(told.changes))
-    if told.went or told.came:
-        parts.append(_findings(told))
+    if differences.changes:
+        parts.append(_changes(differences.changes))
+    if differences.removed or differences.added:
+        parts.append(_findings(differences))
     return parts
 
 
@@ -61,20 +61,20 @@ def _summary(comparison: Comparison) -> str:
     settings = f"the settings differ: {_counted(comparison.settings)}" if comparison.settings else ""
     left_out = f" {comparison.left_out} excluded by --select or --ignore." if comparison.left_out else ""
     if not comparison.differs:
-        alike = (
+        sentence = (
             "No differences in the selected findings."
             if left_out and not settings
-            else _alike(comparison.same_text, settings)
+            else _same_sentence(comparison.same_text, settings)
         )
-        return f"{alike}{left_out}"
+        return f"{sentence}{left_out}"
     same = len(comparison.same_prompts)
     prompts = f"{same} of {same + len(comparison.prompts)} prompts are the same"
     text = "The templates are the same text; other files make the difference: " if comparison.same_text else ""
-    told = [_counted(comparison.behavior), prompts, *filter(None, [settings])]
-    return f"{text}{'; '.join(told)}.{left_out}"
+    parts = [_counted(comparison.behavior), prompts, *filter(None, [settings])]
+    return f"{text}{'; '.join(parts)}.{left_out}"
 
 
-def _alike(same_text: bool | None, settings: str) -> str:
+def _same_sentence(same_text: bool | None, settings: str) -> str:
     if same_text and settings:
         return f"The template is the same; {settings}."
     if same_text:
@@ -83,10 +83,10 @@ def _alike(same_text: bool | None, settings: str) -> str:
     return f"{'; '.join(filter(None, [behave, settings]))}."
 
 
-def _counted(told: Differences) -> str:
-    answers = f"{len(told.changes)} {'answer differs' if len(told.changes) == 1 else 'answers differ'}"
-    went = len(told.went)
-    return f"{answers}, {went} {'finding' if went == 1 else 'findings'} went, {len(told.came)} came"
+def _counted(differences: Differences) -> str:
+    answers = f"{len(differences.changes)} {'answer differs' if len(differences.changes) == 1 else 'answers differ'}"
+    went = len(differences.removed)
+    return f"{answers}, {went} {'finding' if went == 1 else 'findings'} went, {len(differences.added)} came"
 
 
 def _changes(changes: Iterable[ReportChange]) -> Group:
@@ -134,7 +134,7 @@ def _parted(a: str, b: str, longest: int) -> tuple[str, str]:
 
 def _end(text: str) -> str:
     """Return the last characters of the common beginning of two texts."""
-    return text if len(text) <= _LONGEST_ALIKE else f"…{text[1 - _LONGEST_ALIKE :]}"
+    return text if len(text) <= _LONGEST_COMMON else f"…{text[1 - _LONGEST_COMMON :]}"
 
 
 def _in_words(a: Any, b: Any, longest: int) -> tuple[str, str]:
@@ -145,16 +145,16 @@ def _in_words(a: Any, b: Any, longest: int) -> tuple[str, str]:
     if isinstance(a, dict) and isinstance(b, dict) and "answer" not in a:
         keys = [key for key in a if a[key] != b.get(key)]
         return _members(a, keys, longest), _members(b, keys, longest)
-    return _said(a, longest), _said(b, longest)
+    return _value_text(a, longest), _value_text(b, longest)
 
 
 def _members(value: dict[str, Any], keys: Iterable[str], longest: int) -> str:
     if "answer" in value:
-        return f"{value['answer']}: {_said(value['evidence'], longest)}"
-    return ", ".join(f"{key} {_said(value[key], longest)}" for key in keys)
+        return f"{value['answer']}: {_value_text(value['evidence'], longest)}"
+    return ", ".join(f"{key} {_value_text(value[key], longest)}" for key in keys)
 
 
-def _said(value: Any, longest: int) -> str:
+def _value_text(value: Any, longest: int) -> str:
     match value:
         case None | []:
             return "none"
@@ -170,9 +170,9 @@ def _said(value: Any, longest: int) -> str:
             return shortened(json.dumps(value, ensure_ascii=False), longest)
 
 
-def _findings(told: Differences) -> Table:
+def _findings(differences: Differences) -> Table:
     table = grid()
-    for sign, style, findings in (("-", "red", told.went), ("+", "green", told.came)):
+    for sign, style, findings in (("-", "red", differences.removed), ("+", "green", differences.added)):
         for finding in findings:
             table.add_row(Text(f"  {sign} {finding.code}", style), Text(_finding(finding)))
     return table
@@ -184,11 +184,11 @@ def _finding(finding: Finding) -> str:
 
 def _prompts(comparison: Comparison) -> Group:
     """Return the first difference of the prompts, once for all conversations that differ in the same way."""
-    alike: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
+    grouped: dict[tuple[tuple[str, str, str], ...], list[PromptChange]] = {}
     for change in comparison.prompts:
-        alike.setdefault(tuple(_sides_of(change)), []).append(change)
+        grouped.setdefault(tuple(_sides_of(change)), []).append(change)
     parts: list[Text | Table] = []
-    for sides, changes in alike.items():
+    for sides, changes in grouped.items():
         parts.append(Text(f"  {_named([change.conversation for change in changes])}", "bold"))
         parts.append(_signed((*_context(changes[0]), *sides)))
     return Group(*parts)
@@ -208,10 +208,10 @@ def _context(change: PromptChange) -> Iterator[tuple[str, str, str]]:
 
 def _sides_of(change: PromptChange) -> Iterator[tuple[str, str, str]]:
     """Yield the first different line of both, as in a unified diff."""
-    begun = _end(change.before.rpartition("\n")[2])
+    line_start = _end(change.before.rpartition("\n")[2])
     threw = (change.a_threw, change.b_threw)
     texts = [
-        text if thrown else begun + "".join(text.partition("\n")[:2])
+        text if thrown else line_start + "".join(text.partition("\n")[:2])
         for text, thrown in zip((change.a, change.b), threw, strict=True)
     ]
     sides = _parted(texts[0], texts[1], _LONGEST_EXCERPT)

@@ -13,15 +13,15 @@ from rich.text import Text
 from toolfmt.cli.printing.control_characters import visible
 from toolfmt.cli.printing.layout import UNWRAPPED, grid, printed, spaced
 from toolfmt.inspect.checks import CHECKS, code, name
-from toolfmt.inspect.fix.fix_model import Fixed, MendedModel
+from toolfmt.inspect.fix.fix_model import Fixed, FixedModel
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def mended_text(mended: MendedModel, width: int, colour: bool) -> str:
+def fixed_model_text(fixed_model: FixedModel, width: int, colour: bool) -> str:
     """Return the diffs, the remaining findings with reasons, and what the copy contains."""
-    diffs = "".join(printed(_diff(fixed), UNWRAPPED, colour) for fixed in mended.fixed)
-    return diffs + printed(spaced(_summary(mended)), width, colour)
+    diffs = "".join(printed(_diff(fixed), UNWRAPPED, colour) for fixed in fixed_model.fixed)
+    return diffs + printed(spaced(_summary(fixed_model)), width, colour)
 
 
 def _diff(fixed: Fixed) -> Text:
@@ -32,39 +32,43 @@ def _diff(fixed: Fixed) -> Text:
     return text
 
 
-def _summary(mended: MendedModel) -> Iterator[Text | Group]:
-    yield Text(_healed(mended), "bold green" if mended.fixed else "bold")
-    now = mended.report.verdict.tools
-    yield Text(f"Its verdict is {now}{'' if now == mended.before else f', before it was {mended.before}'}.")
-    notes = {note.key for note in mended.report.notes}
-    remaining = [one for one in mended.not_fixed if one.key not in notes]
+def _summary(fixed_model: FixedModel) -> Iterator[Text | Group]:
+    yield Text(_fixed_sentence(fixed_model), "bold green" if fixed_model.fixed else "bold")
+    now = fixed_model.report.verdict.tools
+    yield Text(f"Its verdict is {now}{'' if now == fixed_model.before else f', before it was {fixed_model.before}'}.")
+    notes = {note.key for note in fixed_model.report.notes}
+    remaining = [one for one in fixed_model.not_fixed if one.key not in notes]
     if remaining:
         rows = grid()
         for one in remaining:
             rows.add_row(Text(f"  {one.code} {one.name}"), Text(visible(one.why)))
         yield Group(Text("What remains"), rows)
-    left = [one.code for one in mended.not_fixed if one.key in notes]
+    left = [one.code for one in fixed_model.not_fixed if one.key in notes]
     if left:
         yield Text(f"Notes that remain: {', '.join(left)}.")
-    yield Text(_copied(mended))
+    yield Text(_copied(fixed_model))
 
 
-def _healed(mended: MendedModel) -> str:
+def _fixed_sentence(fixed_model: FixedModel) -> str:
     """Return how many findings are fixed. If none is, state that the copy is the same."""
-    output = visible(str(mended.output))
-    if not mended.fixed:
-        selected = " of what is selected" if mended.report.left_out else ""
-        what = f"No finding{selected} could be fixed" if mended.not_fixed else f"Nothing{selected} needs a fix"
+    output = visible(str(fixed_model.output))
+    if not fixed_model.fixed:
+        selected = " of what is selected" if fixed_model.report.left_out else ""
+        what = f"No finding{selected} could be fixed" if fixed_model.not_fixed else f"Nothing{selected} needs a fix"
         return f"{what}: the copy in {output} is the same as the original."
-    healed = len({(fixed.code, fixed.outcome) for fixed in mended.fixed})
-    count = "One finding is" if healed == 1 else f"{healed} findings are"
+    number = len({(fixed.code, fixed.outcome) for fixed in fixed_model.fixed})
+    count = "One finding is" if number == 1 else f"{number} findings are"
     return f"{count} fixed in {output}, verified by inspecting the copy."
 
 
-def _copied(mended: MendedModel) -> str:
-    files = f"The copy holds {', '.join(map(visible, mended.files))}." if mended.files else "The copy holds no file."
-    if mended.kind == "directory":
+def _copied(fixed_model: FixedModel) -> str:
+    files = (
+        f"The copy holds {', '.join(map(visible, fixed_model.files))}."
+        if fixed_model.files
+        else "The copy holds no file."
+    )
+    if fixed_model.kind == "directory":
         return f"{files} Weights and other files are not copied: put these files next to them."
-    if mended.kind == "gguf":
+    if fixed_model.kind == "gguf":
         return f"{files} The GGUF file is not rewritten: give llama.cpp the template with --chat-template-file."
     return files

@@ -25,24 +25,24 @@ def fuzzed_text(found: Mapping[str, Any], colour: bool, timed: bool = True) -> s
     The speed is shown only if `timed`; the rest is the same in every run with the same number of outputs. Lines are not
     wrapped, so that cases can be copied.
     """
-    parts: list[RenderableType] = [*(_fault(fault) for fault in found["faults"]), _summary(found, timed)]
+    parts: list[RenderableType] = [*(_defect(defect) for defect in found["defects"]), _summary(found, timed)]
     return printed(spaced(parts), UNWRAPPED, colour)
 
 
-def _fault(fault: Mapping[str, Any]) -> Group:
-    times = "once" if fault["times"] == 1 else f"{fault['times']:,} times"
-    met = f"  {fault['format']}, {times}, first by answer {fault['answer']}"
-    met += "" if fault["shrunk"] else ", not made smaller"
-    head = Text.assemble((f"{fault['law']}: {fault['kind']}", "bold red"), met)
+def _defect(defect: Mapping[str, Any]) -> Group:
+    times = "once" if defect["times"] == 1 else f"{defect['times']:,} times"
+    met = f"  {defect['format']}, {times}, first by answer {defect['answer']}"
+    met += "" if defect["shrunk"] else ", not made smaller"
+    head = Text.assemble((f"{defect['invariant']}: {defect['kind']}", "bold red"), met)
     rows = grid()
-    if fault["said"] != fault["kind"]:
-        rows.add_row("", visible(fault["said"]))
-    if fault["pieces"] is not None:
-        rows.add_row("pieces", visible(json.dumps(fault["pieces"], ensure_ascii=False)))
-    if fault["came"] is not None:
-        rows.add_row("came out", _lines(fault["came"] or ["nothing"]))
-    rows.add_row("should", _lines(fault["should"] if fault["should"] is not None else [fault["law_says"]]))
-    case = Padding(_lines(fault["case"].rstrip("\n").split("\n")), (0, 0, 0, 4))
+    if defect["message"] != defect["kind"]:
+        rows.add_row("", visible(defect["message"]))
+    if defect["pieces"] is not None:
+        rows.add_row("pieces", visible(json.dumps(defect["pieces"], ensure_ascii=False)))
+    if defect["actual"] is not None:
+        rows.add_row("actual", _lines(defect["actual"] or ["nothing"]))
+    rows.add_row("expected", _lines(defect["expected"] if defect["expected"] is not None else [defect["description"]]))
+    case = Padding(_lines(defect["case"].rstrip("\n").split("\n")), (0, 0, 0, 4))
     return Group(head, case, rows)
 
 
@@ -51,32 +51,32 @@ def _lines(lines: list[str]) -> Text:
 
 
 def _summary(found: Mapping[str, Any], timed: bool) -> Text:
-    faults, answers = len(found["faults"]), found["answers"]
-    some = "no fault" if not faults else "1 fault" if faults == 1 else f"{faults} faults"
+    defects, answers = len(found["defects"]), found["answers"]
+    some = "no defect" if not defects else "1 defect" if defects == 1 else f"{defects} defects"
     formats = found["formats"]
     of = formats[0] if len(formats) == 1 else f"{len(formats)} formats"
     name = visible(found["target"] + (f" {found['version']}" if found["version"] else ""))
     rate = f" ({answers / found['seconds']:,.0f} answers a second)" if timed and found["seconds"] else ""
     broken_off = ", interrupted" if found["interrupted"] else ""
     first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']}{rate}{broken_off}"
-    colour = "red" if faults else "yellow" if broken_off else "green"
+    colour = "red" if defects else "yellow" if broken_off else "green"
     how = "fed whole and in pieces" if found["streams"] else "whole answers only"
-    told = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
-    return Text.assemble((first, colour), f"\n{how}; markers tried: {', '.join(told)}")
+    tried = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
+    return Text.assemble((first, colour), f"\n{how}; markers tried: {', '.join(tried)}")
 
 
 class Searching(Bar):
     """The progress of a search: outputs, their rate, bugs, and the markers that were tried."""
 
     def __init__(self, seconds: float | None, shown: bool) -> None:
-        columns = (progress.BarColumn(), progress.TextColumn("{task.fields[told]}"))
-        super().__init__(*columns, total=None if seconds is None else round(seconds * 10), shown=shown, told="")
+        columns = (progress.BarColumn(), progress.TextColumn("{task.fields[status]}"))
+        super().__init__(*columns, total=None if seconds is None else round(seconds * 10), shown=shown, status="")
 
     def update(self, found: Any) -> None:
         """Update the progress."""
         rate = found.answers / found.seconds if found.seconds else 0.0
         tried = ", ".join(f"{count}/{every} {way}" for way, (count, every) in found.coverage.items())
-        told = f"{found.answers:,} answers, {rate:,.0f} a second, {len(found.faults)} faults, markers {tried}"
+        status = f"{found.answers:,} answers, {rate:,.0f} a second, {len(found.defects)} defects, markers {tried}"
         if found.shrinking:
-            told = f"made smaller: {found.shrinking} of {len(found.faults)} faults"
-        self.draw(round(found.seconds * 10), told=told)
+            status = f"made smaller: {found.shrinking} of {len(found.defects)} defects"
+        self.draw(round(found.seconds * 10), status=status)

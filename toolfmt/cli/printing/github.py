@@ -35,8 +35,8 @@ def workflow_commands(outcome: InspectionOutcome) -> str:
 
 def _command(name: str, file: str, line: int | None, title: str, message: str) -> str:
     properties = {"file": visible(file), **({} if line is None else {"line": str(max(1, line))}), "title": title}
-    told = ",".join(f"{key}={escaped_property(value)}" for key, value in properties.items())
-    return f"::{name} {told}::{escaped_message(message)}\n"
+    attributes = ",".join(f"{key}={escaped_property(value)}" for key, value in properties.items())
+    return f"::{name} {attributes}::{escaped_message(message)}\n"
 
 
 def escaped_message(text: str) -> str:

@@ -62,11 +62,11 @@ def index_page(looked: Sequence[InspectionOutcome], files: Sequence[str]) -> str
 
 
 def _model(one: InspectionOutcome, name: str, href: str) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": name, "href": href, "type": "", "format": "", "confidence": "", "counts": ""}
+    fields: dict[str, Any] = {"name": name, "href": href, "type": "", "format": "", "confidence": "", "counts": ""}
     report = one.report
     if report is None:
-        return told | {"sentence": one.short_reason[:_LONGEST_REASON], "found": []}
-    return told | {
+        return fields | {"sentence": one.short_reason[:_LONGEST_REASON], "found": []}
+    return fields | {
         "type": report.model_type or "no model type",
         "format": report.format.name or "",
         "confidence": report.format.confidence if report.format.name else "not known",
@@ -78,6 +78,6 @@ def _model(one: InspectionOutcome, name: str, href: str) -> dict[str, Any]:
 
 def _codes(report: Report) -> Iterable[dict[str, str]]:
     """Return the codes of errors and warnings with their severity, each once, the worst first."""
-    told = [one for one in worst_first(report.findings) if one.severity != "note"]
-    severities = {one.code: one.severity for one in reversed(told)}
-    return [{"code": code, "severity": severities[code]} for code in dict.fromkeys(one.code for one in told)]
+    shown = [one for one in worst_first(report.findings) if one.severity != "note"]
+    severities = {one.code: one.severity for one in reversed(shown)}
+    return [{"code": code, "severity": severities[code]} for code in dict.fromkeys(one.code for one in shown)]

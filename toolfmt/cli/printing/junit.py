@@ -65,11 +65,11 @@ class JUnitReport:
 
     def _add_verdict(self, suite: Element, outcome: InspectionOutcome, report: Report) -> None:
         case, verdict = _case(suite, "verdict"), report.verdict
-        told = f"{verdict.tools}: {verdict.sentence}"
+        message = f"{verdict.tools}: {verdict.sentence}"
         if self._fails_verdict(outcome):
-            _result(case, "failure", verdict.tools, told, told)
+            _result(case, "failure", verdict.tools, message, message)
         else:
-            SubElement(case, "system-out").text = _xml(told)
+            SubElement(case, "system-out").text = _xml(message)
 
     def _add_checks(self, suite: Element, place: str, report: Report) -> None:
         for id, called in self._checks:

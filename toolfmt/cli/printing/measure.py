@@ -31,7 +31,7 @@ _HEADINGS = {
     "left_in_text": "left in\ntext",
     "misread_result": "misread\nresults",
 }
-_FAULTS = frozenset({"invented_arguments", "rejected", "left_in_text", "misread_result"})
+_ERROR_RATES = frozenset({"invented_arguments", "rejected", "left_in_text", "misread_result"})
 _OF = "called"
 """The rate that every response to a question counts in."""
 _NOTHING = "–"
@@ -49,14 +49,16 @@ def measured_text(measurement: Measurement, width: int, colour: bool) -> str:
 
 def _head(measurement: Measurement) -> Text:
     settings = ", ".join(f"{name} {_setting(value)}" for name, value in measurement.settings.items())
-    tool, none = (sum(bool(one.calls) is wanted for one in measurement.plan.scenarios) for wanted in (True, False))
+    tool, none = (
+        sum(bool(one.calls) is needs_tool for one in measurement.plan.scenarios) for needs_tool in (True, False)
+    )
     needs = "scenario that needs a tool" if tool == 1 else "scenarios that need a tool"
     runs = measurement.plan.runs
     times = "once" if runs == 1 else f"{runs:,} times"
-    asked = f"{tool} {needs}, {none} that {'needs' if none == 1 else 'need'} none, {times} each"
-    left = len(measurement.questions) - measurement.asked
-    broken_off = f"\nBroken off: {measurement.asked:,} of {len(measurement.questions):,} requests." if left else ""
-    return Text.assemble((visible(measurement.name), "bold"), f"\n{asked}\n{settings}", (broken_off, "red"))
+    plan_text = f"{tool} {needs}, {none} that {'needs' if none == 1 else 'need'} none, {times} each"
+    left = len(measurement.questions) - measurement.completed
+    broken_off = f"\nBroken off: {measurement.completed:,} of {len(measurement.questions):,} requests." if left else ""
+    return Text.assemble((visible(measurement.name), "bold"), f"\n{plan_text}\n{settings}", (broken_off, "red"))
 
 
 def _setting(value: Any) -> str:
@@ -66,7 +68,7 @@ def _setting(value: Any) -> str:
 def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     """Return the results of one way to pass tools: its name, its rows, and the failures."""
     cell = cells[0][0]
-    said = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
+    choice = f", tool_choice {cell.tool_choice}" if cell.strategy == "template" else ""
     title = {"template": "Tools through the template", "prompt": "Tools in words"}[cell.strategy]
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, min_width=7)
@@ -75,21 +77,21 @@ def _way(cells: list[tuple[Cell, Tally]], shown: list[str]) -> RenderableType:
     table.add_row("", *(Text(_HEADINGS[name], "bold") for name in shown))
     for one, tally in cells:
         label = Text.assemble(one.wording, (f"\n of {tally.rates[_OF].of:,}", "dim"))
-        table.add_row(label, *(_rate(tally.rates[name], _is_fault(name, one)) for name in shown))
+        table.add_row(label, *(_rate(tally.rates[name], _is_error(name, one)) for name in shown))
     failures = [Text(line, "red") for one, tally in cells for line in _failed(one, tally)]
-    return Group(Text(title + said, "bold"), table, *failures)
+    return Group(Text(title + choice, "bold"), table, *failures)
 
 
-def _is_fault(name: str, cell: Cell) -> bool:
-    return name in _FAULTS or (name == "called" and cell.wording == "no-tool")
+def _is_error(name: str, cell: Cell) -> bool:
+    return name in _ERROR_RATES or (name == "called" and cell.wording == "no-tool")
 
 
-def _rate(rate: Rate, is_fault: bool) -> Text:
+def _rate(rate: Rate, is_error: bool) -> Text:
     share, interval = rate.share, rate.interval
     if share is None or interval is None:
         return Text(_NOTHING)
     low, high = (f"{100 * bound:.0f}" for bound in interval)
-    return Text.assemble((f"{_percent(rate)} %", "red" if is_fault and rate.count else ""), (f"\n{low}–{high}", "dim"))
+    return Text.assemble((f"{_percent(rate)} %", "red" if is_error and rate.count else ""), (f"\n{low}–{high}", "dim"))
 
 
 def _percent(rate: Rate) -> str:
@@ -102,8 +104,8 @@ def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
     """Yield why requests failed, the most frequent reason first."""
     for why, count in tally.failures.most_common():
         yield f"{cell.wording}: {count:,} without an answer: {visible(why)}"
-    if tally.not_asked:
-        yield f"{cell.wording}: {tally.not_asked:,} more not asked, since none before was answered"
+    if tally.skipped:
+        yield f"{cell.wording}: {tally.skipped:,} more not asked, since none before was answered"
 
 
 def _legend(measurement: Measurement) -> Text:
@@ -137,4 +139,4 @@ class MeasurementProgress(Bar):
     def update(self, measurement: Measurement) -> None:
         """Update the progress after one more question."""
         failed = measurement.failures.total()
-        self.draw(measurement.asked, failed=f"{failed:,} without an answer" if failed else "")
+        self.draw(measurement.completed, failed=f"{failed:,} without an answer" if failed else "")

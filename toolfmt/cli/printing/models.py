@@ -197,9 +197,9 @@ def _counts(report: Report) -> str:
 def _codes(report: Report) -> str:
     """Return the codes of errors and warnings, errors first, and of new notes. New ones are marked."""
     counted = _found(report)
-    told = (*counted["error"], *counted["warning"], *(note for note in counted["note"] if note.new))
-    new = {finding.code for finding in told if finding.new}
-    return " ".join(dict.fromkeys(f"{one.code}{'*' if one.code in new else ''}" for one in told)) or "-"
+    shown = (*counted["error"], *counted["warning"], *(note for note in counted["note"] if note.new))
+    new = {finding.code for finding in shown if finding.new}
+    return " ".join(dict.fromkeys(f"{one.code}{'*' if one.code in new else ''}" for one in shown)) or "-"
 
 
 def _found(report: Report) -> dict[Severity, list[Finding]]:

@@ -195,9 +195,9 @@ def _legend(pieces: Sequence[SampleSpan]) -> dict[str, str]:
 # --- the pages of findings
 
 
-def _page(wanted: str) -> list[_Paragraph]:
+def _page(finding_code: str) -> list[_Paragraph]:
     """Return the paragraphs of a finding's page, empty if the code has no page."""
-    return next((_paragraphs(page(check)) for check in CHECKS if code(check) == wanted), [])
+    return next((_paragraphs(page(check)) for check in CHECKS if code(check) == finding_code), [])
 
 
 def _paragraphs(text: str) -> list[_Paragraph]:

@@ -15,14 +15,14 @@ _MOST = 6
 """Maximum number of named parts of a schema; the others are counted."""
 
 _NO_TEXT = "no text next to a call"
-_BESIDE_LATER = {
+_LATER_TEXT = {
     "misplaced": "text next to a call appears after the result",
     "lost-later": "text next to a call is dropped in some turns",
 }
 # The phrase for a detail that is not yes, by its capability.
 _DETAILS: Mapping[str, Mapping[str, str]] = {
     "calls": {
-        "text_beside_call": _NO_TEXT,
+        "text_with_call": _NO_TEXT,
         "history_without_tools": "earlier calls only if tools are sent",
     },
     "results": {
@@ -39,7 +39,7 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
 }
 # Covered by the capabilities themselves, or neither good nor bad.
-_TOLD = (
+_COVERED = (
     *(
         "ids_ordinary",
         "ids_none",
@@ -97,32 +97,32 @@ def phrases(report: Report, ability: str) -> list[str]:
     if ability == "reasoning" and report.capabilities["reasoning"].answer != "yes":
         return []
     # If a turn has only one call, several results do not occur.
-    unasked = () if report.capabilities["parallel_tool_calls"].answer == "yes" else (_SEVERAL,)
-    asked = {name: words for name, words in _DETAILS.get(ability, {}).items() if name not in unasked}
-    told = [words for name, words in asked.items() if _is_not(details, name)]
+    not_tested = () if report.capabilities["parallel_tool_calls"].answer == "yes" else (_SEVERAL,)
+    tested = {name: words for name, words in _DETAILS.get(ability, {}).items() if name not in not_tested}
+    parts = [words for name, words in tested.items() if _is_not(details, name)]
     if ability == "calls":
-        told = [*_ids(details), *told]
+        parts = [*_ids(details), *parts]
     outcomes = {name: answer.outcome for name, answer in details.items()}
-    if ability == "calls" and outcomes.get("text_beside_call") in _BESIDE_LATER:
-        told = [_BESIDE_LATER[outcomes["text_beside_call"]] if one == _NO_TEXT else one for one in told]
+    if ability == "calls" and outcomes.get("text_with_call") in _LATER_TEXT:
+        parts = [_LATER_TEXT[outcomes["text_with_call"]] if one == _NO_TEXT else one for one in parts]
     if ability == "results" and outcomes.get("results_unnumbered") == "name-lost":
-        told = [
+        parts = [
             "mixed up if neither calls nor results have ids"
             if one == _DETAILS["results"]["results_unnumbered"]
             else one
-            for one in told
+            for one in parts
         ]
     if ability == "system" and outcomes.get("system_later") == "misplaced":
-        told = ["only the last of several"]
+        parts = ["only the last of several"]
     if ability == "system" and any(outcomes.get(name) in ("threw", "dropped") for name in _IN_A_ROW):
-        told.append("roles must alternate")
-    return ["; ".join(told)] if told else []
+        parts.append("roles must alternate")
+    return ["; ".join(parts)] if parts else []
 
 
 def phrased() -> frozenset[str]:
     """Return the names of the details that have a phrase here or need none."""
     names = (name for words in _DETAILS.values() for name in words)
-    return frozenset((*names, *_IN_A_ROW, *_IDS, *_TOLD))
+    return frozenset((*names, *_IN_A_ROW, *_IDS, *_COVERED))
 
 
 def _ids(details: Mapping[str, Answer]) -> list[str]:
@@ -137,7 +137,7 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     parts = {name: answer for name, answer in definitions.items() if name not in _FORMS and name not in _SPELLING}
     lost = [name for name, answer in parts.items() if answer.answer == "no"]
     failing = [_FAILING.get(name, _keyword(name)) for name, answer in parts.items() if answer.answer == "error"]
-    refused = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
+    unsupported = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:
         partly = " (partly)"
@@ -145,8 +145,8 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
         lines.append(f"schema keywords not in the prompt: {listed_first(names, _MOST)}")
     if failing:
         lines.append(f"some forms rejected: {listed_first(failing, _MOST)}")
-    if refused:
-        lines.append(f"not supported: tools {', '.join(refused)}")
+    if unsupported:
+        lines.append(f"not supported: tools {', '.join(unsupported)}")
     return lines
 
 

@@ -50,13 +50,13 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     printed `whole`, or cut if they are long.
     """
     every = notes or full
-    told = worst_first((*report.findings, *(report.notes if every else ())))
+    shown = worst_first((*report.findings, *(report.notes if every else ())))
     longest = None if whole or full else _LONGEST
     first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report, full=every)))])]
     parts: list[RenderableType] = []
     others = [] if every else [one for one in notable(report) if one.severity == "note"]
-    if told or others:
-        parts.append(_findings(told, others, longest))
+    if shown or others:
+        parts.append(_findings(shown, others, longest))
     rows = [] if is_broken(report) else [*_abilities(report), *_format(report), *chapters(report)]
     rows += [] if every else _hidden(report)
     if rows:
@@ -92,12 +92,12 @@ def _abilities(report: Report) -> list[tuple[str, Text]]:
     """Return what the template supports, each with its notes, and one line of what it does not support."""
     rows: list[tuple[str, Text]] = []
     others: dict[str, list[str]] = {"no": [], "error": []}
-    for name, capability, said in _ROWS:
+    for name, capability, describe in _ROWS:
         answer = report.capabilities[capability]
         line = "" if answer.line is None else f" (line{GLUE}{answer.line})"
         if answer.answer == "yes":
-            told = "; ".join((said(report), *phrases(report, name)))
-            rows.append((name, Text(visible(told)).append(line, "dim")))
+            text = "; ".join((describe(report), *phrases(report, name)))
+            rows.append((name, Text(visible(text)).append(line, "dim")))
         elif answer.outcome == "lost-later":
             rows.append((name, Text(_LOST_LATER).append(line, "dim")))
         else:
@@ -109,8 +109,8 @@ def _format(report: Report) -> list[tuple[str, Text]]:
     """Return the format of calls, if the verdict does not contain it."""
     decided = report.format
     if decided.derived is not None:
-        told = f"{decided.name} ({decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
-        return [("format", Text(visible(told)))]
+        text = f"{decided.name} ({decided.derived.kind}), {decided.derived.proof}; {_NOT_SEEN}"
+        return [("format", Text(visible(text)))]
     if report.verdict.tools != "broken":
         return []
     if decided.name is None:
@@ -171,7 +171,7 @@ def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: in
         table.add_row(
             Text("  " + finding.severity, style), Text(finding.code, style), Text(new + _message(finding, longest))
         )
-        table.add_row("", "", Text("→ " + _told(finding.fix, longest), "dim"))
+        table.add_row("", "", Text("→ " + _sentence(finding.fix, longest), "dim"))
     if notes:
         table.add_row(Text("  notes", "dim"), Text(str(len(notes)), "dim"), Text(_counted(notes), "dim"))
     return table
@@ -185,19 +185,19 @@ def _hidden(report: Report) -> list[tuple[str, Text]]:
 
 def _message(finding: Finding, longest: int | None) -> str:
     """Return the message with the line. The title contains the file."""
-    return _told(finding.message, longest) + ("" if finding.line is None else f" (line{GLUE}{finding.line})")
+    return _sentence(finding.message, longest) + ("" if finding.line is None else f" (line{GLUE}{finding.line})")
 
 
-def _told(sentence: str, longest: int | None) -> str:
+def _sentence(sentence: str, longest: int | None) -> str:
     return visible(sentence) if longest is None else shortened(sentence, longest)
 
 
 def _counted(notes: Sequence[Finding]) -> str:
     """Return the codes of notes, each with how often it was found, and how many are new."""
     times = Counter(note.code for note in notes)
-    told = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
+    codes = " ".join(code if count == 1 else f"{code} ×{count}" for code, count in times.items())
     new = sum(note.new is True for note in notes)
-    return f"{told}{f', {new} of them new' if new else ''}; show with --full"
+    return f"{codes}{f', {new} of them new' if new else ''}; show with --full"
 
 
 # --- what to do next
@@ -211,8 +211,10 @@ def _next(report: Report, width: int) -> str:
     room = max(width - len(_NEXT) - widest - 4, _NARROWEST_ADVICE)
     lines = []
     for where, what, typed in rows:
-        told = [what] if typed else _wrapped(what, room)
-        lines += [f"{name:{widest}}  {line}" for name, line in zip([where, *[""] * len(told)], told, strict=False)]
+        wrapped = [what] if typed else _wrapped(what, room)
+        lines += [
+            f"{name:{widest}}  {line}" for name, line in zip([where, *[""] * len(wrapped)], wrapped, strict=False)
+        ]
     labels = [_NEXT, *[" " * len(_NEXT)] * len(lines)]
     return "".join(f"{label}  {line}".rstrip() + "\n" for label, line in zip(labels, lines, strict=False))
 
@@ -257,11 +259,11 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
     if report.profile.stop:
         lines.append(("stop strings", _stops(report), False))
     if report.profile.prefill:
-        begun = shortened(report.profile.prefill, _LONGEST)
+        prefill = shortened(report.profile.prefill, _LONGEST)
         when = (
             " after a question (not in every turn)" if starts_vary(report.sections.response_starts) else " by default"
         )
-        lines.append(("prompt", f"ends with {begun}{when}; the output continues from there", False))
+        lines.append(("prompt", f"ends with {prefill}{when}; the output continues from there", False))
     special = special_markers(report)
     if special:
         verb = "is a special token" if len(special) == 1 else "are special tokens"
@@ -271,8 +273,8 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
 
 def _stops(report: Report) -> str:
     """Return the stop strings, and the additional ones of a prompt that describes the tools."""
-    told = "; ".join(" ".join(filter(None, (" ".join(marks), where))) for marks, where in stops(report))
-    return "; ".join(filter(None, (told, invented_result(report))))
+    strings = "; ".join(" ".join(filter(None, (" ".join(marks), where))) for marks, where in stops(report))
+    return "; ".join(filter(None, (strings, invented_result(report))))
 
 
 def _more(report: Report, full: bool) -> str:

@@ -98,11 +98,11 @@ def _tokens(tokens: Tokens | None) -> list[str]:
 
 def _variables(variables: Iterable[Variable]) -> list[str]:
     """Return a line for each variable with an effect, and the names of the others."""
-    told = [variable for variable in variables if variable.effect]
+    effective = [variable for variable in variables if variable.effect]
     idle = [variable.name for variable in variables if not variable.effect]
-    lines = [_variable(variable) for variable in told[:_MOST]]
-    if told[_MOST:]:
-        lines.append(f"also {listed_first([variable.name for variable in told[_MOST:]], _MOST_IDLE)}")
+    lines = [_variable(variable) for variable in effective[:_MOST]]
+    if effective[_MOST:]:
+        lines.append(f"also {listed_first([variable.name for variable in effective[_MOST:]], _MOST_IDLE)}")
     if idle:
         lines.append(f"no effect found: {listed_first(idle, _MOST_IDLE)}")
     return lines
@@ -123,7 +123,7 @@ def everything(report: Report) -> list[RenderableType]:
     """Return every answer of every section with its evidence, with a heading before each non-empty section."""
     sections = report.sections
     evidence = {f"{one.source}: {one.format or 'none'}": one.detail for one in report.format.evidence}
-    told: list[tuple[str, Table]] = [
+    tables: list[tuple[str, Table]] = [
         ("capabilities", _answers(report.capabilities)),
         ("evidence of the format", _facts(evidence)),
         ("details", _answers(sections.details)),
@@ -136,7 +136,7 @@ def everything(report: Report) -> list[RenderableType]:
         ("other engines", _facts(_differences(report))),
         ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
     ]
-    chapters = [Group(Text(heading, "bold"), table) for heading, table in told if table.row_count]
+    chapters = [Group(Text(heading, "bold"), table) for heading, table in tables if table.row_count]
     return [Text(_SCOPE, "dim"), *chapters] if sections.details else [*chapters]
 
 
@@ -146,9 +146,9 @@ def _answers(answers: Mapping[str, Answer]) -> Table:
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, answer in answers.items():
-        told: str = answer.to_dict()["evidence"]
+        evidence: str = answer.to_dict()["evidence"]
         table.add_row(
-            Text(f"  {visible(name)}"), Text(answer.answer, ANSWER_STYLES[answer.answer]), Text(visible(told))
+            Text(f"  {visible(name)}"), Text(answer.answer, ANSWER_STYLES[answer.answer]), Text(visible(evidence))
         )
     return table
 
@@ -171,16 +171,16 @@ def _variable_in_full(variable: Variable) -> str:
 def _turns(report: Report) -> dict[str, str]:
     stability = report.sections.stability
     turns = () if stability is None else stability.turns
-    told = {}
+    facts = {}
     for turn in turns:
         where = "" if turn.line is None else f" (line {turn.line})"
         changed = f": {turn.was} becomes {turn.becomes}{where}" if turn.kept < turn.length else ""
-        told[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
+        facts[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
     for condition in () if stability is None else stability.conditions:
-        told[_condition(condition).partition(" (")[0]] = (
+        facts[_condition(condition).partition(" (")[0]] = (
             f"{int(condition.share * 100)} % of the prompt stays in two steps"
         )
-    return told
+    return facts
 
 
 def _starts(report: Report) -> dict[str, str]:
@@ -221,8 +221,8 @@ def _differences(report: Report) -> dict[str, str]:
     tags = [one for one in other.differences if one.construct == "{% generation %}"]
     cut = any(not one.what.startswith("unknown statement") for one in tags)
     without = "with {% generation %} cut out, " if cut else ""
-    alike = f"{without}renders {other.same} of {other.renders} conversations alike"
-    lines = {other.engine: f"{alike}, apart from JSON formatting"}
+    same = f"{without}renders {other.same} of {other.renders} conversations alike"
+    lines = {other.engine: f"{same}, apart from JSON formatting"}
     for one in other.differences:
         lines[one.construct] = one.what + ("" if one.line is None else f" (line {one.line})")
     return lines

@@ -22,5 +22,5 @@ def notable(report: Report) -> tuple[Finding, ...]:
 
 def by_severity(findings: Iterable[Finding]) -> dict[Severity, list[Finding]]:
     """Return the findings of each severity, the worst first."""
-    told = list(findings)
-    return {severity: [one for one in told if one.severity == severity] for severity in SEVERITY_STYLES}
+    all_findings = list(findings)
+    return {severity: [one for one in all_findings if one.severity == severity] for severity in SEVERITY_STYLES}

@@ -49,8 +49,8 @@ class Summary:
 
     def text(self) -> str:
         """Return the Markdown, with a newline at the end."""
-        told = [f"{self._counts[verdict]:,} {_said(verdict)}" for verdict in _VERDICTS if self._counts[verdict]]
-        text = f"### toolfmt: {', '.join(told)}\n\n" + _TABLE
+        parts = [f"{self._counts[verdict]:,} {_label(verdict)}" for verdict in _VERDICTS if self._counts[verdict]]
+        text = f"### toolfmt: {', '.join(parts)}\n\n" + _TABLE
         rows = _fitting([row for verdict in _VERDICTS for row in self._rows.get(verdict, ())], _ROOM - len(text))
         text += "".join(rows)
         if more := self._counts.total() - len(rows):
@@ -65,7 +65,7 @@ def _fitting(texts: list[str], room: int) -> list[str]:
     return [text for text, end in zip(texts, ends, strict=True) if end <= room][:_MOST_MODELS]
 
 
-def _said(verdict: str) -> str:
+def _label(verdict: str) -> str:
     return NOT_INSPECTED if verdict == "unread" else verdict
 
 
@@ -90,14 +90,14 @@ def _findings(name: str, report: Report | None) -> Iterator[str]:
         return
     found = (*report.findings, *report.notes)
     compared = any(one.new is not None for one in found)
-    told = [one for one in worst_first(found) if (one.new if compared else one.severity != "note")]
-    if told:
+    shown = [one for one in worst_first(found) if (one.new if compared else one.severity != "note")]
+    if shown:
         yield f"\n**{name}**{': new' if compared else ''}\n\n"
-    for one in told[:_MOST_FINDINGS]:
+    for one in shown[:_MOST_FINDINGS]:
         line = "" if one.line is None else f" (line {one.line})"
         yield f"- {one.severity} {one.code}: {_plain(shortened(one.message, _LONGEST))}{line}\n"
-    if told[_MOST_FINDINGS:]:
-        yield f"- and {len(told) - _MOST_FINDINGS} more\n"
+    if shown[_MOST_FINDINGS:]:
+        yield f"- and {len(shown) - _MOST_FINDINGS} more\n"
 
 
 def _plain(text: str) -> str:

@@ -39,11 +39,11 @@ def counts(report: Report, *, full: bool = False) -> str:
     `full` shows hidden notes too.
     """
     found = notable(report)
-    told = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
+    parts = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):
-        told.append(f"{sum(one.new is True for one in found)} new")
+        parts.append(f"{sum(one.new is True for one in found)} new")
     if more := len(report.findings) + len(report.notes) - len(found):
-        told.append(f"{more} {'hidden without --full' if full else 'hidden'}")
+        parts.append(f"{more} {'hidden without --full' if full else 'hidden'}")
     if report.left_out:
-        told.append(f"{report.left_out} excluded by --select or --ignore")
-    return ", ".join(told) if told else "no problems found"
+        parts.append(f"{report.left_out} excluded by --select or --ignore")
+    return ", ".join(parts) if parts else "no problems found"

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.inspect.shown_turns import AskedTurn
-from toolfmt.testing.corpus import TO_FILL, TOPICS, ExpectedCall, Said, case_text, lines_of, tool_sets
+from toolfmt.inspect.shown_turns import RequestedTurn
+from toolfmt.testing.corpus import TO_FILL, TOPICS, ExpectedCall, ExpectedText, case_text, lines_of, tool_sets
 
 SEEN = "rendered by its template"
 _CONTENT = "I will look that up."
@@ -34,8 +34,8 @@ class CaseRequest:
     """Whether the parser gets the tools with which the turn was rendered."""
 
     @property
-    def turn(self) -> AskedTurn:
-        return AskedTurn(tool_sets()[self.tools], self.calls, self.content, self.reasoning)
+    def turn(self) -> RequestedTurn:
+        return RequestedTurn(tool_sets()[self.tools], self.calls, self.content, self.reasoning)
 
     def content_in(self, text: str, alone: str | None) -> str:
         """Return what of the rendered text is content. `alone` is the rendering of the same calls without content.
@@ -55,11 +55,11 @@ class CaseRequest:
 
     def case(self, text: str, alone: str | None) -> str:
         """Return the case with the text that the template rendered for the turn."""
-        expected: list[Said | ExpectedCall] = []
+        expected: list[ExpectedText | ExpectedCall] = []
         if self.reasoning:
-            expected.append(Said("reasoning", self.reasoning_in(text)))
+            expected.append(ExpectedText("reasoning", self.reasoning_in(text)))
         if self.content:
-            expected.append(Said("content", self.content_in(text, alone)))
+            expected.append(ExpectedText("content", self.content_in(text, alone)))
         for number, (name, arguments) in enumerate(self.calls):
             expected.append(ExpectedCall(number, name, arguments=json.dumps(arguments)))
         tools = tool_sets()[self.tools] if self.declared else None
@@ -77,7 +77,7 @@ def _text(text: str) -> tuple[str, dict[str, Any]]:
 
 _CODE = "def f(x):\n    if x:\n        return [x, {'k': \"v\"}]\n\nprint(f(1))"
 
-ASKED = (
+CASE_REQUESTS = (
     CaseRequest("single", "one call with one argument", "weather", (_city(),)),
     CaseRequest("single", "one call with three arguments", "weather", (_city(unit="celsius", days=3),)),
     CaseRequest("single", "without tool definitions any name is a call", "weather", (_city(),), declared=False),
@@ -139,21 +139,21 @@ TO_FIND_OUT = {
 def case_files(texts: Sequence[str | None], sibling: str) -> dict[str, str]:
     """Return the text of each topic's file, by file name.
 
-    `texts` are the renderings of `ASKED`, None if the template does not render a turn.
+    `texts` are the renderings of `CASE_REQUESTS`, None if the template does not render a turn.
     """
     cases: dict[str, list[str]] = {topic: [] for topic in TOPICS}
-    for asked, text in zip(ASKED, texts, strict=True):
+    for request, text in zip(CASE_REQUESTS, texts, strict=True):
         if text is not None and text.strip() and "\r" not in text:
-            cases[asked.topic].append(asked.case(text, calls_alone(asked, texts)))
+            cases[request.topic].append(request.case(text, calls_alone(request, texts)))
     return {f"{topic}.txt": "\n".join(cases[topic]) or _to_find_out(topic, sibling) for topic in TOPICS}
 
 
-def calls_alone(asked: CaseRequest, texts: Sequence[str | None]) -> str | None:
+def calls_alone(request: CaseRequest, texts: Sequence[str | None]) -> str | None:
     """Return the rendering of this turn's calls without text or reasoning."""
     plain = (
         text
-        for other, text in zip(ASKED, texts, strict=True)
-        if (other.calls, other.tools, other.content, other.reasoning) == (asked.calls, asked.tools, "", "")
+        for other, text in zip(CASE_REQUESTS, texts, strict=True)
+        if (other.calls, other.tools, other.content, other.reasoning) == (request.calls, request.tools, "", "")
     )
     return next(plain, None)
 

@@ -103,14 +103,14 @@ class Clone:
 
     def _replace(self, path: str, text: str) -> None:
         file = self.root / path
-        beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
         try:
-            with beside.open("xb") as part:
+            with temporary.open("xb") as part:
                 part.write(text.encode("utf-8"))
-            beside.replace(file)
+            temporary.replace(file)
         except OSError as error:
             with suppress(OSError):
-                beside.unlink()
+                temporary.unlink()
             raise ToolfmtError(_unwritten(path, error)) from None
 
     def patch(self, plan: FilePlan) -> str:

@@ -15,7 +15,7 @@ from toolfmt.formats.format import Engine
 from toolfmt.testing.corpus import TO_FILL
 
 _RECORD = ("toolfmt.formats.format", "ToolCallFormat")
-_TOLD_APART = frozenset(
+_SEPARATE_FIELDS = frozenset(
     {"name", "engine", "page", "instructions", "source", "aliases", "families", "model_types", "signatures"}
     | {"runtime_parsers", "variants"}
 )
@@ -173,5 +173,5 @@ def _else(known: Knowledge, imports: Imports) -> list[str]:
     """Return the other fields of the derived format, unchanged."""
     if known.why_not:
         return []
-    fields: list[tuple[str, Any]] = changed(known.made, lambda name: name in _TOLD_APART)
+    fields: list[tuple[str, Any]] = changed(known.made, lambda name: name in _SEPARATE_FIELDS)
     return [keyword(name, value, imports, 1) + "," for name, value in fields]

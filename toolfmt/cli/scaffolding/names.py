@@ -31,7 +31,7 @@ def check_format_name(name: str, modules: Collection[str]) -> None:
     if not _FORMAT.fullmatch(name) or len(name) > LONGEST:
         raise ToolfmtError(
             f"{shown} is not a valid format name: use lower-case letters, digits and single underscores, start with "
-            f"a letter, use at most {LONGEST} characters{_meant(name, '_')}"
+            f"a letter, use at most {LONGEST} characters{_suggestion(name, '_')}"
         )
     if keyword.iskeyword(name):
         raise ToolfmtError(
@@ -64,15 +64,15 @@ def check_finding_name(name: str, names: Collection[str]) -> None:
     if not _FINDING.fullmatch(name) or len(name) > LONGEST:
         raise ToolfmtError(
             f"{shown} is not a valid finding name: use lower-case letters, digits and single hyphens, start with "
-            f"a letter, use at most {LONGEST} characters{_meant(name, '-')}"
+            f"a letter, use at most {LONGEST} characters{_suggestion(name, '-')}"
         )
     if name in names:
         raise ToolfmtError(f"{shown} is a finding already; `toolfmt explain {name}` is its page, choose another name")
 
 
-def _meant(name: str, sign: str) -> str:
+def _suggestion(name: str, separator: str) -> str:
     """Return the name that was probably intended."""
-    plain = re.sub(r"[^a-z0-9]+", sign, name.lower()).strip(sign)[:LONGEST].strip(sign)
+    plain = re.sub(r"[^a-z0-9]+", separator, name.lower()).strip(separator)[:LONGEST].strip(separator)
     return f"; perhaps {plain}" if plain and plain[0].isalpha() and plain != name else ""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolfmt.cli.scaffolding.case_files import ASKED, CaseRequest, calls_alone, case_files
+from toolfmt.cli.scaffolding.case_files import CASE_REQUESTS, CaseRequest, calls_alone, case_files
 from toolfmt.cli.scaffolding.clone import FORMATS, Clone, FilePlan
 from toolfmt.cli.scaffolding.format_module import Knowledge, module_text
 from toolfmt.cli.scaffolding.names import check_format_name
@@ -34,14 +34,14 @@ class Prepared:
     """What to write, and notes for the user, each a sentence without a full stop."""
 
     plan: FilePlan
-    told: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class NotNeeded:
-    """A known format already parses these calls. `told` names it and what may be missing in it."""
+    """A known format already parses these calls. `lines` names it and what may be missing in it."""
 
-    told: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 def prepare(name: str, place: str, clone: Clone, *, trusted: bool = False) -> Prepared | NotNeeded:
@@ -57,17 +57,17 @@ def prepare(name: str, place: str, clone: Clone, *, trusted: bool = False) -> Pr
     shown = _shown(files, place, trusted)
     if shown.derivation.known:
         return NotNeeded(_known(get(shown.derivation.known), shown, files))
-    texts = shown.texts or (None,) * len(ASKED)
-    sibling = nearest_sibling(texts[0], ASKED[0].calls, list(ASKED[0].turn.tools))
+    texts = shown.texts or (None,) * len(CASE_REQUESTS)
+    sibling = nearest_sibling(texts[0], CASE_REQUESTS[0].calls, list(CASE_REQUESTS[0].turn.tools))
     return _prepared(name, files, shown, texts, sibling)
 
 
 def _shown(files: ModelFiles, place: str, trusted: bool) -> ShownTurns:
-    turns = [asked.turn for asked in ASKED]
+    turns = [request.turn for request in CASE_REQUESTS]
     try:
         shown = show_turns(files, turns) if trusted else shared_worker().run(SHOW, files, turns)
     except LimitHit as hit:
-        raise ToolfmtError(f"{place}: the template hit a limit ({hit.limit}): {hit.own_words}") from None
+        raise ToolfmtError(f"{place}: the template hit a limit ({hit.limit}): {hit.engine_message}") from None
     if shown.failure:
         raise ToolfmtError(f"{place}: {shown.failure}; a format is read off a template that renders")
     return shown
@@ -76,14 +76,14 @@ def _shown(files: ModelFiles, place: str, trusted: bool) -> ShownTurns:
 def _known(format: ToolCallFormat, shown: ShownTurns, files: ModelFiles) -> tuple[str, ...]:
     """Return what to do if a known format parses the calls."""
     module = f"{FORMATS}/{module_of(format)}.py"
-    told = [f"{format.name} reads these calls already, and nothing is written; its record is {module}"]
+    lines = [f"{format.name} reads these calls already, and nothing is written; its record is {module}"]
     if not shown.as_known:
-        told.append("it writes them otherwise than the template does: this way of writing goes into its `variants`")
+        lines.append("it writes them otherwise than the template does: this way of writing goes into its `variants`")
     listed = (format, *_formats_of(files))
     if new := [one for one in files.model_types if not any(one in known.model_types for known in listed)]:
-        told.append(f"it does not list the model type {', '.join(new)}: that goes into its `model_types`")
-    told.append(f"a new case of how these models write goes into corpus/{format.name}")
-    return tuple(told)
+        lines.append(f"it does not list the model type {', '.join(new)}: that goes into its `model_types`")
+    lines.append(f"a new case of how these models write goes into corpus/{format.name}")
+    return tuple(lines)
 
 
 def _formats_of(files: ModelFiles) -> list[ToolCallFormat]:
@@ -109,8 +109,8 @@ def _prepared(
         model_types=files.model_types,
     )
     new = _files(name, module_text(knowledge), case_files(texts, sibling.name))
-    told = [_made(derived, shown), f"nearest known format: {sibling.name} (corpus/{sibling.name})", *unread]
-    return Prepared(FilePlan(new, _LIST, name), tuple(told))
+    lines = [_made(derived, shown), f"nearest known format: {sibling.name} (corpus/{sibling.name})", *unread]
+    return Prepared(FilePlan(new, _LIST, name), tuple(lines))
 
 
 def _made(derived: DerivedFormat | None, shown: ShownTurns) -> str:
@@ -122,7 +122,10 @@ def _made(derived: DerivedFormat | None, shown: ShownTurns) -> str:
 def _files(name: str, module: str, cases: dict[str, str]) -> dict[str, str]:
     return {
         f"{FORMATS}/{name}.py": module,
-        **{f"corpus/{name}/{file}": text for file, text in (cases or case_files((None,) * len(ASKED), "")).items()},
+        **{
+            f"corpus/{name}/{file}": text
+            for file, text in (cases or case_files((None,) * len(CASE_REQUESTS), "")).items()
+        },
     }
 
 
@@ -132,24 +135,24 @@ def _read_back(format: ToolCallFormat, texts: Sequence[str | None]) -> tuple[lis
     The notes list what the template loses or the format cannot represent; such cases cannot pass.
     """
     kept: list[str | None] = []
-    told = []
-    for asked, text in zip(ASKED, texts, strict=True):
-        read = text is None or _reads(format, asked, text, calls_alone(asked, texts))
+    left_out = []
+    for request, text in zip(CASE_REQUESTS, texts, strict=True):
+        read = text is None or _reads(format, request, text, calls_alone(request, texts))
         kept.append(text if read else None)
         if not read:
-            told.append(f"left out: {asked.topic}, {asked.title}; it does not come back as it went in")
-    return kept, told
+            left_out.append(f"left out: {request.topic}, {request.title}; it does not come back as it went in")
+    return kept, left_out
 
 
-def _reads(format: ToolCallFormat, asked: CaseRequest, text: str, alone: str | None) -> bool:
-    message = parse(text, format, tools=list(asked.turn.tools) if asked.declared else None, strict=True)
+def _reads(format: ToolCallFormat, request: CaseRequest, text: str, alone: str | None) -> bool:
+    message = parse(text, format, tools=list(request.turn.tools) if request.declared else None, strict=True)
     calls = [(call.name, _exact(json.loads(call.arguments))) for call in message.tool_calls]
-    went_in = [(name, _exact(dict(arguments))) for name, arguments in asked.calls]
-    beside = (message.content or "", message.reasoning or "")
+    went_in = [(name, _exact(dict(arguments))) for name, arguments in request.calls]
+    other_parts = (message.content or "", message.reasoning or "")
     return (
         not message.rejected
         and calls == went_in
-        and beside == (asked.content_in(text, alone), asked.reasoning_in(text))
+        and other_parts == (request.content_in(text, alone), request.reasoning_in(text))
     )
 
 

@@ -28,7 +28,7 @@ from toolfmt.inspect.report.report import Finding, FindingKey, Severity
 _MODULES = (
     "tf001_no_template",
     "tf002_template_broken",
-    "tf003_user_message_refused",
+    "tf003_user_message_rejected",
     "tf004_nondeterministic",
     "tf005_special_token_missing",
     "tf006_unexpected_value",
@@ -49,7 +49,7 @@ _MODULES = (
     "tf026_call_not_read_back",
     "tf027_system_message",
     "tf029_id_form_required",
-    "tf030_text_beside_call_dropped",
+    "tf030_text_next_to_call_dropped",
     "tf031_results_mismatched",
     "tf032_lost_after_result",
     "tf033_reasoning_dropped",
@@ -59,14 +59,14 @@ _MODULES = (
     "tf038_generation_prompt",
     "tf039_template_mutates_input",
     "tf040_schema_parts_dropped",
-    "tf041_definition_refused",
+    "tf041_definition_rejected",
     "tf042_tools_under_another_name",
     "tf043_format_depends_on_a_variable",
     "tf044_definition_text_broken",
     "tf045_generation_prompt_cut_short",
     "tf046_turn_not_closed",
     "tf047_hidden_characters",
-    "tf048_marker_misspelt",
+    "tf048_marker_misspelled",
     "tf049_python_repr_values",
     "tf050_prefix_cache",
     "tf053_key_order_changed",
@@ -147,41 +147,41 @@ def page(check: ModuleType) -> str:
     return (check.__doc__ or "").strip() + "\n"
 
 
-def explain(wanted: str) -> str:
+def explain(selector: str) -> str:
     """The page of the finding with this code or name, in any case; raises `UnknownCode` with the nearest ones."""
-    check = _by_key().get(wanted.lower()) or _by_key()[next(iter(_of_outcomes(wanted)))[0].lower()]
+    check = _by_key().get(selector.lower()) or _by_key()[next(iter(_of_outcomes(selector)))[0].lower()]
     return f"# {code(check)} {name(check)}\n\n{page(check)}"
 
 
-def moved(wanted: str) -> str:
+def moved(selector: str) -> str:
     """Return a line that names the finding with this outcome, or the one that replaces this old code or name.
 
     Empty for the code or name of a finding.
     """
-    if wanted.lower() in _by_key():
+    if selector.lower() in _by_key():
         return ""
-    found, outcome = next(iter(_of_outcomes(wanted)))
+    found, outcome = next(iter(_of_outcomes(selector)))
     shown = f"{found} {name(_by_key()[found.lower()])}"
-    if wanted.lower() == outcome:
+    if selector.lower() == outcome:
         return f"{outcome} is an outcome of {shown}."
-    return f"{wanted} is now {shown}, outcome {outcome}."
+    return f"{selector} is now {shown}, outcome {outcome}."
 
 
-def keys_of(wanted: str) -> frozenset[FindingKey]:
+def keys_of(selector: str) -> frozenset[FindingKey]:
     """Return the findings that this selects.
 
     It is a code, a name, an outcome, the start of codes (`TF01`), or a code or name that an outcome replaces. Raise
     `UnknownCode`.
     """
-    check = _by_key().get(wanted.lower())
+    check = _by_key().get(selector.lower())
     if check is not None:
         return _keys(check)
     started = [
         key
         for key, outcome in ALL_OUTCOMES.items()
-        if wanted and (key[0].startswith(wanted.upper()) or outcome.replaces.startswith(wanted.upper()))
+        if selector and (key[0].startswith(selector.upper()) or outcome.replaces.startswith(selector.upper()))
     ]
-    return frozenset(started) or _of_outcomes(wanted)
+    return frozenset(started) or _of_outcomes(selector)
 
 
 def key_of(code: str, outcome: str | None) -> FindingKey:
@@ -196,27 +196,27 @@ def key_of(code: str, outcome: str | None) -> FindingKey:
     return replaced or (code, "" if check is None else next(iter(outcomes(check))))
 
 
-def unknown(wanted: str, kind: str = "finding") -> UnknownCode:
+def unknown(selector: str, kind: str = "finding") -> UnknownCode:
     """The error for a code or name that no finding has, with the nearest ones; `kind` is what else it might name."""
     codes = {one: keys[0][0] for one, keys in _outcome_names().items()}
     codes |= {one: code(check) for one, check in _by_key().items()}
-    near = difflib.get_close_matches(wanted.lower(), codes, n=3)
+    near = difflib.get_close_matches(selector.lower(), codes, n=3)
     hint = f"did you mean {' or '.join(dict.fromkeys(codes[one] for one in near))}? " if near else ""
-    return UnknownCode(f"no {kind} is called {wanted!r}; {hint}`toolfmt explain` lists them")
+    return UnknownCode(f"no {kind} is called {selector!r}; {hint}`toolfmt explain` lists them")
 
 
 def _keys(check: ModuleType) -> frozenset[FindingKey]:
     return frozenset((code(check), outcome) for outcome in outcomes(check))
 
 
-def _of_outcomes(wanted: str) -> frozenset[FindingKey]:
+def _of_outcomes(selector: str) -> frozenset[FindingKey]:
     """The outcomes of this name, or that replace a finding of this code or name."""
-    keys = _outcome_names().get(wanted.lower(), [])
+    keys = _outcome_names().get(selector.lower(), [])
     if len(keys) > 1:
-        told = " and ".join(found for found, _ in keys)
-        raise UnknownCode(f"{wanted!r} is an outcome of {told}; name one of them")
+        codes = " and ".join(found for found, _ in keys)
+        raise UnknownCode(f"{selector!r} is an outcome of {codes}; name one of them")
     if not keys:
-        raise unknown(wanted)
+        raise unknown(selector)
     return frozenset(keys)
 
 
@@ -263,8 +263,8 @@ def _cut(text: str) -> str:
 
 def _sentence(text: str) -> str:
     """Return the text with one period at its end, unless it ends with other punctuation: `!`, `?`, `...`."""
-    said = text if _TRAILS_OFF.search(text) else text.removesuffix(".")
-    return said if said.endswith((".", "!", "?", "…")) else f"{said}."
+    sentence = text if _TRAILS_OFF.search(text) else text.removesuffix(".")
+    return sentence if sentence.endswith((".", "!", "?", "…")) else f"{sentence}."
 
 
 def _stem(check: ModuleType) -> str:

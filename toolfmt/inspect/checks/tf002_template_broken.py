@@ -54,9 +54,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 def _reached_by_strings_alone(facts: Facts, name: str) -> bool:
     """Whether of all that was rendered only a call with arguments in a string reached the filter."""
     error = facts.capabilities["arguments_string"].error
-    if error is None or not facts.yes("arguments_object") or f"'{name}'" not in error.own_words:
+    if error is None or not facts.yes("arguments_object") or f"'{name}'" not in error.engine_message:
         return False
-    others = (answer for asked, answer in facts.capabilities.items() if asked != "arguments_string")
-    details = (answer for asked, answer in facts.sections.details.items() if asked != "arguments_missing")
+    others = (answer for key, answer in facts.capabilities.items() if key != "arguments_string")
+    details = (answer for key, answer in facts.sections.details.items() if key != "arguments_missing")
     found = (*others, *details, *facts.sections.definitions.values())
-    return not any(answer.error is not None and answer.error.own_words == error.own_words for answer in found)
+    return not any(answer.error is not None and answer.error.engine_message == error.engine_message for answer in found)

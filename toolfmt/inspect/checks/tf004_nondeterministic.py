@@ -37,7 +37,7 @@ from typing import TypeAlias
 from toolfmt.inspect.checks.diagnostic import Diagnostic, FindingOutcome
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.probe.clock import ONE_DAY, tick
-from toolfmt.inspect.probe.conversations import SINGLE, STAND_INS, TOOLS, Message, conversation, user
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, SINGLE, TOOLS, Message, conversation, user
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
@@ -64,7 +64,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 _Request: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None]
 _A_DATE = "Kq8date"
-_NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *STAND_INS}
+_NO_DATES = {"messages", "tools", "documents", "add_generation_prompt", *PLACEHOLDERS}
 _ANOTHER = datetime(2031, 11, 23, 4, 56, 7)
 
 
@@ -80,8 +80,8 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
     if switch is not None:
         renders = renders.given({switch: True})
         changed = _changed(renders, conversations)
-    asked = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
-    line = next((line for line in asked if line is not None), None)
+    clock_lines = (renders.clock_line(messages, tools) for messages, tools in ([changed] if changed else conversations))
+    line = next((line for line in clock_lines if line is not None), None)
     if line is not None and changed is None:
         return  # what it reads from the clock is not in any prompt
     where = _where(renders, conversations) if switch is None else f" where the variable {switch} is given"
@@ -105,10 +105,10 @@ def _date(facts: Facts) -> Iterator[Diagnostic]:
 
 def _conversations(facts: Facts) -> list[_Request]:
     """Return requests of every kind: with and without system message, tools, calls and results."""
-    asked: list[_Request] = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
+    requests: list[_Request] = [(user(system=system), tools) for system in (False, True) for tools in (None, TOOLS)]
     if facts.shape is not None:
-        asked += [(conversation(facts.shape, SINGLE, results=results), TOOLS) for results in (False, True)]
-    return asked
+        requests += [(conversation(facts.shape, SINGLE, results=results), TOOLS) for results in (False, True)]
+    return requests
 
 
 def _changed(renders: Renders, requests: Sequence[_Request]) -> _Request | None:

@@ -30,13 +30,13 @@ SEVERITY: Severity = "warning"
 ABOUT_FILES = True
 FIXED_BY: FixedBy = "setting"
 
-_TOLD_AT_MOST = 8
+_MOST_REPORTED = 8
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
     problems = facts.files.problems
-    for problem in problems[:_TOLD_AT_MOST]:
+    for problem in problems[:_MOST_REPORTED]:
         yield Diagnostic(f"{problem}.", "Copy the value from the original model, or remove it.")
-    more = len(problems) - _TOLD_AT_MOST
+    more = len(problems) - _MOST_REPORTED
     if more > 0:
         yield Diagnostic(f"{more} more values are invalid.", "Fix the values above first.")

@@ -68,17 +68,17 @@ def _found(renders: Renders, without: str, empty: str | TemplateError) -> Diagno
     if isinstance(empty, TemplateError):
         return Diagnostic(f"An empty list of tools makes the template fail: {thrown(empty).sentence}.", fix, empty.line)
     begin = token_begin(empty, common_prefix(without, empty))
-    behind = common_prefix(without[begin:][::-1], empty[begin:][::-1])
-    added = empty[begin : len(empty) - behind]
+    suffix_length = common_prefix(without[begin:][::-1], empty[begin:][::-1])
+    added = empty[begin : len(empty) - suffix_length]
     first, second = partial(renders.fresh, user()), partial(renders.fresh, user(), [])
     line = renders.deciding_line(first, second, lambda prompt: prompt == without)
     line = line or renders.line_at(user(), [], begin)
     if not added.strip():
-        gone = quote(without[begin : len(without) - behind], 80)
+        gone = quote(without[begin : len(without) - suffix_length], 80)
         return Diagnostic(
             f"With an empty list of tools the template omits what it renders without tools: '{gone}'.", fix, line
         )
-    kept = [text for text in without[begin : len(without) - behind].splitlines() if text.strip()]
+    kept = [text for text in without[begin : len(without) - suffix_length].splitlines() if text.strip()]
     shown = [empty[first:last] for first, last in segments.added(empty, without, [*kept, USER])] if kept else [added]
     what = listed([f"'{quote(text, 80)}'" for text in shown if text.strip()])
     what = f"With an empty list of tools the template adds: {what}."

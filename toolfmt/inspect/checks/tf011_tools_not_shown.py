@@ -66,12 +66,12 @@ def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
     if answer.answer == "error" and not takes_questions(facts.renders):
         return  # the template rejects a question, which TF003 reports
     uses = {use.name: use.line for use in facts.renders.template.variable_uses}
-    asked = _asked_instead(facts.renders)
-    if asked is not None:
+    variable = _required_variable(facts.renders)
+    if variable is not None:
         yield Diagnostic(
-            f"The template shows `tools` only if the variable {asked} is passed too, which clients do not do.",
-            f"In the template, test `tools` instead of {asked}. Until then, pass {asked} as well.",
-            uses[asked],
+            f"The template shows `tools` only if the variable {variable} is passed too, which clients do not do.",
+            f"In the template, test `tools` instead of {variable}. Until then, pass {variable} as well.",
+            uses[variable],
             outcome="tools-not-rendered",
         )
         return
@@ -83,7 +83,7 @@ def _not_rendered(facts: Facts) -> Iterator[Diagnostic]:
     )
 
 
-def _asked_instead(renders: Renders) -> str | None:
+def _required_variable(renders: Renders) -> str | None:
     """Return a variable that must be set before the template shows `tools`, or None."""
     for use in renders.template.variable_uses:
         if "asked" in use.manners and use.name not in _GIVEN:

@@ -134,7 +134,7 @@ def _arguments_as_json(sites: Sites) -> Iterator[Edit]:
         end = sites.filtered(access, "tojson")
         if end:
             yield unless_string(sites, access, end, sites.text(access.first, end))
-        elif not sites.is_asked(access) and not sites.is_assigned(access):
+        elif not sites.is_tested(access) and not sites.is_assigned(access):
             end = sites.filtered(access, "string") or access.last
             if not sites.words[end].is_one("|", ".", "["):
                 yield unless_string(sites, access, end, f"{access.text} | tojson")
@@ -168,14 +168,14 @@ def _pairs(sites: Sites, first: int, last: int) -> list[tuple[str, str]]:
 
 def _spelled_out(sites: Sites, first: int, end: int, pairs: Sequence[tuple[str, str]]) -> Edit:
     """Write a call that is printed with `tojson` key by key if its arguments are a string."""
-    told, arguments = [], ""
+    parts, arguments = [], ""
     for number, (key, value) in enumerate(pairs):
         begin = ", " if number else "{"
         if key in ('"arguments"', '"parameters"'):
             arguments = value
-        told.append(f"'{begin}{key}: ' ~ {value if value == arguments else f'({value} | tojson)'}")
-    text = f"{' ~ '.join(told)} ~ '}}' if {arguments} is string else {sites.text(first, end)}"
-    whole = text if sites.stands_alone(first, end) else f"({text})"
+        parts.append(f"'{begin}{key}: ' ~ {value if value == arguments else f'({value} | tojson)'}")
+    text = f"{' ~ '.join(parts)} ~ '}}' if {arguments} is string else {sites.text(first, end)}"
+    whole = text if sites.is_standalone(first, end) else f"({text})"
     return Edit(sites.words[first].start, sites.words[end - 1].end, whole)
 
 

@@ -64,18 +64,18 @@ def _null_rejected(facts: Facts) -> Iterator[Diagnostic]:
 
 def _fix(facts: Facts, answer: Answer) -> str:
     """Return what to send instead, and how to fix the template if an empty string works."""
-    beside = facts.detail("text_beside_call").outcome
+    text_outcome = facts.detail("text_with_call").outcome
     if facts.yes("content_empty"):
-        refuses = answer.error is not None and answer.error.kind == "refused"
-        mend = "" if refuses else " In the template, write `message.content or ''`."
-        return f"Send an empty string instead of null; `toolfmt render` does this.{mend}"
+        raises = answer.error is not None and answer.error.kind == "raised"
+        template_fix = "" if raises else " In the template, write `message.content or ''`."
+        return f"Send an empty string instead of null; `toolfmt render` does this.{template_fix}"
     if facts.yes("content_null"):
         return (
             "Keep the key with null if the runtime does not remove it; or use `toolfmt render`, which keeps the call."
         )
-    if beside in ("call-dropped", "threw"):
+    if text_outcome in ("call-dropped", "threw"):
         return "Use `toolfmt render`, which keeps the call."
-    done = "; `toolfmt render` does this" if beside == "dropped" else ""
+    done = "; `toolfmt render` does this" if text_outcome == "dropped" else ""
     return f"Send some text instead of null{done}."
 
 
@@ -96,7 +96,7 @@ def _empty_rejected(facts: Facts) -> Iterator[Diagnostic]:
     if facts.renders_calls and answer.answer != "yes":
         what = "is rejected" if answer.outcome == "threw" else "goes wrong"
         instead = "null" if facts.yes("content_null") else "a word of text"
-        fits = facts.yes("content_null") or facts.detail("text_beside_call").outcome == "dropped"
+        fits = facts.yes("content_null") or facts.detail("text_with_call").outcome == "dropped"
         done = "; `toolfmt render` does this" if fits else ""
         if facts.yes("content_null") and facts.detail("content_absent").answer != "yes":
             # transformers 5 and `toolfmt render` omit a key whose value is null.

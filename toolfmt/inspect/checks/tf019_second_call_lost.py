@@ -34,9 +34,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if not facts.renders_calls or answer.answer == "yes":
         return
     what = "is rejected" if answer.answer == "error" else "goes wrong"
-    mend = " In the template, go through all of `message.tool_calls`." if answer.outcome == "dropped" else ""
+    template_fix = " In the template, go through all of `message.tool_calls`." if answer.outcome == "dropped" else ""
     yield Diagnostic(
         f"A turn with two calls {what}: {answer.evidence}.",
-        "Put each call into an assistant turn of its own, followed by its result; `toolfmt render` does this." + mend,
+        "Put each call into an assistant turn of its own, followed by its result; `toolfmt render` does this."
+        + template_fix,
         answer.line,
     )

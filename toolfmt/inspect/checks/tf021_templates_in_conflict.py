@@ -31,7 +31,7 @@ from toolfmt._util.text_lists import listed
 from toolfmt.errors import LimitHit, TemplateError
 from toolfmt.inspect.checks.diagnostic import Diagnostic, Setting
 from toolfmt.inspect.facts import Facts
-from toolfmt.inspect.probe.conversations import STAND_INS, TOOL, TOOLS, user
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, TOOL, TOOLS, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.runtimes.runtime_support import choices_of
@@ -109,7 +109,7 @@ def _shows_tools(facts: Facts, source: TemplateSource) -> bool:
         raise
     except TemplateError:
         return False
-    return TOOL in Renders(template, STAND_INS).text(user(), TOOLS)
+    return TOOL in Renders(template, PLACEHOLDERS).text(user(), TOOLS)
 
 
 def _label(source: TemplateSource) -> str:

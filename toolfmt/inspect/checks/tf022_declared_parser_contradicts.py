@@ -53,10 +53,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             continue
         if not names:
             continue
-        says = listed(names, "or")
+        declared_names = listed(names, "or")
         reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
         yield Diagnostic(
-            f"{declared.source} declares {declared.value!r} ({says}), but the template renders {reads}: "
+            f"{declared.source} declares {declared.value!r} ({declared_names}), but the template renders {reads}: "
             f"{quote(rendered)}.",
             _instead(facts, best.format) if best is not None else "Check which parser the model needs.",
             facts.capabilities["tool_calls"].line,

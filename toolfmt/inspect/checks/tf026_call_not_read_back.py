@@ -43,7 +43,7 @@ from toolfmt.inspect.report.report import Severity
 SEVERITY: Severity = "error"
 ABOUT_PARSING = True
 
-_NO_FAULT = {"arguments_before_name"}
+_HARMLESS = {"arguments_before_name"}
 """Tolerances that strict parsers share: the members of an object do not have an order."""
 
 
@@ -58,30 +58,30 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _inexact(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     """Report the kinds of calls that are rejected or parsed differently, grouped by the same problem."""
-    alike: dict[tuple[str, str, str], list[RoundTrip]] = {}
+    groups: dict[tuple[str, str, str], list[RoundTrip]] = {}
     for trial in best.trials:
         if not trial.exact:
-            alike.setdefault((trial.outcome, trial.detail, trial.beyond), []).append(trial)
+            groups.setdefault((trial.outcome, trial.detail, trial.beyond), []).append(trial)
     by_definition = {answer.error.sentence for answer in facts.sections.definitions.values() if answer.error}
-    for (outcome, detail, beyond), trials in alike.items():
-        refused = outcome == "refused"
-        if refused and detail in by_definition:
+    for (outcome, detail, beyond), trials in groups.items():
+        rejected = outcome == "rejected"
+        if rejected and detail in by_definition:
             continue  # the tool itself is rejected, which TF041 reports
-        what = "are rejected" if refused else f"are not parsed back exactly as {best.format.name}"
-        healed = "; `toolfmt render` writes them into the content" if refused else ""
+        what = "are rejected" if rejected else f"are not parsed back exactly as {best.format.name}"
+        render_note = "; `toolfmt render` writes them into the content" if rejected else ""
         yield Diagnostic(
             f"Calls with {listed(trial.kind for trial in trials)} {what}: {'; '.join(filter(None, (detail, beyond)))}.",
-            f"Keep such calls out of the history, or fix how the template renders arguments{healed}.",
+            f"Keep such calls out of the history, or fix how the template renders arguments{render_note}.",
             trials[0].line or facts.capabilities["tool_calls"].line,
-            "warning" if refused else None,
-            "render" if refused else None,
+            "warning" if rejected else None,
+            "render" if rejected else None,
         )
 
 
 def _overlooked(facts: Facts, best: ReadBack) -> Iterator[Diagnostic]:
     """Report what the parser must tolerate to read the simplest call."""
     trial = next((trial for trial in best.trials if trial.kind == SINGLE_CALL), None)
-    if trial is None or not set(trial.tolerated) - _NO_FAULT or facts.renders is None:
+    if trial is None or not set(trial.tolerated) - _HARMLESS or facts.renders is None:
         return
     region, _ = render_calls(facts.renders, best.shape, SINGLE)
     found = difference(region, best.shape, best.format) if isinstance(region, Region) else None

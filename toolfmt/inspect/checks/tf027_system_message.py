@@ -93,10 +93,10 @@ def _after_result(facts: Facts) -> Iterator[Diagnostic]:
 
 def _dropped_at(facts: Facts) -> int | None:
     """Return the line of the condition that drops the system message after a result."""
-    if facts.asking is None or facts.asking.answered is None:
+    if facts.turn_probe is None or facts.turn_probe.answered is None:
         return None
-    messages = conversation(replace(facts.asking.answered, system=True, follows="result"), SINGLE)
-    return facts.asking.dropped_at(user(system=True), messages, SYSTEM)
+    messages = conversation(replace(facts.turn_probe.answered, system=True, follows="result"), SINGLE)
+    return facts.turn_probe.dropped_at(user(system=True), messages, SYSTEM)
 
 
 def _alone(facts: Facts) -> Iterator[Diagnostic]:

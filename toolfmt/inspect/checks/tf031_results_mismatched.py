@@ -40,18 +40,18 @@ OUTCOMES = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     unnamed = facts.detail("results_unnamed")
     if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
-        refused = "is rejected: " if unnamed.outcome == "threw" else "loses something: "
+        problem = "is rejected: " if unnamed.outcome == "threw" else "loses something: "
         yield Diagnostic(
-            f"A result without the tool's name, as OpenAI clients send it, {refused}{unnamed.evidence}.",
+            f"A result without the tool's name, as OpenAI clients send it, {problem}{unnamed.evidence}.",
             "Add the tool's name to every result; `toolfmt render` does this.",
             unnamed.line,
             outcome="nameless-result-lost",
         )
     several = facts.detail("results_several")
     if several.outcome in ("threw", "dropped", "misplaced", "name-lost"):
-        refused = "are rejected: " if several.outcome == "threw" else "are not rendered correctly: "
+        problem = "are rejected: " if several.outcome == "threw" else "are not rendered correctly: "
         yield Diagnostic(
-            f"The results of a turn with several calls {refused}{several.evidence}.",
+            f"The results of a turn with several calls {problem}{several.evidence}.",
             "Make one call per turn; `toolfmt render` does this.",
             several.line,
             outcome="several-results-lost",

@@ -48,8 +48,8 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
 
 def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
     answer = facts.detail("history_without_tools")
-    if facts.renders_calls and answer.outcome in ("threw", "dropped") and not _refuses_words(facts, answer):
-        what = "refused" if answer.outcome == "threw" else "lost"
+    if facts.renders_calls and answer.outcome in ("threw", "dropped") and not _rejects_question(facts, answer):
+        what = "rejected" if answer.outcome == "threw" else "lost"
         yield Diagnostic(
             f"A conversation with calls is {what} if no tools are sent: {answer.evidence}.",
             "Send the tools with every request of a conversation with calls; without them `toolfmt render` "
@@ -59,22 +59,26 @@ def _history_needs_tools(facts: Facts) -> Iterator[Diagnostic]:
         )
 
 
-def _refuses_words(facts: Facts, answer: Answer) -> bool:
+def _rejects_question(facts: Facts, answer: Answer) -> bool:
     """Whether a plain question without tools is rejected with the same error, which TF003 reports."""
-    asked = None if facts.renders is None else facts.renders.render(user())
-    return isinstance(asked, TemplateError) and answer.error is not None and answer.error.own_words == asked.own_words
+    prompt = None if facts.renders is None else facts.renders.render(user())
+    return (
+        isinstance(prompt, TemplateError)
+        and answer.error is not None
+        and answer.error.engine_message == prompt.engine_message
+    )
 
 
 def _tools_lost(facts: Facts) -> Iterator[Diagnostic]:
     """Report lost tools. Searches for a tool's description, because its name is in the call too."""
-    asking, answer = facts.asking, facts.capabilities["tools"]
-    if asking is None or answer.answer != "yes" or asking.answered is None:
+    probe, answer = facts.turn_probe, facts.capabilities["tools"]
+    if probe is None or answer.answer != "yes" or probe.answered is None:
         return
-    system = answer.outcome == "beside-system" or asking.answered.system
-    if DESCRIPTION not in asking.renders.text(user(system=system), TOOLS):
+    system = answer.outcome == "beside-system" or probe.answered.system
+    if DESCRIPTION not in probe.renders.text(user(system=system), TOOLS):
         return
-    history = conversation(replace(asking.answered, follows="result", system=system), SINGLE)
-    prompt = asking.renders.text(history, TOOLS)
+    history = conversation(replace(probe.answered, follows="result", system=system), SINGLE)
+    prompt = probe.renders.text(history, TOOLS)
     if RESULT in prompt and DESCRIPTION not in prompt:
         what = "The tools are dropped after a tool result."
         yield Diagnostic(

@@ -65,10 +65,10 @@ def _changed(renders: Renders) -> Iterator[Diagnostic]:
         which = "without" if holds else "with"
         lost = list(dict.fromkeys(content for effect in mine for content in effect.called))
         error = next((effect.error for effect in mine if effect.error), None)
-        told = [f"{listed(lost)} {'is' if lost == lost[:1] else 'are'} missing"] if lost else []
-        told += [f"the template rejects a conversation: {thrown(error).sentence}"] if error else []
+        changes = [f"{listed(lost)} {'is' if lost == lost[:1] else 'are'} missing"] if lost else []
+        changes += [f"the template rejects a conversation: {thrown(error).sentence}"] if error else []
         yield Diagnostic(
-            f"In a prompt {which} add_generation_prompt {', and '.join(told)}.",
+            f"In a prompt {which} add_generation_prompt {', and '.join(changes)}.",
             "Set add_generation_prompt only for a prompt that the model is to answer; this report is about prompts "
             "with it.",
             error.line if error else _deciding_line(renders.as_requested(), mine[0]),
@@ -128,10 +128,10 @@ def _ends_the_question(renders: Renders) -> bool:
 
 def _missing(renders: Renders) -> str:
     """Return what the template writes between a question and a response, but not after the last question."""
-    asked = renders.render(user(), generation=True)
+    question = renders.render(user(), generation=True)
     before = renders.text(reply()).rpartition(USER)[2].partition(REPLY)[0]
-    behind = asked.rpartition(USER)[2] if isinstance(asked, str) else before
-    return before[len(behind) :] if before.startswith(behind) else ""
+    after = question.rpartition(USER)[2] if isinstance(question, str) else before
+    return before[len(after) :] if before.startswith(after) else ""
 
 
 def _escaped(header: str) -> str:

@@ -34,7 +34,7 @@ SEVERITY: Severity = "warning"
 FIXED_BY: FixedBy = "render"
 
 
-_REFUSED = re.compile(r"SecurityError: access to attribute '(\w+)' of '(list|dict|set)' object is unsafe\.")
+_UNSAFE_METHOD = re.compile(r"SecurityError: access to attribute '(\w+)' of '(list|dict|set)' object is unsafe\.")
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -43,9 +43,9 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     probed = facts.renders.errors
     empty = facts.renders.render([{"role": "user", "content": ""}])  # some change it only if the message is empty
     for error in (*probed, *([empty] if isinstance(empty, TemplateError) else [])):
-        refused = _REFUSED.fullmatch(error.own_words) if error.kind == "not-rendered" else None
-        if refused is not None:
-            method, kind = refused.groups()
+        unsafe = _UNSAFE_METHOD.fullmatch(error.engine_message) if error.kind == "not-rendered" else None
+        if unsafe is not None:
+            method, kind = unsafe.groups()
             known = method in ("append", "pop") and kind == "list"
             elsewhere = "llama.cpp renders it all the same" if known else "llama.cpp does not know it either"
             rarely = "" if error in probed else " when the first message is empty"

@@ -42,7 +42,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             along = f", and {listed(others)} as well" if others else ""
             yield Diagnostic(
                 f"The template ignores `tools` and reads {variable.name} instead, as {variable.takes_tools}",
-                f"Pass the tools there{along}." if facts.refuses_questions else _FIX,
+                f"Pass the tools there{along}." if facts.rejects_questions else _FIX,
                 variable.line,
-                fixed_by="request" if facts.refuses_questions else None,
+                fixed_by="request" if facts.rejects_questions else None,
             )

@@ -28,9 +28,9 @@ SEVERITY: Severity = "note"
 def check(facts: Facts) -> Iterator[Diagnostic]:
     for variable in facts.sections.variables:
         if variable.formats:
-            told = ", ".join(f"{name} with {value}" for value, name in variable.formats)
+            format_list = ", ".join(f"{name} with {value}" for value, name in variable.formats)
             yield Diagnostic(
-                f"The variable {variable.name} changes the format of calls: {told}",
+                f"The variable {variable.name} changes the format of calls: {format_list}",
                 "Set the runtime's parser to match the variable, or do not set the variable.",
                 variable.line,
             )

@@ -41,19 +41,21 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     renders = facts.renders
     if renders is None or facts.detail("generation_prompt").answer != "yes":
         return
-    asked, answered = renders.render(user(), generation=True), renders.render(reply())
-    if not isinstance(asked, str) or not isinstance(answered, str) or not answered.startswith(asked):
+    prompt, answered = renders.render(user(), generation=True), renders.render(reply())
+    if not isinstance(prompt, str) or not isinstance(answered, str) or not answered.startswith(prompt):
         return
-    rest = answered[len(asked) :].partition(REPLY)[0]
-    behind = rest.lstrip()
-    blank = rest[: len(rest) - len(behind)]
-    if "\n" not in blank or (behind and not any(behind.startswith(opener.strip()) for opener, _ in known_reasoning())):
+    rest = answered[len(prompt) :].partition(REPLY)[0]
+    after = rest.lstrip()
+    whitespace = rest[: len(rest) - len(after)]
+    if "\n" not in whitespace or (
+        after and not any(after.startswith(opener.strip()) for opener, _ in known_reasoning())
+    ):
         return
-    tail = asked.rpartition(USER)[2]
+    tail = prompt.rpartition(USER)[2]
     line_ends = "\\n" * tail[len(tail.rstrip()) :].count("\n")
     yield Diagnostic(
         f"The generation prompt ends with '{quote(tail[-60:])}{line_ends}', without the line end that the template "
         "writes there before an answer: the model has to write it itself.",
         "Nothing to do where the original template has none either; else put the line end into the generation prompt.",
-        renders.line_at(user(), None, len(asked) - 1, generation=True),
+        renders.line_at(user(), None, len(prompt) - 1, generation=True),
     )

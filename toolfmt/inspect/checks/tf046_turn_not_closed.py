@@ -84,17 +84,17 @@ def _call(facts: Facts) -> Iterator[Diagnostic]:
     if shape is None or best is None:
         return
     tools, end = TOOLS if shape.tools else None, answer_end(renders, shape)
-    spoken = renders.text([*reply(shape), *user()], tools)
-    behind = spoken.rpartition(REPLY)[2].lstrip()
-    begins = first_marker(behind[len(end) :]) if end and behind.startswith(end) else ""
+    text_prompt = renders.text([*reply(shape), *user()], tools)
+    after = text_prompt.rpartition(REPLY)[2].lstrip()
+    begins = first_marker(after[len(end) :]) if end and after.startswith(end) else ""
     prompt = renders.text(conversation(shape, SINGLE, results=True), tools)
     turn, found, _ = prompt[prompt.rfind(VALUES[0]) :].partition(RESULT)
     called, goes_on, _ = turn.partition(begins) if begins and found else ("", "", "")
     # The next turn must begin with the start marker of a user's turn, not with another end marker.
-    before, _, behind = renders.text(user(), tools).partition(USER)
-    if not goes_on or end in turn or begins in behind or begins not in before:
+    before, _, after = renders.text(user(), tools).partition(USER)
+    if not goes_on or end in turn or begins in after or begins not in before:
         return
-    markers, header = _MARKER.findall(_as_written(best)), spoken.partition(USER)[2].partition(REPLY)[0]
+    markers, header = _MARKER.findall(_as_written(best)), text_prompt.partition(USER)[2].partition(REPLY)[0]
     # A call that is a message with its own header also has its own end marker.
     if not markers or markers[-1] != (_MARKER.findall(called) or [""])[-1] or any(one in header for one in markers):
         return
@@ -119,15 +119,15 @@ def _system(facts: Facts) -> Iterator[Diagnostic]:
     if not end or not closed.startswith(end) or DESCRIPTION not in before:
         return
     header = closed[len(end) :].lstrip()
-    behind = before[before.rfind(DESCRIPTION) :]
-    if not header or not behind.endswith(header) or end in behind:
+    after = before[before.rfind(DESCRIPTION) :]
+    if not header or not after.endswith(header) or end in after:
         return
-    told = behind.removesuffix(header).rstrip()
+    tools_text = after.removesuffix(header).rstrip()
     yield Diagnostic(
-        f"With tools the system message has no {end} at its end, as it has without: {quote(told[-40:])} is followed by "
-        f"{quote(header)} at once.",
+        f"With tools the system message has no {end} at its end, as it has without: {quote(tools_text[-40:])} is "
+        f"followed by {quote(header)} at once.",
         f"Add {end} after the tools.",
-        renders.line_at(messages, TOOLS, len(before) - len(behind) + len(told) - 1),
+        renders.line_at(messages, TOOLS, len(before) - len(after) + len(tools_text) - 1),
     )
 
 

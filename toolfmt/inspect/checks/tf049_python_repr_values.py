@@ -56,8 +56,8 @@ def _values_as_json(sites: Sites) -> Iterator[Edit]:
     names, handed = set(_loop_values(sites)), set(_parameters(sites))
     for access in sites.accesses:
         printed = sites.before(access).kind == "variable_begin" and sites.after(access).kind == "variable_end"
-        meant = access.plain and (access.key in names or (printed and access.key in handed))
-        if meant and not sites.is_asked(access) and not sites.is_assigned(access):
+        is_value = access.plain and (access.key in names or (printed and access.key in handed))
+        if is_value and not sites.is_tested(access) and not sites.is_assigned(access):
             end = sites.filtered(access, "string") or access.last
             if not sites.words[end].is_one("|", ".", "["):
                 yield unless_string(sites, access, end, f"{access.text} | tojson")

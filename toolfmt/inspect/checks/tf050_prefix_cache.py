@@ -71,10 +71,10 @@ _WHAT: dict[Cause, str] = {
 
 
 def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
-    told = facts.sections.stability
-    if told is None:
+    stability = facts.sections.stability
+    if stability is None:
         return
-    changed = [turn for turn in told.turns if turn.cause in _WHAT]
+    changed = [turn for turn in stability.turns if turn.cause in _WHAT]
     if not changed:
         return
     worst: dict[Cause, PrefixStep] = {}
@@ -87,7 +87,7 @@ def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
     reasons[0] += f" ({_beginning(first.was)} becomes {_beginning(first.becomes)})"
     yield Diagnostic(
         "A prompt with its response is not a prefix of the next prompt, so a prefix cache keeps "
-        f"{_percent(told.share)} of an example conversation: {'; '.join(reasons)}.",
+        f"{_percent(stability.share)} of an example conversation: {'; '.join(reasons)}.",
         _fix(first.cause),
         first.line,
         outcome="prefix-not-stable",
@@ -115,10 +115,10 @@ def _fix(cause: Cause) -> str:
 
 
 def _generation_prompt(facts: Facts) -> Iterator[Diagnostic]:
-    told = facts.sections.stability
-    if told is None:
+    stability = facts.sections.stability
+    if stability is None:
         return
-    turn = next((turn for turn in told.turns if turn.cause == "generation-prompt"), None)
+    turn = next((turn for turn in stability.turns if turn.cause == "generation-prompt"), None)
     if turn is None:
         return
     yield Diagnostic(

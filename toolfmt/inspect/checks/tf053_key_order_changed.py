@@ -47,8 +47,8 @@ def _arguments(facts: Facts) -> Iterator[Diagnostic]:
     one, other = (facts.renders.render(talk, tools) for talk in talks)
     if isinstance(one, str) and one == other and VALUES[0] in one:
         line = facts.renders.line_at(talks[0], tools, one.rfind(VALUES[0]))
-        if line is not None and facts.asking is not None:
-            line = facts.asking.last_line(r"\bdictsort\b|\|\s*sort\b|\bsort_keys\b", line) or line
+        if line is not None and facts.turn_probe is not None:
+            line = facts.turn_probe.last_line(r"\bdictsort\b|\|\s*sort\b|\bsort_keys\b", line) or line
         yield Diagnostic(
             "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
             "them in: a call that the model wrote otherwise is computed again.",

@@ -44,10 +44,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if not open_places or facts.renders is None:
         return
     where, shown = listed(PLACES[name] for name in open_places), answers[open_places[0]]
-    forged = forges_a_turn(facts.renders)
+    injection = forges_a_turn(facts.renders)
     proof = ""
-    if forged is not None:
-        text, condition = forged
+    if injection is not None:
+        text, condition = injection
         when = f"{condition}, " if condition else ""
         proof = f"; {when}the question '{quote(text)}' gives the prompt of a question with an answer"
     yield Diagnostic(

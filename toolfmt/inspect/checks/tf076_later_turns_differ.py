@@ -53,55 +53,57 @@ _SECOND = ((TOOL, {PARAMETER: VALUES[1]}),)
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    asking = facts.asking
-    if asking is None or not asking.renders_calls or asking.answered is None or asking.answered.ids == "function":
+    probe = facts.turn_probe
+    if probe is None or not probe.renders_calls or probe.answered is None or probe.answered.ids == "function":
         return
-    shape = replace(asking.answered, follows="result")
+    shape = replace(probe.answered, follows="result")
     history = conversation(shape, SINGLE)
     called = [*history, calling(shape, _SECOND, first=1)]
     answered = [*called, *answering(shape, _SECOND, [SECOND_RESULT], first=1)]
-    yield from _call(asking, called)
-    yield from _result(asking, history, answered)
+    yield from _call(probe, called)
+    yield from _result(probe, history, answered)
 
 
-def _call(asking: TurnProbe, called: list[Message]) -> Iterator[Diagnostic]:
-    shape = replace(asking.answered or asking.shape, follows="nothing")
-    first = asking.renders.calls(shape, SINGLE, TOOLS)
-    prompt = asking.ask(called)
+def _call(probe: TurnProbe, called: list[Message]) -> Iterator[Diagnostic]:
+    shape = replace(probe.answered or probe.shape, follows="nothing")
+    first = probe.renders.calls(shape, SINGLE, TOOLS)
+    prompt = probe.ask(called)
     if not isinstance(first, Region) or not isinstance(prompt, str) or VALUES[1] not in prompt:
         return
     expected = first.text.strip().replace(VALUES[0], VALUES[1]).partition(VALUES[1])[0]
-    if VALUES[1] not in first.text.replace(VALUES[0], VALUES[1]) or _alike(expected, prompt.partition(VALUES[1])[0]):
+    if VALUES[1] not in first.text.replace(VALUES[0], VALUES[1]) or _ends_similarly(
+        expected, prompt.partition(VALUES[1])[0]
+    ):
         return
     at = prompt.find(VALUES[1])
     yield Diagnostic(
         f"The call of a second turn is rendered differently: '{quote(prompt[at - len(expected) : at])}' "
         f"precedes its value instead of '{quote(expected)}'.",
         "In the template, reset the flag for started calls at the start of a turn.",
-        asking.line_in_history(called, at),
+        probe.line_in_history(called, at),
     )
 
 
-def _result(asking: TurnProbe, history: list[Message], answered: list[Message]) -> Iterator[Diagnostic]:
-    one, two = asking.ask(history), asking.ask(answered)
+def _result(probe: TurnProbe, history: list[Message], answered: list[Message]) -> Iterator[Diagnostic]:
+    one, two = probe.ask(history), probe.ask(answered)
     if not isinstance(one, str) or not isinstance(two, str) or RESULT not in one or SECOND_RESULT not in two:
         return
     expected = one[one.rfind(VALUES[0]) + len(VALUES[0]) : one.find(RESULT)]
     written = two[two.rfind(VALUES[1]) + len(VALUES[1]) : two.find(SECOND_RESULT)]
-    if VALUES[0] in one and VALUES[1] in two and not _alike(expected, written):
+    if VALUES[0] in one and VALUES[1] in two and not _ends_similarly(expected, written):
         yield Diagnostic(
             f"The result of a second turn is rendered differently: '{quote(written)}' precedes it "
             f"instead of '{quote(expected)}'.",
             "In the template, reset the flag for started results at the start of a turn.",
-            asking.line_in_history(answered, two.find(SECOND_RESULT)),
+            probe.line_in_history(answered, two.find(SECOND_RESULT)),
         )
 
 
-def _alike(expected: str, written: str) -> bool:
+def _ends_similarly(expected: str, written: str) -> bool:
     """Whether `written` ends with `expected`, except for whitespace, call ids, and numbers that may count calls."""
     ids = "|".join(re.escape(call_id(TurnShape(), TOOL, position) or "") for position in (0, 1))
     plain = [re.sub(rf"{ids}|[0-9\s]+", "", text) for text in (expected, written)]
     closers = tuple(closer for _, closer in known_reasoning())
     # The end marker of a reasoning block precedes only the first call.
-    begun = next((plain[0].removeprefix(closer) for closer in closers if plain[0].startswith(closer)), plain[0])
-    return plain[1].endswith(begun)
+    expected_end = next((plain[0].removeprefix(closer) for closer in closers if plain[0].startswith(closer)), plain[0])
+    return plain[1].endswith(expected_end)

@@ -32,7 +32,7 @@ from toolfmt.inspect.checks.diagnostic import Diagnostic
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.report import FixedBy, Severity
 from toolfmt.inspect.report.wording import quote
-from toolfmt.inspect.sections.branches.probe_words import says_probe_word
+from toolfmt.inspect.sections.branches.probe_words import has_probe_word
 from toolfmt.inspect.sections.branches.text_conditions import KINDS, on_message_text
 from toolfmt.templates import ChatTemplate
 from toolfmt.templates.analysis.conditions import COUNTING, Condition
@@ -45,14 +45,14 @@ _CONVERSATION = frozenset({"messages", "tools"})
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    if facts.renders is None or facts.asking is None:
+    if facts.renders is None or facts.turn_probe is None:
         return
     template = facts.renders.template
     unseen = [one for one in template.watch.conditions if len(template.watch.met(one)) < 2]
-    for grave in (True, False):
-        found = [one for one in unseen if _looks(one, template) and _is_grave(one) == grave]
+    for serious in (True, False):
+        found = [one for one in unseen if _looks(one, template) and _is_serious(one) == serious]
         if found:
-            yield _found(found, template, grave=grave)
+            yield _found(found, template, serious=serious)
     lines = {condition.line for condition in unseen if _looks(condition, template)}
     unprinted = {line: text for text, line in template.own_texts.unprinted.items() if line not in lines}
     if unprinted:
@@ -77,23 +77,23 @@ def _looks(condition: Condition, template: ChatTemplate) -> bool:
     return condition.about not in ("", "chance")  # TF004 reports random output
 
 
-def _is_grave(condition: Condition) -> bool:
+def _is_serious(condition: Condition) -> bool:
     if condition.about in ("sum", "clock"):
         return True
-    return any(says_probe_word(text) for text in condition.texts)
+    return any(has_probe_word(text) for text in condition.texts)
 
 
-def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bool) -> Diagnostic:
+def _found(conditions: Sequence[Condition], template: ChatTemplate, *, serious: bool) -> Diagnostic:
     source = template.source.split("\n")
     lines = sorted({condition.line for condition in conditions})
-    refused = {
-        line for line in lines if all(template.watch.only_refused(one) for one in conditions if one.line == line)
+    rejected = {
+        line for line in lines if all(template.watch.only_raised(one) for one in conditions if one.line == line)
     }
     every = template.watch.conditions
     true = {
         line for line in lines if all(template.watch.always_true(one) for one in every if one.line == line)
-    } - refused
-    how = {**dict.fromkeys(refused, ": every probe was rejected there"), **dict.fromkeys(true, ": always true")}
+    } - rejected
+    how = {**dict.fromkeys(rejected, ": every probe was rejected there"), **dict.fromkeys(true, ": always true")}
     partly_tested_lines = {
         line
         for line in lines
@@ -113,5 +113,5 @@ def _found(conditions: Sequence[Condition], template: ChatTemplate, *, grave: bo
         " ".join(sentences),
         f"Review {'them' if len(lines) > 1 else 'it'} by hand.",
         lines[0],
-        "warning" if grave else "note",
+        "warning" if serious else "note",
     )

@@ -51,21 +51,21 @@ _STATED = "Give it another name; `toolfmt render` states such a parameter in the
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    alike: dict[object, list[Branch]] = {}
+    groups: dict[object, list[Branch]] = {}
     for branch in facts.sections.branches:
         if branch.by != "clock":
-            alike.setdefault((branch.by, branch.line), []).append(branch)
-    for branches in alike.values():
-        branches.sort(key=lambda branch: not branch.grave)
+            groups.setdefault((branch.by, branch.line), []).append(branch)
+    for branches in groups.values():
+        branches.sort(key=lambda branch: not branch.serious)
         first = branches[0]
-        severity: Severity = "warning" if first.grave else "note"
+        severity: Severity = "warning" if first.serious else "note"
         stated = all(branch.parameter_left_out for branch in branches) and shows_descriptions(facts)
         fix = _STATED if stated else _BY_CONDITION if first.place == PLACE else _FIXES[first.by]
         lines = _lines_with(facts, first.text) if first.by in ("text", "whole-text") else []
         if len(lines) > 1:
             all_of_them = f"remove every use of it from the template (lines {listed(lines)})"
             fix = fix.replace("remove the condition from the template", all_of_them)
-        yield Diagnostic(f"{_told(branches)}.", fix, first.line, severity, "render" if stated else None)
+        yield Diagnostic(f"{_message(branches)}.", fix, first.line, severity, "render" if stated else None)
 
 
 def _lines_with(facts: Facts, text: str) -> list[str]:
@@ -76,17 +76,17 @@ def _lines_with(facts: Facts, text: str) -> list[str]:
     return [str(number) for number, line in lines if f"'{text}'" in line or f'"{text}"' in line]
 
 
-def _told(branches: Sequence[Branch]) -> str:
+def _message(branches: Sequence[Branch]) -> str:
     """Return the locations, the strings, and the effect (that of the first branch if they differ)."""
     first = branches[0]
     places = list(dict.fromkeys(branch.place for branch in branches))
     texts = [f"'{text}'" for text in dict.fromkeys(branch.text for branch in branches) if text]
     what = listed(_some(places, _MOST_PLACES), "or")
-    said = listed(_some(texts, _MOST_TEXTS), "or")
+    listed_texts = listed(_some(texts, _MOST_TEXTS), "or")
     if first.by == "role":
-        what = f"{what} {said}"
-    elif said:
-        what = f"{what} with {said} in it" if first.by == "text" else f"{what} that is {said}"
+        what = f"{what} {listed_texts}"
+    elif listed_texts:
+        what = f"{what} with {listed_texts} in it" if first.by == "text" else f"{what} that is {listed_texts}"
     effects = {branch.effect for branch in branches}
     more = "" if len(effects) == 1 else ", and the like"
     changes = "change" if first.by == "number" else "changes"

@@ -34,7 +34,7 @@ from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 
-_SAID = {USER: "the first question", REPLY: "the answer", FURTHER: "the second question"}
+_CONTENTS = {USER: "the first question", REPLY: "the answer", FURTHER: "the second question"}
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
@@ -43,7 +43,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         return
     # In each form that `toolfmt render` tries, because one of them may reach the prompt.
     prompts = [renders.render(messages, tools) for messages in _talks() for tools in (None, TOOLS)]
-    if any(isinstance(prompt, str) and all(text in prompt for text in _SAID) for prompt in prompts):
+    if any(isinstance(prompt, str) and all(text in prompt for text in _CONTENTS) for prompt in prompts):
         return
     plain = prompts[0]
     if not isinstance(plain, str):
@@ -51,12 +51,14 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     fix = "Send one question per request, or use another template for chat."
     if isinstance(plain, TemplateError):
         single = renders.render(user())
-        if not isinstance(single, TemplateError) or single.own_words != plain.own_words:  # if equal, TF003 reports it
+        if (
+            not isinstance(single, TemplateError) or single.engine_message != plain.engine_message
+        ):  # if equal, TF003 reports it
             yield Diagnostic(
                 f"A conversation with two questions is rejected: {thrown(plain).sentence}.", fix, plain.line
             )
         return
-    lost = [what for text, what in _SAID.items() if text not in plain]
+    lost = [what for text, what in _CONTENTS.items() if text not in plain]
     verb = "does" if len(lost) == 1 else "do"
     yield Diagnostic(f"In a conversation with two questions {listed(lost)} {verb} not reach the prompt.", fix)
 
@@ -65,11 +67,11 @@ def _talks() -> Iterator[list[Message]]:
     """Yield two questions with a response between them, as clients send them and as `render` may pass them."""
     for parts in (False, True):
         for reasoning in ({}, {"reasoning_content": ""}):
-            talk = [_said("user", USER, parts), _said("assistant", REPLY, parts) | reasoning]
-            yield [*talk, _said("user", FURTHER, parts)]
-    yield [_said("system", SYSTEM), _said("user", USER), _said("assistant", REPLY), _said("user", FURTHER)]
+            talk = [_message("user", USER, parts), _message("assistant", REPLY, parts) | reasoning]
+            yield [*talk, _message("user", FURTHER, parts)]
+    yield [_message("system", SYSTEM), _message("user", USER), _message("assistant", REPLY), _message("user", FURTHER)]
 
 
-def _said(role: str, text: str, parts: bool = False) -> Message:
+def _message(role: str, text: str, parts: bool = False) -> Message:
     content: Any = text_part(text) if parts else text
     return {"role": role, "content": content}

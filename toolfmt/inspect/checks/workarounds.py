@@ -13,7 +13,7 @@ SEND_TEXT_PARTS = 'Send content as `[{"type": "text", "text": "…"}]`; `toolfmt
 
 def describe_tools(facts: Facts) -> str:
     """Return where to describe tools that the template does not show."""
-    if facts.refuses_questions:
+    if facts.rejects_questions:
         return "Describe the tools in a message once the template takes one (TF003)."
     if facts.question_form == "nothing":
         return "Use another template for chat: what is described in words does not reach the prompt either."
@@ -23,13 +23,13 @@ def describe_tools(facts: Facts) -> str:
     return f"Describe the tools {place}; {_DOES_IT}."
 
 
-def or_in_words(facts: Facts, change: str, otherwise: str) -> tuple[str, FixedBy]:
-    """Return what the caller may `change` in a definition, or do `otherwise`, and what fixes the finding then.
+def or_in_words(facts: Facts, change: str, alternative: str) -> tuple[str, FixedBy]:
+    """Return what the caller may `change` in a definition, or do `alternative`, and what fixes the finding then.
 
-    `otherwise` only applies if the template accepts a request without tools.
+    `alternative` only applies if the template accepts a request without tools.
     """
     if facts.takes_prose:
-        return f"{change}{otherwise}.", "prompt"
+        return f"{change}{alternative}.", "prompt"
     no_prompt = (
         "The tools cannot be described in the system prompt, because the template takes no request without tools."
     )

@@ -63,13 +63,13 @@ _IMAGE = {"role": "user", "content": [{"type": "image"}, {"type": "text", "text"
 def conversations(shape: TurnShape) -> Iterator[PromptRequest]:
     """Yield every prompt to compare. Turns with calls have the shape that the template accepts."""
     for system in ((), (_SYSTEM,)):
-        told = "with a system message" if system else "alone"
+        context = "with a system message" if system else "alone"
         for tools in (None, TOOLS):
-            beside = f"{told}{', tools' if tools else ''}"
-            yield PromptRequest(f"a question {beside}", (*system, _USER), tools)
-            yield PromptRequest(f"a question to be answered {beside}", (*system, _USER), tools, True)
+            situation = f"{context}{', tools' if tools else ''}"
+            yield PromptRequest(f"a question {situation}", (*system, _USER), tools)
+            yield PromptRequest(f"a question to be answered {situation}", (*system, _USER), tools, True)
             yield PromptRequest(
-                f"an answer and another question {beside}", (*system, _LINES, _ANSWER, _AGAIN), tools, True
+                f"an answer and another question {situation}", (*system, _LINES, _ANSWER, _AGAIN), tools, True
             )
     for thinking in (False, True):
         yield PromptRequest(
@@ -89,12 +89,12 @@ def _with_calls(shape: TurnShape) -> Iterator[PromptRequest]:
     tools = ALL_TOOLS if shape.tools else None
     for name, written in (("a call", shape), ("a call with text", replace(shape, content="text"))):
         for system in ((), (_SYSTEM,)):
-            begun = (*system, _USER, calling(written, SINGLE))
-            done = (*begun, *answering(written, SINGLE, [RESULT]))
-            beside = ", system" if system else ""
-            yield PromptRequest(f"{name}{beside}", begun, tools)
-            yield PromptRequest(f"{name} and its result{beside}", done, tools, True)
-            yield PromptRequest(f"{name}, an answer and a question{beside}", (*done, _ANSWER, _AGAIN), tools, True)
+            called = (*system, _USER, calling(written, SINGLE))
+            done = (*called, *answering(written, SINGLE, [RESULT]))
+            suffix = ", system" if system else ""
+            yield PromptRequest(f"{name}{suffix}", called, tools)
+            yield PromptRequest(f"{name} and its result{suffix}", done, tools, True)
+            yield PromptRequest(f"{name}, an answer and a question{suffix}", (*done, _ANSWER, _AGAIN), tools, True)
     both = (_USER, calling(shape, PARALLEL), *answering(shape, PARALLEL, [RESULT, '{"degrees": 7}\n']))
     yield PromptRequest("two calls and their results", both, tools, True)
     yield PromptRequest("two calls, an answer and a question", (*both, _ANSWER, _AGAIN), tools, True)
@@ -103,8 +103,8 @@ def _with_calls(shape: TurnShape) -> Iterator[PromptRequest]:
     reasoned = calling(shape, SINGLE) | {"reasoning_content": "I have to look."}
     yield PromptRequest("a call with reasoning", (_USER, reasoned, *answering(shape, SINGLE, [RESULT])), tools, True)
     parts = {"content": [{"type": "text", "text": RESULT}, {"type": "text", "text": "More."}]}
-    told = (_USER, calling(shape, SINGLE), *(one | parts for one in answering(shape, SINGLE, [RESULT])))
-    yield PromptRequest("a result in parts", told, tools, True)
+    messages = (_USER, calling(shape, SINGLE), *(one | parts for one in answering(shape, SINGLE, [RESULT])))
+    yield PromptRequest("a result in parts", messages, tools, True)
     bare: list[Call] = [(BARE_TOOL, {})]
     yield PromptRequest("a call without arguments", (_USER, calling(shape, bare)), tools)
     yield PromptRequest("a call with values of every type", (_USER, calling(shape, EVERY_TYPE)), tools, typed=True)
@@ -115,16 +115,16 @@ def _with_calls(shape: TurnShape) -> Iterator[PromptRequest]:
 # --- variants
 
 
-def written_otherwise(asked: PromptRequest, variant: Variant) -> PromptRequest | None:
+def written_as(request: PromptRequest, variant: Variant) -> PromptRequest | None:
     """Return the same request in this variant, or None if it does not change."""
     if variant == "tools-empty":
-        return replace(asked, tools=[]) if asked.tools is None else None
+        return replace(request, tools=[]) if request.tools is None else None
     change = _CHANGES[variant]
-    messages = tuple(change(message) for message in asked.messages)
-    return None if messages == asked.messages else replace(asked, messages=messages)
+    messages = tuple(change(message) for message in request.messages)
+    return None if messages == request.messages else replace(request, messages=messages)
 
 
-def _arguments(wanted: type) -> Callable[[Message], Message]:
+def _arguments(form: type) -> Callable[[Message], Message]:
     def change(message: Message) -> Message:
         return message | {"tool_calls": list(map(_call, message["tool_calls"]))} if "tool_calls" in message else message
 
@@ -132,10 +132,10 @@ def _arguments(wanted: type) -> Callable[[Message], Message]:
         if "function" in call:
             return call | {"function": _call(call["function"])}
         arguments = call["arguments"]
-        if isinstance(arguments, wanted):
+        if isinstance(arguments, form):
             return call
-        told = json.dumps(arguments, ensure_ascii=False) if wanted is str else json.loads(arguments)
-        return call | {"arguments": told}
+        converted = json.dumps(arguments, ensure_ascii=False) if form is str else json.loads(arguments)
+        return call | {"arguments": converted}
 
     return change
 
@@ -151,8 +151,8 @@ def _content_absent(message: Message) -> Message:
 
 def _calls(nothing: list[Any] | None) -> Callable[[Message], Message]:
     def change(message: Message) -> Message:
-        spoken = message["role"] == "assistant" and "tool_calls" not in message
-        return message | {"tool_calls": nothing} if spoken else message
+        is_text = message["role"] == "assistant" and "tool_calls" not in message
+        return message | {"tool_calls": nothing} if is_text else message
 
     return change
 
@@ -161,10 +161,10 @@ def _developer(message: Message) -> Message:
     return message | {"role": "developer"} if message["role"] == "system" else message
 
 
-def in_parts(asked: PromptRequest, places: Collection[int], *, several: bool = True) -> PromptRequest:
+def in_parts(request: PromptRequest, places: Collection[int], *, several: bool = True) -> PromptRequest:
     """Return the request with the content of these messages as parts, or as a single part each."""
-    written = (_parts(one, several=several) if at in places else one for at, one in enumerate(asked.messages))
-    return replace(asked, messages=tuple(written))
+    written = (_parts(one, several=several) if at in places else one for at, one in enumerate(request.messages))
+    return replace(request, messages=tuple(written))
 
 
 def _parts(message: Message, *, several: bool = True) -> Message:

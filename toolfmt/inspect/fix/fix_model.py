@@ -1,6 +1,6 @@
 """Fix a model in a copy: first its template, then its settings. Each change is verified on the copy.
 
-`mend_copy` does all of it; the original is only read. Changes are reported as a diff per file, with the finding that
+`fix_copy` does all of it; the original is only read. Changes are reported as a diff per file, with the finding that
 each one fixes.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from toolfmt.errors import ToolfmtError, WorkerUnavailable
 from toolfmt.inspect.comparison import compare, is_below
 from toolfmt.inspect.fix.contents import template_file, with_template_text
-from toolfmt.inspect.fix.fix_template import Mended, Prove, mend, with_template
+from toolfmt.inspect.fix.fix_template import FixedTemplate, Prove, apply_fixes, with_template
 from toolfmt.inspect.fix.known_fixes import everything, why_not
 from toolfmt.inspect.fix.settings import SettingFix, attempts, keys_with
 from toolfmt.inspect.fix.small_files import CannotCopy, check_output, small_files, write
@@ -57,7 +57,7 @@ class NotFixed(JsonRecord):
 
 
 @dataclass(frozen=True)
-class MendedModel:
+class FixedModel:
     """A written copy: its path, the report on it, fixed and remaining findings, and its files."""
 
     output: Path
@@ -70,25 +70,25 @@ class MendedModel:
     before: ToolsWord
     """The verdict on the original."""
 
-    def telling(self, report: Report) -> MendedModel:
+    def with_report(self, report: Report) -> FixedModel:
         """Return the same with this report on the copy, and only remaining findings that are in it."""
         keys = {finding.key for finding in everything(report)}
         return replace(self, report=report, not_fixed=tuple(one for one in self.not_fixed if one.key in keys))
 
     def to_dict(self) -> dict[str, Any]:
         """The report on the copy, with `fixed` and `not_fixed`."""
-        told = {"fixed": self.fixed, "not_fixed": self.not_fixed}
-        return self.report.to_dict() | {key: [one.to_dict() for one in value] for key, value in told.items()}
+        findings = {"fixed": self.fixed, "not_fixed": self.not_fixed}
+        return self.report.to_dict() | {key: [one.to_dict() for one in value] for key, value in findings.items()}
 
 
-def mend_copy(
+def fix_copy(
     files: ModelFiles,
     report: Report,
     keys: frozenset[FindingKey],
     output: Path,
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
-) -> MendedModel:
+) -> FixedModel:
     """Write a copy of a model to `output`, with as many as possible of the findings with these keys fixed.
 
     Only the small files that toolfmt reads are copied. Raise `CannotCopy` if `output` is not empty or is inside the
@@ -96,15 +96,15 @@ def mend_copy(
     """
     check_output(output, files)
     copy = _Copy(files, inspect)
-    mended = mend(files, report, keys, inspect, prove)
-    if mended is not None:
-        copy.take(mended)
+    fixed_template = apply_fixes(files, report, keys, inspect, prove)
+    if fixed_template is not None:
+        copy.take(fixed_template)
     if files.kind == "directory":
-        _mend_settings(copy, mended.report if mended is not None else report, keys)
+        _fix_settings(copy, fixed_template.report if fixed_template is not None else report, keys)
     write(copy.contents, output)
     last = inspect(copy.loaded(output))
-    tried = {} if mended is None else mended.why_not
-    return MendedModel(
+    tried = {} if fixed_template is None else fixed_template.why_not
+    return FixedModel(
         output,
         last,
         tuple(copy.fixed),
@@ -127,13 +127,15 @@ class _Copy:
             self.contents = with_template_text({}, files, self._written, self._written.text)
         self.fixed: list[Fixed] = []
 
-    def take(self, mended: Mended) -> None:
+    def take(self, fixed_template: FixedTemplate) -> None:
         """Write the fixed template to every file that contains it."""
-        self.contents = with_template_text(self.contents, self._original, mended.source, mended.text)
-        places = [one for one in self._original.templates if same_text(one, mended.source)]
+        self.contents = with_template_text(self.contents, self._original, fixed_template.source, fixed_template.text)
+        places = [one for one in self._original.templates if same_text(one, fixed_template.source)]
         alone = self._original.kind != "directory"
-        labels = [template_file(self._original, mended.source)] if alone else [_label(one.origin) for one in places]
-        for step in mended.steps:
+        labels = (
+            [template_file(self._original, fixed_template.source)] if alone else [_label(one.origin) for one in places]
+        )
+        for step in fixed_template.steps:
             for label in dict.fromkeys(labels):
                 self.fixed += [Fixed(*key, label, diff(step.before, step.after, label)) for key in step.keys]
 
@@ -162,7 +164,7 @@ def _label(origin: str) -> str:
     return origin if origin.endswith(".jinja") else f"{origin} (chat_template)"
 
 
-def _mend_settings(copy: _Copy, report: Report, keys: frozenset[FindingKey]) -> None:
+def _fix_settings(copy: _Copy, report: Report, keys: frozenset[FindingKey]) -> None:
     """Apply settings until none fixes another finding; each is tried in a temporary directory."""
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -171,8 +173,8 @@ def _mend_settings(copy: _Copy, report: Report, keys: frozenset[FindingKey]) -> 
                 better = _next_setting(copy, report, files, keys, Path(folder) / f"{number}-")
                 if better is None:
                     return
-                attempt, healed, report = better
-                copy.change(attempt, healed)
+                attempt, fixed_keys, report = better
+                copy.change(attempt, fixed_keys)
     except OSError as error:
         if isinstance(error, ToolfmtError):
             raise
@@ -191,9 +193,9 @@ def _next_setting(
             raise
         except ToolfmtError:
             continue
-        healed = fixed_by(report, after, attempt.keys)
-        if healed:
-            return attempt, healed, after
+        fixed_keys = fixed_by(report, after, attempt.keys)
+        if fixed_keys:
+            return attempt, fixed_keys, after
     return None
 
 
@@ -207,7 +209,7 @@ def fixed_by(before: Report, after: Report, keys: tuple[FindingKey, ...]) -> tup
     left = {finding.key for finding in everything(after)}
     # A declaration that contradicts the template decides the format until it is removed.
     behaves = [change for change in comparison.behavior.changes if not is_below(change.what, ["format"])]
-    came = (*comparison.behavior.came, *comparison.settings.came)
+    came = (*comparison.behavior.added, *comparison.settings.added)
     about_the_parser = keys_with("parser")
     fatal = about_the_parser if set(keys) <= about_the_parser else frozenset()
     unfixed = any(one.key not in keys_with() or (one.severity == "error" and one.key in fatal) for one in came)
@@ -233,6 +235,6 @@ def _remaining(report: Report, tried: Mapping[FindingKey, str]) -> tuple[NotFixe
 def diff(before: str, after: str, file: str) -> str:
     """Return the changes of a file's text as a unified diff."""
     old, new = (text.splitlines(keepends=True) for text in (before, after))
-    beside = 0 if any(len(line) > _LONG_LINE for line in (*old, *new)) else 2
-    made = difflib.unified_diff(old, new, f"a/{file}", f"b/{file}", n=beside)
+    context = 0 if any(len(line) > _LONG_LINE for line in (*old, *new)) else 2
+    made = difflib.unified_diff(old, new, f"a/{file}", f"b/{file}", n=context)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in made)

@@ -1,6 +1,6 @@
 """Fix one template: try one fix after the other and keep those that are verified.
 
-`mend` takes the files and the report of a model and returns the template's new text with the steps. A fix is kept if
+`apply_fixes` takes the files and the report of a model and returns the template's new text with the steps. A fix is kept if
 the invariant in `verification.py` holds and a second inspection reports nothing worse. Edits that are not needed are
 dropped.
 """
@@ -37,7 +37,7 @@ class Prove(Protocol):
         after: str,
         tokens: Mapping[str, str],
         shape: TurnShape,
-        wanted: Sequence[Variant],
+        variants: Sequence[Variant],
         typed: bool,
     ) -> FixCheck: ...
 
@@ -52,7 +52,7 @@ class FixStep:
 
 
 @dataclass(frozen=True)
-class Mended:
+class FixedTemplate:
     """A fixed template: its original source, its text now, the steps, and why other findings remain."""
 
     source: TemplateSource
@@ -64,13 +64,13 @@ class Mended:
     """The reasons, by the key of a finding for which a fix was tried."""
 
 
-def mend(
+def apply_fixes(
     files: ModelFiles,
     report: Report,
     keys: frozenset[FindingKey],
     inspect: Callable[[ModelFiles], Report],
     prove: Prove,
-) -> Mended | None:
+) -> FixedTemplate | None:
     """Fix the template that is used with tools, for the findings with these keys.
 
     Return None without a template, or if it is not rendered.
@@ -78,10 +78,10 @@ def mend(
     source = files.template(True) or files.template(False)
     if source is None or report.profile.failure is not None:
         return None
-    mending = _Mending(files, source, report, inspect, prove)
+    state = _FixState(files, source, report, inspect, prove)
     for known in list(fixes_of(report, keys)):
-        mending.attempt(known)
-    return Mended(source, mending.text, mending.report, tuple(mending.steps), mending.why_not)
+        state.attempt(known)
+    return FixedTemplate(source, state.text, state.report, tuple(state.steps), state.why_not)
 
 
 def with_template(files: ModelFiles, source: TemplateSource, text: str) -> ModelFiles:
@@ -90,7 +90,7 @@ def with_template(files: ModelFiles, source: TemplateSource, text: str) -> Model
     return replace(files, templates=templates)
 
 
-class _Mending:
+class _FixState:
     """The state while fixing a template: its body, the clauses before it, and the report on both."""
 
     def __init__(
@@ -111,12 +111,12 @@ class _Mending:
 
     def attempt(self, known: KnownFix) -> None:
         """Try a fix. It becomes a step if it fixes anything; if not, record the reason."""
-        told = [finding for finding in everything(self.report) if finding.key in known.keys]
-        if not told:
+        findings = [finding for finding in everything(self.report) if finding.key in known.keys]
+        if not findings:
             return  # fixed together with another finding
-        keys = tuple(dict.fromkeys(finding.key for finding in told))
+        keys = tuple(dict.fromkeys(finding.key for finding in findings))
         why = "its lines end in several ways" if self._body is None else ""
-        for body, clauses in self._candidates(known, [finding.line for finding in told]):
+        for body, clauses in self._candidates(known, [finding.line for finding in findings]):
             text = with_line_ends_of(self._source.text, with_prelude(clauses, body))
             report, why = self._inspected(text, known, keys)
             if report is not None:
@@ -193,11 +193,11 @@ class _Mending:
             self._last_why = verdict.why
         return verdict.holds
 
-    def _judged(self, text: str, wanted: Sequence[Variant], typed: bool) -> FixCheck:
+    def _judged(self, text: str, variants: Sequence[Variant], typed: bool) -> FixCheck:
         before = with_prelude(self._clauses, self._body or "")
         shape = self.report.profile.shape or TurnShape()
         try:
-            return self._prove(before, text, self._files.special_tokens, shape, wanted, typed)
+            return self._prove(before, text, self._files.special_tokens, shape, variants, typed)
         except WorkerUnavailable:
             raise
         except ToolfmtError as error:

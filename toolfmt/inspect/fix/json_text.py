@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_BLANKS = re.compile(r"[ \t\n\r]*")
-_SIGN = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
+_WHITESPACE = re.compile(r"[ \t\n\r]*")
+_CHARACTER = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL
+)
 """One character of a string, as written."""
 
 
@@ -57,8 +59,8 @@ def with_member(text: str, key: str, value: Any) -> str:
     begin = present[-2].end if len(present) > 1 else text.index("{") + 1
     between = text[begin : last.start].lstrip(",")
     colon = text[last.start : last.value].partition(":")[2]
-    blank = colon if not colon.strip() else " "
-    return f"{text[: last.end]},{between}{json.dumps(key)}:{blank}{written}{text[last.end :]}"
+    space = colon if not colon.strip() else " "
+    return f"{text[: last.end]},{between}{json.dumps(key)}:{space}{written}{text[last.end :]}"
 
 
 def without_member(text: str, key: str) -> str:
@@ -75,8 +77,8 @@ def without_member(text: str, key: str) -> str:
 
 def with_string(text: str, member: JsonMember, new: str) -> str:
     """Return the text with a value replaced by another string; common parts of both strings keep their form."""
-    written = _SIGN.findall(text[member.value + 1 : member.end - 1])
-    old = [json.loads(f'"{sign}"', strict=False) for sign in written]
+    written = _CHARACTER.findall(text[member.value + 1 : member.end - 1])
+    old = [json.loads(f'"{character}"', strict=False) for character in written]
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         head += 1
@@ -93,13 +95,13 @@ def _members(text: str, at: int) -> Iterator[JsonMember]:
     at = _next(text, at + 1)
     while text[at] not in "}]":
         start, key = at, number
-        told: str | int = key
+        name: str | int = key
         if in_object:
-            told, at = decoder.raw_decode(text, at)
+            name, at = decoder.raw_decode(text, at)
             at = _next(text, _next(text, at) + 1)
         value = at
         _, end = decoder.raw_decode(text, at)
-        yield JsonMember(told, start, value, end)
+        yield JsonMember(name, start, value, end)
         at, number = _next(text, end), number + 1
         if text[at] == ",":
             at = _next(text, at + 1)
@@ -107,5 +109,5 @@ def _members(text: str, at: int) -> Iterator[JsonMember]:
 
 def _next(text: str, at: int) -> int:
     """Return the offset of the first character that is not whitespace."""
-    found = _BLANKS.match(text, at)
+    found = _WHITESPACE.match(text, at)
     return found.end() if found else at

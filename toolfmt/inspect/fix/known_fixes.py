@@ -43,8 +43,8 @@ KNOWN_FIXES = tuple(_known())
 
 def fixes_of(report: Report, keys: frozenset[FindingKey]) -> Iterator[KnownFix]:
     """Return the fixes for the report's findings and notes with these keys."""
-    told = {finding.key for finding in everything(report)} & keys
-    return (known for known in KNOWN_FIXES if told & set(known.keys))
+    reported = {finding.key for finding in everything(report)} & keys
+    return (known for known in KNOWN_FIXES if reported & set(known.keys))
 
 
 def known_reason(key: FindingKey, report: Report) -> str:

@@ -22,7 +22,7 @@ def what_is_worse(before: Report, after: Report, keys: Collection[FindingKey], m
     often = [Counter(finding.key for finding in everything(report)) for report in (before, after)]
     if not any(often[1][key] < often[0][key] for key in keys):
         return "the finding is still there"
-    came = (*comparison.behavior.came, *comparison.settings.came)
+    came = (*comparison.behavior.added, *comparison.settings.added)
     if came:
         return f"another finding appears: {came[0].code}"
     if unread := _unread(before, after):
@@ -47,7 +47,7 @@ def _is_better(change: ReportChange) -> bool:
 def _unread(before: Report, after: Report) -> str:
     """Return a fault or tolerance that the second report has and the first has not, or an empty string."""
     was, is_now = (
-        {fault for evidence in report.format.evidence for fault in (*evidence.faults, *evidence.tolerated)}
+        {problem for evidence in report.format.evidence for problem in (*evidence.problems, *evidence.tolerated)}
         for report in (before, after)
     )
     return next(iter(sorted(is_now - was)), "")
@@ -57,8 +57,8 @@ def _changed_prompt(before: Report, comparison: Comparison, may_change: Collecti
     """Return the conversation whose new prompt no conversation had before; empty without one."""
     right = {prompt.text[change.at :] for change in comparison.prompts for prompt in before.prompts.values()}
     for change in comparison.prompts:
-        meant = change.a_threw or any(word in change.conversation for word in may_change)
+        expected = change.a_threw or any(word in change.conversation for word in may_change)
         known = change.b == "" or any(text.startswith(change.b) for text in right)
-        if change.b_threw or not (known or meant):
+        if change.b_threw or not (known or expected):
             return f"the prompt of {change.conversation} changes"
     return ""

@@ -46,9 +46,9 @@ def attempts(
     report: Report, files: ModelFiles, contents: Mapping[str, bytes], keys: frozenset[FindingKey]
 ) -> Iterator[SettingFix]:
     """Yield changes that may fix the report's findings with these keys, the most likely first."""
-    told = {finding.key for finding in everything(report)} & keys
+    reported = {finding.key for finding in everything(report)} & keys
     for setting, tried in _TRIED.items():
-        found = tuple(key for key in ALL_OUTCOMES if key in told & keys_with(setting))
+        found = tuple(key for key in ALL_OUTCOMES if key in reported & keys_with(setting))
         if found:
             for attempt in tried(report, files, contents):
                 yield replace(attempt, keys=found)
@@ -67,12 +67,12 @@ def _parser(report: Report, files: ModelFiles, contents: Mapping[str, bytes]) ->
 
 def _names(report: Report) -> Iterator[str]:
     """Yield mlx-lm's parser names for the formats that were read back, except parsers that misread the calls."""
-    told = report.runtimes.get(MLX_LM, "")
+    advice = report.runtimes.get(MLX_LM, "")
     read = [evidence.format for evidence in report.format.evidence if evidence.source == "verified"]
     decided = None if report.format.derived is not None else report.format.name
     for name in dict.fromkeys([*read, decided]):
         called = None if name is None else parser_name(get(name), MLX_LM)
-        if called is not None and not told.startswith(f"{NONE}{called} "):
+        if called is not None and not advice.startswith(f"{NONE}{called} "):
             yield called
 
 
@@ -94,8 +94,8 @@ def _same_template(report: Report, files: ModelFiles, contents: Mapping[str, byt
     if source is None or report.strategy != "template":
         return
     for other in files.templates:
-        alike = other.name == source.name and not same_text(other, source)
-        if alike and other.origin in contents:
+        same_name = other.name == source.name and not same_text(other, source)
+        if same_name and other.origin in contents:
             data = replaced_template(contents[other.origin], other, source.text)
             yield SettingFix((), other.origin, data, (other.text, source.text))
 

@@ -23,13 +23,13 @@ from toolfmt.inspect.fix.conversations import (
     PromptRequest,
     conversations,
     in_parts,
-    written_otherwise,
+    written_as,
 )
-from toolfmt.inspect.probe.conversations import STAND_INS
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.templates import ChatTemplate
 
-_BESIDE: tuple[Variant, ...] = ("content-null", "content-absent")
+_EXTRA_VARIANTS: tuple[Variant, ...] = ("content-null", "content-absent")
 """Common variants of a call, which templates render differently."""
 _LINES = "Qk4first\nQk4second"
 NOT_SHOWN = "none of the conversations that verify a change shows it, so no change can be verified"
@@ -37,58 +37,63 @@ NOT_SHOWN = "none of the conversations that verify a change shows it, so no chan
 
 @dataclass(frozen=True)
 class FixCheck:
-    """Whether the invariant holds, and if not, `why`. `healed` is the number of prompts that became correct."""
+    """Whether the invariant holds, and if not, `why`. `fixed` is the number of prompts that became correct."""
 
     holds: bool
     why: str = ""
-    healed: int = 0
+    fixed: int = 0
 
 
 def judged(
-    before: str, after: str, tokens: Mapping[str, str], shape: TurnShape, wanted: Sequence[Variant], typed: bool = False
+    before: str,
+    after: str,
+    tokens: Mapping[str, str],
+    shape: TurnShape,
+    variants: Sequence[Variant],
+    typed: bool = False,
 ) -> FixCheck:
     """Check the invariant for a template's text `before` and `after` a fix of these variants.
 
     `tokens` are the model's special tokens. If `typed`, prompts of calls with values that are not strings may change
     to anything: the inspection has to decide whether they are correct.
     """
-    healed = 0
-    asked = list(conversations(shape))
+    fixed = 0
+    requests = list(conversations(shape))
     try:
         was, is_now = (_renderer(text, tuple(tokens.items())) for text in (before, after))
         # Check the variants to fix first: most attempts fail there.
-        for one in asked:
-            for variant in wanted:
-                other = written_otherwise(one, variant)
+        for one in requests:
+            for variant in variants:
+                other = written_as(one, variant)
                 right = _right(one, variant, was)
                 if other is None or isinstance(right, TemplateError):
                     continue
                 if is_now(other) != right:
                     return FixCheck(False, _not_right(one, variant))
-                healed += was(other) != right
-                if (beside := _wrong_beside(one, variant, was, is_now)) is not None:
-                    return FixCheck(False, beside)
-        for one in asked:
+                fixed += was(other) != right
+                if (problem := _wrong_with_extra(one, variant, was, is_now)) is not None:
+                    return FixCheck(False, problem)
+        for one in requests:
             if typed and one.typed:
                 if isinstance(is_now(one), TemplateError):
                     return FixCheck(False, f"with what was tried the template fails on {one.name}")
-                healed += is_now(one) != was(one)
-            elif (why := _changed(one, was, is_now, wanted)) is not None:
+                fixed += is_now(one) != was(one)
+            elif (why := _changed(one, was, is_now, variants)) is not None:
                 return FixCheck(False, why)
     except TemplateError as error:  # the changed template does not compile
         return FixCheck(False, str(error))
-    return FixCheck(healed > 0, "" if healed else NOT_SHOWN, healed)
+    return FixCheck(fixed > 0, "" if fixed else NOT_SHOWN, fixed)
 
 
-def _wrong_beside(one: PromptRequest, wanted: Variant, was: _Renders, is_now: _Renders) -> str | None:
+def _wrong_with_extra(one: PromptRequest, variant: Variant, was: _Renders, is_now: _Renders) -> str | None:
     """Return the additional variant in which the fix does not work, or None."""
-    for beside in _BESIDE:
-        plain = None if beside == wanted else written_otherwise(one, beside)
-        other = None if plain is None else written_otherwise(plain, wanted)
-        if plain is None or other is None or isinstance(right := _right(plain, wanted, was), TemplateError):
+    for extra in _EXTRA_VARIANTS:
+        plain = None if extra == variant else written_as(one, extra)
+        other = None if plain is None else written_as(plain, variant)
+        if plain is None or other is None or isinstance(right := _right(plain, variant, was), TemplateError):
             continue
         if is_now(other) != right:
-            return _not_right(one, wanted, beside)
+            return _not_right(one, variant, extra)
     return None
 
 
@@ -115,14 +120,14 @@ def _not_right(one: PromptRequest, *written: Variant) -> str:
     return f"with what was tried {one.name} with {how} does not come out as it should"
 
 
-def _changed(one: PromptRequest, was: _Renders, is_now: _Renders, wanted: Sequence[Variant]) -> str | None:
+def _changed(one: PromptRequest, was: _Renders, is_now: _Renders, variants: Sequence[Variant]) -> str | None:
     """Return what changed in a conversation that should not change, or None."""
     right = was(one)
     if not isinstance(right, TemplateError) and is_now(one) != right:
         return f"with what was tried the prompt of {one.name} changes"
     for variant in VARIANTS:
-        other = written_otherwise(one, variant)
-        if other is None or variant in wanted or isinstance(before := was(other), TemplateError):
+        other = written_as(one, variant)
+        if other is None or variant in variants or isinstance(before := was(other), TemplateError):
             continue
         if is_now(other) not in (before, _right(one, variant, was)):
             return f"with what was tried the prompt of {one.name} with {IN_WORDS[variant]} changes"
@@ -136,17 +141,17 @@ class _Renders:
         self._template = template
         self._made: dict[str, str | TemplateError] = {}
 
-    def __call__(self, asked: PromptRequest) -> str | TemplateError:
-        key = repr(asked)
+    def __call__(self, request: PromptRequest) -> str | TemplateError:
+        key = repr(request)
         if key not in self._made:
-            self._made[key] = self._render(asked)
+            self._made[key] = self._render(request)
         return self._made[key]
 
-    def _render(self, asked: PromptRequest) -> str | TemplateError:
-        given: dict[str, Any] = {**STAND_INS, **self._template.special_tokens, **asked.variables}
+    def _render(self, request: PromptRequest) -> str | TemplateError:
+        given: dict[str, Any] = {**PLACEHOLDERS, **self._template.special_tokens, **request.variables}
         try:
             return self._template.render(
-                asked.messages, tools=asked.tools, add_generation_prompt=asked.generation, **given
+                request.messages, tools=request.tools, add_generation_prompt=request.generation, **given
             )
         except LimitHit:
             raise

@@ -25,7 +25,7 @@ from toolfmt.inspect.format.read_back import (
     trials,
 )
 from toolfmt.inspect.probe.capabilities import Probed, probe
-from toolfmt.inspect.probe.conversations import STAND_INS, user
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, user
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.report import Confidence, Evidence, FormatDecision
 from toolfmt.inspect.report.wording import quote
@@ -131,9 +131,9 @@ def declarations(tokenizer_config: Mapping[str, Any], config: Mapping[str, Any])
                 value = value if len(value) <= LONGEST_NAME else quote(value)
                 found.append(Declaration(file, key, value, _named(value, runtime), runtime))
         template = values.get(_RESPONSE_TEMPLATE)
-        opens, meant = _response_opens(template, "open"), formats_declared(template)
-        if opens or meant:
-            named = meant or tuple(
+        opens, declared = _response_opens(template, "open"), formats_declared(template)
+        if opens or declared:
+            named = declared or tuple(
                 format for format in formats() if any(opener in text for opener in format.openers for text in opens)
             )
             opens = opens or _response_opens(template, "open_pattern")
@@ -159,7 +159,7 @@ def infer(
     renders = None
     if template is not None:
         try:
-            renders = Renders(ChatTemplate(template), STAND_INS)
+            renders = Renders(ChatTemplate(template), PLACEHOLDERS)
             renders.render(user())  # compiles the template, which parsing alone does not
         except TemplateError:
             renders = None
@@ -223,8 +223,8 @@ def _derived(
 def _derived_evidence(other: UnrecognizedCalls) -> Evidence:
     if other.format is None or other.derived is None:
         return Evidence("derived", None, f"no format can be derived from them: {other.why_not}")
-    told = f"read off the calls that the template renders ({other.derived.kind}), {other.derived.proof}"
-    return Evidence("derived", other.format.name, told, beyond="; ".join(other.derived.limits))
+    summary = f"read off the calls that the template renders ({other.derived.kind}), {other.derived.proof}"
+    return Evidence("derived", other.format.name, summary, beyond="; ".join(other.derived.limits))
 
 
 def _agreed(candidates: Sequence[ToolCallFormat], *others: Sequence[ToolCallFormat]) -> ToolCallFormat | None:
@@ -247,9 +247,9 @@ def _read_evidence(best: ReadBack | None, rendered: str) -> list[Evidence]:
 
 def _named(value: str, runtime: str) -> tuple[ToolCallFormat, ...]:
     """Return the formats that a parser name means: to its runtime, as a format name or alias, or to any runtime."""
-    meant = tuple(format for format in formats() if format.runtime_parser(runtime) == RuntimeParser(value))
-    if meant:
-        return meant
+    matching = tuple(format for format in formats() if format.runtime_parser(runtime) == RuntimeParser(value))
+    if matching:
+        return matching
     try:
         return (get(value),)
     except UnknownFormat:

@@ -25,7 +25,7 @@ _NEAR = 0.8
 _LONGEST = 2000
 _TOKENS = re.compile(r"\w+|\s+|[^\w\s]")
 _LONGEST_QUOTE = 40
-_ALIKE = 0.75
+_SIMILAR = 0.75
 """Similarity above which a marker is a misspelling of another one."""
 _WORD = re.compile(r"\w\w")
 _PIECES = re.compile(r"""</?[^<>\s]{1,60}>|[^\s"'{}\[\](),:<>]+|\s+|.""")
@@ -57,10 +57,10 @@ def nearest(region: Region, shape: TurnShape, likely: Sequence[ToolCallFormat]) 
     if len(text) > _LONGEST:
         return None
     compared = tuple({format.name: format for format in (*likely, default_format(), *formats())}.values())
-    for mended, how in ((html.unescape(text), "but escaped for HTML"), (_unescaped(text), _BACKSLASHES)):
-        reads = None if mended == text else _reader(compared, replace(region, text=mended))
+    for unescaped, how in ((html.unescape(text), "but escaped for HTML"), (_unescaped(text), _BACKSLASHES)):
+        reads = None if unescaped == text else _reader(compared, replace(region, text=unescaped))
         if reads is not None:
-            return Nearest(reads, how, common_prefix(text, mended), slight=True)
+            return Nearest(reads, how, common_prefix(text, unescaped), slight=True)
     rendered = text.strip()
     likenesses = [(_likeness(rendered, own), own, format) for format, own in _written(compared, shape)]
     most, own, format = max(likenesses, key=lambda one: one[0])
@@ -121,7 +121,7 @@ def _slightly(own: str, rendered: str) -> bool:
         if not removed or not added:
             if _WORD.search(removed + added):
                 return False
-        elif difflib.SequenceMatcher(None, removed, added, autojunk=False).ratio() < _ALIKE:
+        elif difflib.SequenceMatcher(None, removed, added, autojunk=False).ratio() < _SIMILAR:
             return False
     return True
 
@@ -131,8 +131,8 @@ def _first_difference(own: str, rendered: str) -> tuple[str, int]:
     was, is_now = _PIECES.findall(own), _PIECES.findall(rendered)
     matcher = difflib.SequenceMatcher(None, was, is_now, autojunk=False)
     differences = [code[1:] for code in matcher.get_opcodes() if code[0] != "equal"]
-    telling = (one for one in differences if "".join((*was[one[0] : one[1]], *is_now[one[2] : one[3]])).strip())
-    begin, end, first, last = next(telling, differences[0])
+    visible = (one for one in differences if "".join((*was[one[0] : one[1]], *is_now[one[2] : one[3]])).strip())
+    begin, end, first, last = next(visible, differences[0])
     more = " (among other differences)" if len(differences) > 1 else ""
     removed, added, before = ("".join(pieces) for pieces in (was[begin:end], is_now[first:last], is_now[:first]))
     if removed and added:

@@ -31,11 +31,11 @@ def _likeness(text: str, format: ToolCallFormat, calls: Sequence[Call], tools: l
             written = write(format.with_variant(variant), calls, tools)
         except CannotWrite:
             continue
-        best = max(best, _ratio(text, written) + 2 * _ratio(_signs(text), _signs(written)))
+        best = max(best, _ratio(text, written) + 2 * _ratio(_structure(text), _structure(written)))
     return best
 
 
-def _signs(text: str) -> str:
+def _structure(text: str) -> str:
     """Return the text with one letter for each word: its structure, without the names of markers."""
     return _WORDS.sub("w", "".join(text.split()))
 

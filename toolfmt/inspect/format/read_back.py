@@ -80,7 +80,7 @@ class RoundTrip:
     """
 
     kind: Kind
-    outcome: Literal["exact", "inexact", "refused"]
+    outcome: Literal["exact", "inexact", "rejected"]
     detail: str = ""
     tolerated: tuple[str, ...] = ()
     line: int | None = None
@@ -114,14 +114,14 @@ def reading_of(events: Sequence[Event]) -> Reading:
     """Combine the events of a parser."""
     names: list[str] = []
     arguments: list[str] = []
-    spoken, reasoning = [""], ""
+    contents, reasoning = [""], ""
     tolerated: dict[str, None] = {}
     rejected: list[str] = []
     for event in events:
         if isinstance(event, ToolCallStart):
             names.append(event.name)
             arguments.append("")
-            spoken.append("")
+            contents.append("")
         elif isinstance(event, ToolCallArguments):
             arguments[-1] += event.delta
         elif isinstance(event, ToolCallEnd):
@@ -131,9 +131,9 @@ def reading_of(events: Sequence[Event]) -> Reading:
         elif isinstance(event, Reasoning):
             reasoning += event.text
         elif isinstance(event, Content):
-            spoken[-1] += event.text
+            contents[-1] += event.text
     calls = () if rejected else tuple((name, json.loads(text)) for name, text in zip(names, arguments, strict=True))
-    leading, *between = spoken
+    leading, *between = contents
     trailing = between.pop() if between else ""
     return Reading(calls, leading, "".join(between), trailing, tuple(tolerated), tuple(rejected), reasoning)
 
@@ -144,7 +144,7 @@ def try_calls(
     """Render the calls and read them back. `signed`: the template's source contains the format's signature."""
     region, tools = render_calls(renders, shape, calls)
     if isinstance(region, TemplateError):
-        return RoundTrip(kind, "refused", thrown(region).sentence, line=region.line)
+        return RoundTrip(kind, "rejected", thrown(region).sentence, line=region.line)
     reading = read(format, region, tools)
     expected = [(name, dict(arguments)) for name, arguments in calls]
     wrong = _difference(expected, reading)
@@ -266,8 +266,8 @@ def _difference(expected: list[tuple[str, Any]], reading: Reading) -> str:
             return f"the name comes back as {_quote(read_name)}"
         if _exact(arguments) != _exact(read_arguments):
             return _differing_arguments(arguments, read_arguments)
-    beside = (answer_prefix(reading.leading) + reading.between).strip()
-    return f"{_quote(beside)} is left over next to the calls" if beside else ""
+    leftover = (answer_prefix(reading.leading) + reading.between).strip()
+    return f"{_quote(leftover)} is left over next to the calls" if leftover else ""
 
 
 def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:

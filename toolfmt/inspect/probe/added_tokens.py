@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-BLANK = "▁"
+SPACE_MARK = "▁"
 """SentencePiece's replacement for a space."""
 
-_SIGN = re.compile(r"[^\w\s▁]")
+_PUNCTUATION = re.compile(r"[^\w\s▁]")
 _LETTER = re.compile(r"\w")
 # Gemma's vocabularies contain these as whole tokens; they are plain HTML, not markers.
 _HTML = frozenset(
@@ -67,7 +67,7 @@ def is_marker(text: str, *, special: bool) -> bool:
     special token may consist of punctuation alone.
     """
     text = text.strip()
-    if len(text) < 2 or not _SIGN.search(text):
+    if len(text) < 2 or not _PUNCTUATION.search(text):
         return False
     tag = _TAG.fullmatch(text)
     return special or (bool(_LETTER.search(text)) and not (tag and tag[1].lower() in _HTML))

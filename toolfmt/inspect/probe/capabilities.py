@@ -96,8 +96,8 @@ def probe(renders: Renders) -> Probed:
     capabilities["tool_results"] = _results(renders, shape or TurnShape())
     capabilities["tool_call_ids"] = _ids(renders, shape or TurnShape())
     capabilities["system"] = _system(renders, shape)
-    capabilities["content_null"] = content_beside_call(renders, shape, "null")
-    capabilities["content_empty"] = content_beside_call(renders, shape, "empty")
+    capabilities["content_null"] = content_with_call(renders, shape, "null")
+    capabilities["content_empty"] = content_with_call(renders, shape, "empty")
     capabilities["arguments_object"] = _arguments(renders, shape, "object")
     capabilities["arguments_string"] = _arguments(renders, shape, "string")
     shown = shown_reasoning(renders, shape)
@@ -227,16 +227,16 @@ def _as_answer(renders: Renders, shape: TurnShape) -> bool:
     """Return whether a result is rendered like the same text in an assistant message."""
     tools = TOOLS if shape.tools else None
     messages = conversation(shape, SINGLE)
-    said = [{"role": "assistant", "content": RESULT} if one["role"] == "tool" else one for one in messages]
-    return renders.render(messages, tools) == renders.render(said, tools)
+    as_assistant = [{"role": "assistant", "content": RESULT} if one["role"] == "tool" else one for one in messages]
+    return renders.render(messages, tools) == renders.render(as_assistant, tools)
 
 
 def _as_json(renders: Renders, shape: TurnShape) -> bool:
     """Return whether a quote in a result is rendered escaped."""
-    told = f'{RESULT} "said"'
-    messages = [one | {"content": told} if one["role"] == "tool" else one for one in conversation(shape, SINGLE)]
+    content = f'{RESULT} "said"'
+    messages = [one | {"content": content} if one["role"] == "tool" else one for one in conversation(shape, SINGLE)]
     prompt = renders.text(messages, TOOLS if shape.tools else None)
-    return told not in prompt and json.dumps(told)[1:-1] in prompt
+    return content not in prompt and json.dumps(content)[1:-1] in prompt
 
 
 def result_shape(renders: Renders, shape: TurnShape) -> TurnShape | TemplateError | None:
@@ -288,16 +288,16 @@ def _system(renders: Renders, shape: TurnShape | None) -> Answer:
     if isinstance(with_tools, str) and DESCRIPTION in with_tools and SYSTEM not in with_tools:
         return Answer("no", "the system message is dropped when tools are given", line)
     line = written_at(renders, user(system=True), None, SYSTEM) or line
-    if _lost_behind_result(renders, shape, SYSTEM):
+    if _lost_after_result(renders, shape, SYSTEM):
         what = "the system message is rendered for a question and dropped after a tool result"
         return Answer("no", what, line, "lost-later")
-    before, _, behind = prompt.partition(SYSTEM)
-    between, _, rest = behind.partition(USER)
+    before, _, after = prompt.partition(SYSTEM)
+    between, _, rest = after.partition(USER)
     inside = not between.strip() and before + USER + rest == renders.render(user(), tools)
     return Answer("yes", f"the system message appears{' at the beginning of the question' if inside else ''}", line)
 
 
-def _lost_behind_result(renders: Renders, shape: TurnShape | None, sentinel: str) -> bool:
+def _lost_after_result(renders: Renders, shape: TurnShape | None, sentinel: str) -> bool:
     """Return whether a sentinel from before the question disappears once a call and its result follow the question."""
     found = None if shape is None else result_shape(renders, shape)
     if not isinstance(found, TurnShape):
@@ -307,28 +307,29 @@ def _lost_behind_result(renders: Renders, shape: TurnShape | None, sentinel: str
     return RESULT in prompt and sentinel not in prompt
 
 
-def content_beside_call(
-    renders: Renders, shape: TurnShape | None, content: Literal["null", "empty", "absent"]
-) -> Answer:
+def content_with_call(renders: Renders, shape: TurnShape | None, content: Literal["null", "empty", "absent"]) -> Answer:
     """Return whether a turn with a call may have this content without an error, a lost call or a printed `None`."""
-    asked = replace(shape or TurnShape(), content=content)
-    region = renders.calls(asked, SINGLE, TOOLS)
+    changed_shape = replace(shape or TurnShape(), content=content)
+    region = renders.calls(changed_shape, SINGLE, TOOLS)
     if isinstance(region, TemplateError):
         return threw(region)
     line = renders.template.line_of(*CALLS_AT)
     if shape is not None and VALUES[0] not in region.text:
         return Answer("no", f"the call is dropped when the content is {content}", line, "dropped")
-    if shape is None and _leaves_nothing(renders, asked):
+    if shape is None and _leaves_nothing(renders, changed_shape):
         what = f"the whole turn is dropped when the content is {content}"
         return Answer("no", what, renders.template.line_of(*_NO_CONTENT_AT), "dropped")
     for word in ("None", "null"):
-        if _words(region.text).count(word) > _words(_with_text(renders, asked)).count(word):
-            tools = TOOLS if asked.tools else None
-            line = renders.line_at(conversation(asked, SINGLE), tools, _word_at(region, word), innermost=True) or line
+        if _words(region.text).count(word) > _words(_with_text(renders, changed_shape)).count(word):
+            tools = TOOLS if changed_shape.tools else None
+            line = (
+                renders.line_at(conversation(changed_shape, SINGLE), tools, _word_at(region, word), innermost=True)
+                or line
+            )
             return Answer("no", f"the word {word} is printed", line, "none-printed", (quote(region.text),))
-    refused = _refused_later(renders, asked)
-    if refused is not None:
-        return threw(refused, "once a result follows")
+    error = _error_later(renders, changed_shape)
+    if error is not None:
+        return threw(error, "once a result follows")
     without = "" if shape is not None else ", without the call"
     return Answer("yes", f"a turn with a call and {content} content is rendered{without}")
 
@@ -342,7 +343,7 @@ def _leaves_nothing(renders: Renders, shape: TurnShape) -> bool:
     return with_it == renders.text(user(system=shape.system), tools) != empty
 
 
-def _refused_later(renders: Renders, shape: TurnShape) -> TemplateError | None:
+def _error_later(renders: Renders, shape: TurnShape) -> TemplateError | None:
     """Return the error raised for this content when the turn is not the last one, if text as content raises none."""
     prompts = [
         renders.render(conversation(replace(shape, content=content, follows="result"), SINGLE), TOOLS)

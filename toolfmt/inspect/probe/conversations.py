@@ -28,7 +28,7 @@ PARAMETER_DESCRIPTION = "Pq7parameter"
 VALUES = ("Vq8first", "Wq9second")
 ID = "q7Zk2Wx9B"
 
-STAND_INS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+PLACEHOLDERS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 """Special tokens for a template that needs them but comes without any."""
 
 TOOL = "find_qplace"

@@ -64,7 +64,7 @@ def generation_effects(renders: Renders) -> Iterator[GenerationEffect]:
         (user(system=True), TOOLS),
         (conversation(TurnShape(), SINGLE, results=True), TOOLS),
     ):
-        without, added = (renders.render(messages, tools, generation=wanted) for wanted in (False, True))
+        without, added = (renders.render(messages, tools, generation=generation) for generation in (False, True))
         if isinstance(without, str) and isinstance(added, str):
             for holds, one, other in ((False, without, added), (True, added, without)):
                 contents = tuple(text for text in _CONTENT if text in one and text not in other)

@@ -34,10 +34,10 @@ _ONE_CALL = re.compile(rf"{TOOL}|{ID[:-1]}|\b{PARAMETER}\b")
 """Text that occurs only in markers of this one call."""
 
 
-def asked_with(renders: Renders) -> list[Message] | None:
+def needed_tools(renders: Renders) -> list[Message] | None:
     """Return the tools that a plain question needs: None, unless the template rejects a question without tools."""
-    refused = isinstance(renders.render(user()), TemplateError)
-    return TOOLS if refused and isinstance(renders.render(user(), TOOLS), str) else None
+    rejected = isinstance(renders.render(user()), TemplateError)
+    return TOOLS if rejected and isinstance(renders.render(user(), TOOLS), str) else None
 
 
 def turn_marks(renders: Renders, shape: TurnShape | None, plain_tools: list[Message] | None) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def question(text: str) -> Message:
     return {"role": "user", "content": text}
 
 
-def spoken() -> list[Message]:
+def text_response() -> list[Message]:
     """Return a response with text only."""
     return [{"role": "assistant", "content": REPLY}]
 
@@ -79,7 +79,9 @@ def _marks(renders: Renders, shape: TurnShape | None, plain_tools: list[Message]
     texts = _gaps(renders, plain_tools)
     if shape is not None:
         tools = TOOLS if shape.tools else None
-        called = renders.text([*user(system=shape.system), *exchange(shape, VALUES[0], RESULT), *spoken()], tools)
+        called = renders.text(
+            [*user(system=shape.system), *exchange(shape, VALUES[0], RESULT), *text_response()], tools
+        )
         texts += between(called, USER, VALUES[0], RESULT, REPLY)
     return tuple(dict.fromkeys(mark for text in texts for mark in MARK.findall(text)))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.conversations import STAND_INS, user
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, user
 from toolfmt.inspect.probe.renders import Renders
 
 GIVEN = "Vq9given"
 """The string that a variable is set to."""
-USUAL = frozenset({"messages", "tools", "add_generation_prompt", *STAND_INS, "sep_token", "cls_token", "mask_token"})
+USUAL = frozenset({"messages", "tools", "add_generation_prompt", *PLACEHOLDERS, "sep_token", "cls_token", "mask_token"})
 """Variables that every client passes, and special tokens."""
 
 

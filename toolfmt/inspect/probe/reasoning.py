@@ -72,11 +72,13 @@ def shown_reasoning(renders: Renders, shape: TurnShape | None) -> ShownReasoning
 def _tries(template: ChatTemplate, shape: TurnShape) -> Iterator[ShownReasoning]:
     """Yield the attempts: each name, in a text response and next to a call; finally as a part of the content."""
     for name in ("", *(name for name in names_read(template) if name not in USUAL)):
-        told = f" under the name {name}" if name else ""
+        under_name = f" under the name {name}" if name else ""
         field: dict[str, Any] = {name or USUAL[0]: REASONING}
-        yield _try(name, told, "", [*user(), {"role": "assistant", **field, "content": REPLY}])
-        beside = [message | field if message.get("tool_calls") else message for message in conversation(shape, SINGLE)]
-        yield _try(name, f"{told} beside a call", "", beside)
+        yield _try(name, under_name, "", [*user(), {"role": "assistant", **field, "content": REPLY}])
+        messages = [
+            message | field if message.get("tool_calls") else message for message in conversation(shape, SINGLE)
+        ]
+        yield _try(name, f"{under_name} beside a call", "", messages)
     parts = [{"type": "thinking", "thinking": REASONING}, *text_part(REPLY)]
     how = " as a part of type thinking"
     yield _try("", how, "as-parts", [*user(), {"role": "assistant", "content": parts}])

@@ -102,7 +102,7 @@ class Renders:
             return self
         key = _key(variables)
         if key not in self._given:
-            self._given[key] = self._alike(self._tokens | dict(variables))
+            self._given[key] = self._copy_with(self._tokens | dict(variables))
         return self._given[key]
 
     def named(self, messages: Sequence[Message]) -> Sequence[Message]:
@@ -113,11 +113,11 @@ class Renders:
 
     def bare(self) -> Renders:
         """Return renders of the same template with only its own special tokens."""
-        return self._alike(None)
+        return self._copy_with(None)
 
     def anew(self) -> Renders:
         """Return renders of the same template with the same settings and an empty cache."""
-        return self._alike(self._tokens)
+        return self._copy_with(self._tokens)
 
     def unchanged_content(self) -> Renders:
         """Return renders of the same template that pass each content unchanged."""
@@ -137,9 +137,9 @@ class Renders:
 
     def of(self, template: ChatTemplate) -> Renders:
         """Return renders of another template with the same settings."""
-        return self._alike(self._tokens, template)
+        return self._copy_with(self._tokens, template)
 
-    def _alike(self, tokens: Mapping[str, Any] | None, template: ChatTemplate | None = None) -> Renders:
+    def _copy_with(self, tokens: Mapping[str, Any] | None, template: ChatTemplate | None = None) -> Renders:
         new = Renders(template or self.template, tokens, self.words)
         new.reasoning_name, new.content_as_parts = self.reasoning_name, self.content_as_parts
         new.always_generation = self.always_generation
@@ -256,8 +256,8 @@ class Renders:
         prompt = self.render(conversation(shape, calls), given)
         if isinstance(prompt, TemplateError):
             return prompt
-        spoken = self.text(reply(shape), given)
-        head, found, tail = spoken.rpartition(REPLY)
+        answered = self.text(reply(shape), given)
+        head, found, tail = answered.rpartition(REPLY)
         if not found:
             head, tail = self.text(user(system=shape.system), given), ""
         begin = common_prefix(prompt, head)
@@ -287,8 +287,8 @@ class Renders:
         except LimitHit:
             raise  # the inspection ends here: every other render would hit the same limit
         except TemplateError as error:
-            said, own_words = (_placeless(self._usual(text)) for text in (str(error), error.own_words))
-            return TemplateError(said, error.line, error.kind, own_words)
+            message, engine_message = (_placeless(self._usual(text)) for text in (str(error), error.engine_message))
+            return TemplateError(message, error.line, error.kind, engine_message)
         except (ToolfmtError, RecursionError) as error:
             return TemplateError(self._usual(str(error)))
 

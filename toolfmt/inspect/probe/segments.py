@@ -95,11 +95,11 @@ def _offsets(prompt: str, texts: Iterable[str]) -> Iterator[tuple[int, str]]:
 def _difference(prompt: str, begin: int, end: int, other: str) -> tuple[int, int]:
     """Return the range between `begin` and `end` of the prompt that differs from `other`."""
     text = prompt[begin:end]
-    same, alike = common_ends(text, other)
-    first, last = begin + same, end - alike
+    same, same_end = common_ends(text, other)
+    first, last = begin + same, end - same_end
     if first == last:
         return first, last
-    if same + alike == len(other):
+    if same + same_end == len(other):
         moved = _moved_left(prompt, begin, first, last)
         return first - moved, last - moved
     return _line_begin(prompt, begin, first), _token_end(prompt, last, end)

@@ -51,16 +51,16 @@ def stop_strings(
 
 def answer_end(renders: Renders, shape: TurnShape | None) -> str:
     """Return the marker that the template writes after a text response, or an empty string."""
-    behind = renders.text(reply(shape or TurnShape()), TOOLS).rpartition(REPLY)[2]
-    last = "" if PROSE.search(behind) else first_marker(behind)  # prose is an instruction to the model
+    after = renders.text(reply(shape or TurnShape()), TOOLS).rpartition(REPLY)[2]
+    last = "" if PROSE.search(after) else first_marker(after)  # prose is an instruction to the model
     invented = set(renders.tokens.values())
     if last and last not in invented:
         return last
     # Some templates write the marker only if the conversation continues. A marker that starts a question and does not
     # end one does not end responses either.
     earlier = next_mark(renders, shape)
-    header, _, behind = renders.text(user(), TOOLS).partition(USER)
-    ends = bool(earlier) and (earlier not in header or earlier == first_marker(behind))
+    header, _, after = renders.text(user(), TOOLS).partition(USER)
+    ends = bool(earlier) and (earlier not in header or earlier == first_marker(after))
     # A substitute token is not in the model's vocabulary: prefer a marker of the template's own.
     return earlier if ends and (earlier not in invented or not last) else last
 
@@ -78,17 +78,21 @@ def prefill(renders: Renders, *, tools: bool, headers: tuple[str, ...] = ()) -> 
     only the model's format knows. Without a header, only reasoning markers count.
     """
     prompt = renders.render(user(), TOOLS if tools else None, generation=True)
-    behind = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
+    after = prompt.rpartition(USER)[2] if isinstance(prompt, str) else ""
     pairs = known_reasoning()
-    begun = answer_prefix(behind, headers=headers)
+    response_start = answer_prefix(after, headers=headers)
     before = renders.text(reply(), TOOLS if tools else None).rpartition(USER)[2].partition(REPLY)[0]
-    if behind == before and not MARK.search(begun) and not any(mark in behind for pair in pairs for mark in pair):
+    if (
+        after == before
+        and not MARK.search(response_start)
+        and not any(mark in after for pair in pairs for mark in pair)
+    ):
         return ""  # words that come before responses in the history as well are their header
-    if len(begun) < len(behind):
+    if len(response_start) < len(after):
         ending = first_marker(renders.text(reply(), TOOLS if tools else None).rpartition(REPLY)[2])
         # An end marker does not start a response: a template may render turns for a model that only evaluates them.
-        return "" if ending and begun.lstrip().startswith(ending) else response_prefix(behind, headers)
-    return response_prefix(behind, headers)
+        return "" if ending and response_start.lstrip().startswith(ending) else response_prefix(after, headers)
+    return response_prefix(after, headers)
 
 
 def response_prefix(tail: str, headers: tuple[str, ...] = ()) -> str:
@@ -96,9 +100,9 @@ def response_prefix(tail: str, headers: tuple[str, ...] = ()) -> str:
 
     It is what comes after the assistant's header, or without a header everything from the first reasoning marker.
     """
-    begun = answer_prefix(tail, headers=headers)
-    if len(begun) < len(tail):
-        return begun if begun.strip(": \n") else ""
+    response_start = answer_prefix(tail, headers=headers)
+    if len(response_start) < len(tail):
+        return response_start if response_start.strip(": \n") else ""
     pairs = known_reasoning()
     # An end marker alone counts only if it is the closing tag of the start marker: others end any turn.
     marks = {opener for opener, _ in pairs} | {closer for opener, closer in pairs if closer == f"</{opener[1:]}"}

@@ -29,7 +29,7 @@ class Words:
         self._seed = seed
         self._other: dict[str, str] = {}
         self._usual: dict[str, str] = {}
-        self._said: re.Pattern[str] | None = None
+        self._pattern: re.Pattern[str] | None = None
 
     def other(self, value: Any) -> Any:
         """Return the value (a string, or lists and objects of strings) with the replacements."""
@@ -47,15 +47,15 @@ class Words:
         """Return the string with the usual sentinels restored."""
         if not self._usual:
             return text
-        if self._said is None:
-            self._said = re.compile("|".join(sorted(map(re.escape, self._usual), key=len, reverse=True)))
-        return self._said.sub(lambda found: self._usual[found[0]], text)
+        if self._pattern is None:
+            self._pattern = re.compile("|".join(sorted(map(re.escape, self._usual), key=len, reverse=True)))
+        return self._pattern.sub(lambda found: self._usual[found[0]], text)
 
     def _word(self, usual: str) -> str:
         if usual not in self._other:
             self._other[usual] = other = _drawn(usual, random.Random(f"{self._seed} {usual}"))
             self._usual |= {write(other): write(usual) for write in _WRITTEN} | {other: usual}
-            self._said = None
+            self._pattern = None
         return self._other[usual]
 
 

@@ -22,7 +22,7 @@ _NAMED = (
 
 Names that could end the quotation do not match.
 """
-_SAID = (
+_MESSAGES = (
     ("TypeError: Object of type Undefined is not JSON serializable", "a key is undefined"),
     ("RecursionError: maximum recursion depth exceeded", "infinite recursion"),
     ("TypeError: can only concatenate str", "it concatenates a string and another type"),
@@ -41,19 +41,19 @@ _KINDS = (
 
 def thrown(error: TemplateError) -> TemplateFailure:
     """Return the failure, with a plain explanation if the engine error has one."""
-    in_words = _in_words(error.own_words) if error.kind == "not-rendered" else ""
-    return TemplateFailure(error.kind, error.own_words, in_words)
+    in_words = _in_words(error.engine_message) if error.kind == "not-rendered" else ""
+    return TemplateFailure(error.kind, error.engine_message, in_words)
 
 
 def lacks_a_filter(error: TemplateError) -> bool:
     """Return whether the template failed because the engine lacks a filter."""
-    return error.kind == "not-rendered" and error.own_words.startswith("TemplateRuntimeError: No filter named ")
+    return error.kind == "not-rendered" and error.engine_message.startswith("TemplateRuntimeError: No filter named ")
 
 
-def _in_words(own_words: str) -> str:
+def _in_words(engine_message: str) -> str:
     for pattern, what in _NAMED:
-        found = pattern.fullmatch(own_words)
+        found = pattern.fullmatch(engine_message)
         if found:
             return _NOT_THERE.format(what.format(found[1]))
-    kinds = (words for pattern, words in _KINDS if pattern.fullmatch(own_words))
-    return next(kinds, "") or next((words for said, words in _SAID if own_words.startswith(said)), "")
+    kinds = (words for pattern, words in _KINDS if pattern.fullmatch(engine_message))
+    return next(kinds, "") or next((words for start, words in _MESSAGES if engine_message.startswith(start)), "")

@@ -89,26 +89,26 @@ CAPABILITIES = (
 class TemplateFailure(JsonRecord):
     """The error of a template.
 
-    `own_words` is the engine's error text or the template's own message, `in_words` a plain explanation or empty.
+    `engine_message` is the engine's error text or the template's message, `explanation` a plain sentence or empty.
     """
 
     kind: FailureKind
-    own_words: str
-    in_words: str = ""
+    engine_message: str
+    explanation: str = ""
 
     @property
     def sentence(self) -> str:
         """The explanation with the searchable error text, without the line."""
-        if self.in_words:
-            return f"{self.in_words} ({quote(self.own_words.removesuffix('.'))})"
-        return ": ".join(filter(None, (HAPPENED.get(self.kind, ""), self.own_words)))
+        if self.explanation:
+            return f"{self.explanation} ({quote(self.engine_message.removesuffix('.'))})"
+        return ": ".join(filter(None, (HAPPENED.get(self.kind, ""), self.engine_message)))
 
     @property
     def clause(self) -> str:
         """The same as a clause about a template that was already named."""
-        if self.in_words:
+        if self.explanation:
             return self.sentence
-        return f"{'it raises' if self.kind == 'refused' else 'it fails'}: {quote(self.own_words)}"
+        return f"{'it raises' if self.kind == 'raised' else 'it fails'}: {quote(self.engine_message)}"
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Answer:
     @property
     def evidence(self) -> str:
         """The evidence as a sentence."""
-        told = filled(self.words, self.excerpts)
-        return ": ".join(filter(None, (told, None if self.error is None else self.error.sentence)))
+        sentence = filled(self.words, self.excerpts)
+        return ": ".join(filter(None, (sentence, None if self.error is None else self.error.sentence)))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -151,23 +151,23 @@ class Answer:
 class Evidence:
     """Evidence of one source about the format; `format` is None if it names an unknown one, or several.
 
-    `summary` is the conclusion. If calls were read back, `faults` are the kinds that failed, each with the reason,
+    `summary` is the conclusion. If calls were read back, `problems` are the kinds that failed, each with the reason,
     `tolerated` the tolerances used, and `beyond` what the format itself cannot represent.
     """
 
     source: Source
     format: str | None
     summary: str
-    faults: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     tolerated: tuple[str, ...] = ()
     beyond: str = ""
 
     @property
     def at_a_glance(self) -> str:
         """The evidence without what the format itself cannot represent, which would look like a contradiction."""
-        faults = f"not: {', '.join(self.faults)}" if self.faults else ""
+        problems = f"not: {', '.join(self.problems)}" if self.problems else ""
         tolerated = f"tolerated: {', '.join(self.tolerated)}" if self.tolerated else ""
-        return "; ".join(filter(None, (self.summary, faults, tolerated)))
+        return "; ".join(filter(None, (self.summary, problems, tolerated)))
 
     @property
     def detail(self) -> str:
@@ -179,7 +179,7 @@ class Evidence:
             "format": self.format,
             "detail": self.detail,
             "summary": self.summary,
-            "faults": list(self.faults),
+            "problems": list(self.problems),
             "tolerated": list(self.tolerated),
             "beyond": self.beyond,
         }
@@ -354,7 +354,7 @@ class Variable:
     `default` is the value it has if it is not set: from the source, else the boolean that changes nothing while the
     other one does, else None. `effects` is what setting another value changes.
     `takes_tools` is the form in which it accepts the tools ("" if it does not). `formats` is the format of calls for
-    each value that changes it, the default's first. `beside` are the variables that have to be true.
+    each value that changes it, the default's first. `requires` are the variables that have to be true.
     """
 
     name: str
@@ -363,15 +363,16 @@ class Variable:
     line: int | None = None
     takes_tools: str = ""
     formats: tuple[tuple[str, str], ...] = ()
-    beside: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
 
     @property
     def effect(self) -> str:
         """What setting another value changes, as a sentence; empty if nothing."""
-        told = [effect.sentence for effect in self.effects]
+        sentences = [effect.sentence for effect in self.effects]
         if self.formats:
-            told.append(f"calls are written in {', '.join(f'{name} with {value}' for value, name in self.formats)}")
-        return "; ".join(told) + (f" (with {listed(self.beside)} true)" if self.beside else "")
+            formats = ", ".join(f"{name} with {value}" for value, name in self.formats)
+            sentences.append(f"calls are written in {formats}")
+        return "; ".join(sentences) + (f" (with {listed(self.requires)} true)" if self.requires else "")
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -382,7 +383,7 @@ class Variable:
             "takes_tools": self.takes_tools,
             "formats": dict(self.formats),
             "effects": [effect.to_dict() for effect in self.effects],
-            "beside": list(self.beside),
+            "beside": list(self.requires),
         }
 
 
@@ -541,7 +542,7 @@ class Branch:
     text: str
     words: str
     excerpts: tuple[str, ...] = ()
-    grave: bool = True
+    serious: bool = True
     """Whether it hides something or is unexpected: a name, a length, a day."""
     parameter_left_out: bool = False
     """Whether its only effect is that the template leaves out a parameter of this name."""

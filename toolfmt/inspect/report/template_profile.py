@@ -111,7 +111,7 @@ class TemplateProfile:
     """The field that has to contain the reasoning of a message; empty if a usual one works."""
     reasoning_parts: bool = False
     """Whether reasoning is only rendered as a part of the content with type thinking."""
-    text_beside_call: bool = True
+    text_with_call: bool = True
     """Whether text next to a call is rendered, and the call with it."""
     without_tools: TemplateProfile | None = None
     """The profile of the template that is used without tools; None if it is the same template."""

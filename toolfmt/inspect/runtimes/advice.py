@@ -64,10 +64,10 @@ def advice(facts: Facts, findings: Sequence[Finding] = ()) -> tuple[Advice, ...]
     only the default for a template that shows tools, no flag is named: it would be a guess. If the template shows no
     tools, no flag helps: a server drops the tools that it is sent.
     """
-    format = _meant(facts)
+    format = _output_format(facts)
     if what := _unusable(facts):
         return (Advice(EVERY_RUNTIME, f"{what}: use the template of the original model", False),)
-    if facts.refuses_questions:
+    if facts.rejects_questions:
         return (Advice(EVERY_RUNTIME, f"{_rejects(facts)}, so no tool can be called", False),)
     if not facts.shows_tools:
         if facts.question_form != "text":
@@ -103,7 +103,7 @@ def setting(parser: str) -> str:
     return f'"{DECLARING_KEY}": "{parser}"'
 
 
-def _meant(facts: Facts) -> ToolCallFormat | None:
+def _output_format(facts: Facts) -> ToolCallFormat | None:
     """Return the format of the output: if a declaration contradicts the template, the template wins."""
     best = facts.decided.read_back
     return facts.decided.format if best is None else best.format
@@ -131,7 +131,7 @@ def _is_guess(facts: Facts) -> bool:
 
 
 def _named(facts: Facts, runtime: str) -> str:
-    if facts.refuses_questions:
+    if facts.rejects_questions:
         return NONE + _rejects(facts)
     if not facts.shows_tools:
         return NONE + (_unusable(facts) or _NOT_SHOWN)
@@ -159,8 +159,10 @@ def _rendered(facts: Facts, *, prompt: bool = False) -> str:
 
 def _in_words(facts: Facts, format: ToolCallFormat | None) -> tuple[Advice, ...]:
     """Return the advice if the template shows no tools: toolfmt's system prompt requests calls in the format."""
-    asks = f" and requests {format.name} calls" if format is not None and _is_guess(facts) else ""
-    remark = f"{_NOT_SHOWN}: this describes them in the system prompt{asks}; send what it prints, without tools="
+    request_note = f" and requests {format.name} calls" if format is not None and _is_guess(facts) else ""
+    remark = (
+        f"{_NOT_SHOWN}: this describes them in the system prompt{request_note}; send what it prints, without tools="
+    )
     made = Advice(EVERY_RUNTIME, _rendered(facts), remark=remark)
     if format is None:
         return (made, Advice(EVERY_RUNTIME, "no known format: set the parser that the model card names", False))
@@ -209,11 +211,11 @@ def _each(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> list[Advice
 
 
 def _transformers(facts: Facts, format: ToolCallFormat, *, as_sent: bool) -> Advice:
-    asked = ""
+    render_step = ""
     if _keeps_history(facts):
         plain = "apply_chat_template(messages, tools=tools)"
-        asked = f"render with {plain if as_sent else _rendered(facts, prompt=True)}; "
-    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"parses the output; {asked}{_DECODED}")
+        render_step = f"render with {plain if as_sent else _rendered(facts, prompt=True)}; "
+    return Advice(TRANSFORMERS, our_parser(facts, format), remark=f"parses the output; {render_step}{_DECODED}")
 
 
 def _flagged(runtime: str) -> _Adviser:

@@ -34,9 +34,9 @@ def our_parser(facts: Facts, format: ToolCallFormat) -> str:
         # The rendered prompt knows what the response starts with, in every turn.
         rendered = ".render(messages, tools=tools).parser()" if varies else ".parser(tools=tools)"
         return f"toolfmt.load({python_text(str(facts.files.directory))}){rendered}"
-    begun = facts.profile.prefill
+    prefill = facts.profile.prefill
     ends = [python_text(mark) for mark in facts.profile.stop if not format.in_calls(mark)]
-    prefix = f", prefix={python_text(begun)}" if begun else ""
+    prefix = f", prefix={python_text(prefill)}" if prefill else ""
     stop = f", stop=[{', '.join(ends)}]" if ends else ""
     named = _FROM_FILE if derived else f'"{format.name}"'
     return f"toolfmt.Parser({named}, tools=tools{prefix}{stop})"
@@ -49,5 +49,5 @@ def has_place(facts: Facts) -> bool:
 
 def python_text(text: str) -> str:
     """Return the string as a Python literal (JSON literals are valid), with invisible characters escaped."""
-    told = json.dumps(text, ensure_ascii=False)
-    return told if told[1:-1].isprintable() else json.dumps(text)
+    literal = json.dumps(text, ensure_ascii=False)
+    return literal if literal[1:-1].isprintable() else json.dumps(text)

@@ -25,11 +25,14 @@ from toolfmt.formats import formats
 from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.runtimes.template_choice import SGLANG, VLLM
 
-_DRAFTED = "<tool_call>"
+_CALL_IN_REASONING = "<tool_call>"
 _REMARKS: Mapping[tuple[str, str], str] = {
-    (VLLM, "deepseek_r1"): f"do not set qwen3 or glm45: they return a {_DRAFTED} inside the reasoning as a call",
-    (VLLM, "glm45"): f"it returns a {_DRAFTED} inside the reasoning as a call",
-    (SGLANG, "qwen3"): f"in a stream, it returns a {_DRAFTED} inside the reasoning as a call",
+    (
+        VLLM,
+        "deepseek_r1",
+    ): f"do not set qwen3 or glm45: they return a {_CALL_IN_REASONING} inside the reasoning as a call",
+    (VLLM, "glm45"): f"it returns a {_CALL_IN_REASONING} inside the reasoning as a call",
+    (SGLANG, "qwen3"): f"in a stream, it returns a {_CALL_IN_REASONING} inside the reasoning as a call",
 }
 """Remarks if calls, and so tool calls inside reasoning, have this start marker.
 
@@ -70,7 +73,7 @@ _OF_THE_FAMILY: Mapping[tuple[str, str], str] = {(VLLM, "glm45"): "glm45", (VLLM
 Run on whole responses (vLLM 0.33.0), it keeps the calls of a response without reasoning and follows `enable_thinking`,
 which deepseek_r1 does not. Unless that is false, it too returns text without `</think>` as reasoning.
 """
-_NOT_BEGUN: Mapping[tuple[str, str], str] = {(SGLANG, "<think>"): "qwen3"}
+_NOT_OPENED: Mapping[tuple[str, str], str] = {(SGLANG, "<think>"): "qwen3"}
 """The parser if the prompt does not open the block, if it is a different one."""
 _NEED_A_CLOSER: Mapping[tuple[str, str], str] = {
     (VLLM, "deepseek_r1"): " in a response that is not streamed",
@@ -96,7 +99,7 @@ class ReasoningChoice:
 
 def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningChoice:
     """Return the runtime's parser for this model's reasoning; none if the model or the runtime has none."""
-    opener, closer, block = _begun(facts)
+    opener, closer, block = _reasoning_block(facts)
     names = OPENED.get(runtime, {}).get(opener, ())
     if not names:
         return ReasoningChoice()
@@ -104,17 +107,17 @@ def reasoning_parser(facts: Facts, runtime: str, tool_parser: str) -> ReasoningC
     if opener == "<think>":
         name = _OF_THE_FAMILY.get((runtime, tool_parser), name)
     if block != "opened":
-        name = _NOT_BEGUN.get((runtime, opener), name)
+        name = _NOT_OPENED.get((runtime, opener), name)
     if block == "closed" and (runtime, name) in _NEED_A_CLOSER:
         return ReasoningChoice()
-    drafted = _REMARKS.get((runtime, name), "") if _DRAFTED in facts.decided.rendered else ""
+    in_reasoning = _REMARKS.get((runtime, name), "") if _CALL_IN_REASONING in facts.decided.rendered else ""
     switch = _closing(facts, opener, closer) if (runtime, name) in _SWITCHABLE else ""
     unless = _NEED_A_CLOSER.get((runtime, name), "")
     switched = f"with {switch}=false, leave {name} out: it returns calls as reasoning{unless}" if switch else ""
-    return ReasoningChoice(name, "; ".join(filter(None, (drafted, switched))))
+    return ReasoningChoice(name, "; ".join(filter(None, (in_reasoning, switched))))
 
 
-def _begun(facts: Facts) -> tuple[str, str, _Block]:
+def _reasoning_block(facts: Facts) -> tuple[str, str, _Block]:
     """Return the markers around the reasoning ("" without reasoning), and the state of the block in the prompt."""
     prefill, own = facts.profile.prefill, facts.profile.reasoning
     known = (pair for format in formats() for pair in format.reasoning)
@@ -136,6 +139,9 @@ def _block(text: str, opener: str, closer: str) -> _Block:
 def _closing(facts: Facts, opener: str, closer: str) -> str:
     """Return the variable of the template that makes the prompt close the block if it is false, or an empty string."""
     for name in _SWITCHES:
-        if name in facts.profile.variables and _block(facts.begun_with({name: False}), opener, closer) == "closed":
+        if (
+            name in facts.profile.variables
+            and _block(facts.generation_prompt_with({name: False}), opener, closer) == "closed"
+        ):
             return name
     return ""

@@ -28,7 +28,7 @@ from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, MARK, SENTENCE, b
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import escaped, quote
 
-_BESIDE_SYSTEM = "even with a system message"
+_WITH_SYSTEM = "even with a system message"
 _LABEL_LINE = re.compile(r"(?:^|(?<=[>\]\n]))(?:[^\W\d_]{2,40}[ :,]{1,2}){3,20}\w+")
 """A line that begins with at least four words, as in `Cutting Knowledge Date: December 2023`."""
 
@@ -44,21 +44,21 @@ def no_instructions(facts: Facts, renders: Renders) -> Answer:
     """
     prompt = renders.text(user())
     found = None if len(prompt) > LONGEST_PROMPT else SENTENCE.search(prompt) or _LABEL_LINE.search(prompt)
-    with_tools, offset = _beside_tools(facts, renders)
+    with_tools, offset = _sentences_with_tools(facts, renders)
     if found is None and not with_tools:
         return _in_other_forms(renders)
     if found is None:
         line = _line(renders, user(), TOOLS, offset)
         what = "the template adds with tools: '{}'"
         return Answer("no", what, line, excerpts=(quote(escaped(with_tools), 200),))
-    said = _said(renders, prompt, found[0])
+    own_text = _own_text(renders, prompt, found[0])
     line = _line(renders, user(), None, found.start())
     with_system = renders.text(user(system=True)) if facts.profile.takes_system else ""
-    kept = _said(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
-    stays = f" {_BESIDE_SYSTEM}" if kept and said in with_system else ""
-    words, excerpts = f"the template adds{stays}: '{{}}'", [quote(escaped(said), 200)]
+    kept = _own_text(renders, with_system, found[0]) if SYSTEM in with_system and found[0] in with_system else ""
+    stays = f" {_WITH_SYSTEM}" if kept and own_text in with_system else ""
+    words, excerpts = f"the template adds{stays}: '{{}}'", [quote(escaped(own_text), 200)]
     if kept and not stays:
-        words += f"; {_BESIDE_SYSTEM} it writes '{{}}'"
+        words += f"; {_WITH_SYSTEM} it writes '{{}}'"
         excerpts.append(quote(escaped(kept), 200))
     more = [text[0] for text in SENTENCE.finditer(prompt) if text[0] not in with_system] if stays else []
     if more:
@@ -84,9 +84,9 @@ def _line(renders: Renders, messages: Sequence[Message], tools: Sequence[Message
 
 def _in_other_forms(renders: Renders) -> Answer:
     """Return the answer if a plain question gets no sentences: tests a question as parts, and a later question."""
-    asked = user()[0]
+    question = user()[0]
     for what, messages in (
-        ("if a question is a list of parts", [asked | {"content": text_part(asked["content"])}]),
+        ("if a question is a list of parts", [question | {"content": text_part(question["content"])}]),
         ("in a longer conversation", [*reply(), {"role": "user", "content": FURTHER}]),
     ):
         prompt = renders.unchanged_content().text(messages)
@@ -103,7 +103,7 @@ def _in_other_forms(renders: Renders) -> Answer:
     return Answer("yes", "by default and without tools, no tested prompt contains a sentence from the template itself")
 
 
-def _said(renders: Renders, prompt: str, sentence: str) -> str:
+def _own_text(renders: Renders, prompt: str, sentence: str) -> str:
     """Return the template's own text around a sentence of a prompt, up to a marker or the caller's text."""
     at = prompt.find(sentence)
     begin = max(prompt.rfind("\n", 0, at) + 1, *(mark.end() for mark in MARK.finditer(prompt, 0, at)), 0)
@@ -119,15 +119,19 @@ def _headless(renders: Renders, text: str) -> str:
     return text if not shared or line < 0 else text[:line]
 
 
-def _beside_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
+def _sentences_with_tools(facts: Facts, renders: Renders) -> tuple[str, int]:
     """Return the sentences that a system message replaces if tools are passed, and their offset."""
     if not facts.shows_tools or not facts.profile.takes_system:
         return "", 0
     prompt, with_system = renders.text(user(), TOOLS), renders.text(user(system=True), TOOLS)
-    before, found, behind = with_system.partition(SYSTEM)
+    before, found, after = with_system.partition(SYSTEM)
     if not found or max(len(prompt), len(with_system)) > LONGEST_PROMPT:
         return "", 0
-    if not (prompt.startswith(before) and prompt[len(before) :].endswith(behind)):
+    if not (prompt.startswith(before) and prompt[len(before) :].endswith(after)):
         return "", 0
-    said = prompt[len(before) : len(prompt) - len(behind)]
-    return (said.strip(), prompt.find(said.strip())) if TOOL not in said and SENTENCE.search(said) else ("", 0)
+    replaced = prompt[len(before) : len(prompt) - len(after)]
+    return (
+        (replaced.strip(), prompt.find(replaced.strip()))
+        if TOOL not in replaced and SENTENCE.search(replaced)
+        else ("", 0)
+    )

@@ -62,7 +62,7 @@ _QUOTED_BEFORE = 12
 _TAG = "{% generation %}"
 _END_TAG = "{% endgeneration %}"
 
-_Asked: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None, bool]
+_Request: TypeAlias = tuple[Sequence[Message], Sequence[Message] | None, bool]
 """Messages, tools, and whether to add the generation prompt."""
 
 
@@ -75,15 +75,15 @@ def portability(facts: Facts) -> Portability | None:
     if engine is None:
         return None
     tried, seen = 0, list[Difference]()
-    for asked in _conversations(facts.shape):
-        messages, tools, generation = asked
+    for request in _conversations(facts.shape):
+        messages, tools, generation = request
         generation = generation or renders.always_generation
-        asked = renders.named(messages), tools, generation
+        request = renders.named(messages), tools, generation
         prompt = renders.render(messages, tools, generation=generation)
         if not isinstance(prompt, str):
             continue
         try:
-            found = _compare(engine, renders, asked, prompt)
+            found = _compare(engine, renders, request, prompt)
         except _OutOfFuel:
             continue
         tried += 1
@@ -92,7 +92,7 @@ def portability(facts: Facts) -> Portability | None:
     return Portability(ENGINE, tried, tried - len(seen), (*tags, *_differences(seen, tried)))
 
 
-def _conversations(shape: TurnShape | None) -> Iterator[_Asked]:
+def _conversations(shape: TurnShape | None) -> Iterator[_Request]:
     """Yield a few conversations, mostly those of the probes, whose prompts are cached."""
     yield user(), None, False
     yield user(system=True), None, False
@@ -132,43 +132,43 @@ def _environment(filters: Mapping[str, Callable[..., Any]] = MappingProxyType({}
     )
 
 
-def _compare(engine: Environment, renders: Renders, asked: _Asked, prompt: str) -> Difference | None:
+def _compare(engine: Environment, renders: Renders, request: _Request, prompt: str) -> Difference | None:
     """Return how the engine renders one conversation differently, or None if the prompts are equal."""
     import minijinja
 
     template = renders.template
     try:
-        other = _rendered(engine, renders, asked)
+        other = _rendered(engine, renders, request)
     except minijinja.TemplateError as error:
         if error.kind == "OutOfFuel":
             raise _OutOfFuel from None
-        return _failure(error, template, _before(asked))
+        return _failure(error, template, _before(request))
     except Exception as error:  # noqa: BLE001 - `raise_exception` of the template surfaces as it was raised
-        said = str(error)
-        return Difference("raise_exception", template.line_of(re.escape(said[:_LONGEST_TAG])), quote(said))
-    return None if other == prompt else _other_prompt(renders, asked, prompt, other)
+        message = str(error)
+        return Difference("raise_exception", template.line_of(re.escape(message[:_LONGEST_TAG])), quote(message))
+    return None if other == prompt else _other_prompt(renders, request, prompt, other)
 
 
-def _rendered(engine: Environment, renders: Renders, asked: _Asked) -> str:
+def _rendered(engine: Environment, renders: Renders, request: _Request) -> str:
     template = renders.template
     tokens = {**renders.tokens, **template.special_tokens}
     read = {name: text for name, text in tokens.items() if name in template.variables}
-    source = _before(asked) + _without_generation_tags(template.source)
+    source = _before(request) + _without_generation_tags(template.source)
     return engine.render_str(source, ENGINE, documents=None, **read)
 
 
-def _before(asked: _Asked) -> str:
+def _before(request: _Request) -> str:
     """Return the values as `set` statements: one line before the template.
 
     The engine drops its newline as after any tag.
     """
-    values = (f"{{% set {name} = {_literal(value)} %}}" for name, value in _values(asked).items())
+    values = (f"{{% set {name} = {_literal(value)} %}}" for name, value in _values(request).items())
     return "".join(values) + "\n"
 
 
-def _values(asked: _Asked) -> dict[str, Any]:
+def _values(request: _Request) -> dict[str, Any]:
     """Return the variables of the template, as they were passed to jinja2."""
-    messages, tools, generation = asked
+    messages, tools, generation = request
     # Under both names, as in transformers.
     named = [
         {"thinking": message["reasoning_content"], **message} if "reasoning_content" in message else message
@@ -261,7 +261,7 @@ def _construct(error: TemplateError, template: ChatTemplate, before: str) -> str
     return quote(source[opened : min(closing) + 2].decode(errors="replace"), _LONGEST_TAG)
 
 
-def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> Difference:
+def _other_prompt(renders: Renders, request: _Request, prompt: str, other: str) -> Difference:
     template = renders.template
     offset = common_prefix(prompt, other)
     begin, end = max(0, offset - _QUOTED_BEFORE), offset + _LONGEST_SHARED
@@ -272,15 +272,15 @@ def _other_prompt(renders: Renders, asked: _Asked, prompt: str, other: str) -> D
     if cut and "".join(other.split()) == "".join(prompt.split()):
         line = template.line_of(re.escape(_TAG))
         return Difference(_TAG, line, f"without it, whitespace differs: {what}", False, wrong, right)
-    if at_fault := _filter_at_fault(renders, asked, prompt):
-        name, line = at_fault
+    if responsible := _responsible_filter(renders, request, prompt):
+        name, line = responsible
         return Difference(f"the filter {name}", line, what, False, wrong, right)
     line = _line_of_text(template, prompt, offset)
     written = "" if line is None else template.source.splitlines()[line - 1].strip()
     return Difference(quote(written, _LONGEST_TAG) or "a prompt", line, what, False, wrong, right)
 
 
-def _filter_at_fault(renders: Renders, asked: _Asked, prompt: str) -> tuple[str, int] | None:
+def _responsible_filter(renders: Renders, request: _Request, prompt: str) -> tuple[str, int] | None:
     """Return the filter that causes the difference: with jinja2's version of it, the prompts are equal."""
     jinja2 = environment().filters
     for name, line in renders.template.filters.items():
@@ -289,7 +289,7 @@ def _filter_at_fault(renders: Renders, asked: _Asked, prompt: str) -> tuple[str,
             continue
         engine = _environment({name: jinja2[name]})
         try:
-            if engine is not None and _rendered(engine, renders, asked) == prompt:
+            if engine is not None and _rendered(engine, renders, request) == prompt:
                 return name, line
         except Exception:  # noqa: BLE001 - a filter that fails in the other engine shows nothing
             continue

@@ -63,10 +63,10 @@ def deciding_line(facts: Facts, one: ResponseStart, other: ResponseStart) -> int
     )
     last = turns[other.turn][1]
 
-    def starts_alike(prompt: str) -> bool:
+    def starts_the_same(prompt: str) -> bool:
         return response_prefix(prompt.rpartition(last)[2], facts.headers) == one.prefix
 
-    return renders.deciding_line(first, second, starts_alike)
+    return renders.deciding_line(first, second, starts_the_same)
 
 
 def _tools(facts: Facts, turn: Turn) -> list[Message] | None:
@@ -85,10 +85,10 @@ def reasoning_switches(renders: Renders) -> Iterator[dict[str, bool]]:
 def _turns(facts: Facts) -> Iterator[tuple[Turn, tuple[list[Message], str]]]:
     """Yield the conversations up to each turn of the model, with the last text in them."""
     shape = facts.shape or USUAL
-    asked = user(system=shape.system)
-    yield "question", (asked, USER)
+    question = user(system=shape.system)
+    yield "question", (question, USER)
     if facts.shows_tools:
-        yield "question without tools", (asked, USER)
+        yield "question without tools", (question, USER)
     if facts.shape is None or not facts.yes("tool_results"):
         return
     resulting = replace(facts.shape, follows="result")

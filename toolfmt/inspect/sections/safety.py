@@ -32,7 +32,7 @@ from toolfmt.inspect.probe.conversations import (
     user,
 )
 from toolfmt.inspect.probe.differences import common_prefix
-from toolfmt.inspect.probe.markers import asked_with, exchange, markers, question, spoken
+from toolfmt.inspect.probe.markers import exchange, markers, needed_tools, question, text_response
 from toolfmt.inspect.probe.renders import Renders, render_with_outcome
 from toolfmt.inspect.probe.turn_markers import LONGEST_PROMPT, between
 from toolfmt.inspect.report.report import Answer, Outcome
@@ -70,7 +70,7 @@ def safety(facts: Facts) -> dict[str, Answer]:
     renders = facts.renders
     if renders is None:
         return {}
-    tools = asked_with(renders)
+    tools = needed_tools(renders)
     if not isinstance(renders.render(user(), tools), str):
         return {}
     shape = facts.shape
@@ -91,42 +91,42 @@ def _carriers(
     """Yield for each source a conversation with harmless text and one with the markers, and the tools of both."""
     if not found:
         return
-    forged = f"{_BEGIN} {' '.join(found)} {_END}"
+    injected = f"{_BEGIN} {' '.join(found)} {_END}"
     plain = f"{_BEGIN} {_NEUTRAL} {_END}"
-    yield "user_text", ([question(plain)], [question(forged)], plain_tools, plain_tools)
+    yield "user_text", ([question(plain)], [question(injected)], plain_tools, plain_tools)
     if (answered := _answered(facts)) is not None:
         made, tools = answered
-        yield "tool_result", (made(plain), made(forged), tools, tools)
+        yield "tool_result", (made(plain), made(injected), tools, tools)
     if shape is not None:
         tools = TOOLS if shape.tools else None
-        begun = user(system=shape.system)
-        one, other = ([*begun, *exchange(shape, text, RESULT), *spoken()] for text in (plain, forged))
+        opening = user(system=shape.system)
+        one, other = ([*opening, *exchange(shape, text, RESULT), *text_response()] for text in (plain, injected))
         yield "argument", (one, other, tools, tools)
     if facts.shows_tools:
-        yield "tool_description", (user(), user(), _described(plain), _described(forged))
+        yield "tool_description", (user(), user(), _described(plain), _described(injected))
 
 
 def _answered(facts: Facts) -> tuple[Callable[[str], list[Message]], list[Message] | None] | None:
     """Return a function from text to a conversation with that tool result, and its tools; None without results."""
     shape = facts.shape
-    if shape is None and facts.asking is not None:
-        shape = facts.asking.answered
+    if shape is None and facts.turn_probe is not None:
+        shape = facts.turn_probe.answered
     if shape is None or not facts.yes("tool_results"):
         return None
-    given, begun = shape, user(system=shape.system)
-    return lambda text: [*begun, *exchange(given, VALUES[0], text), *spoken()], TOOLS if shape.tools else None
+    given, opening = shape, user(system=shape.system)
+    return lambda text: [*opening, *exchange(given, VALUES[0], text), *text_response()], TOOLS if shape.tools else None
 
 
 def _passing(
     renders: Renders,
     found: Sequence[str],
     plain: list[Message],
-    forged: list[Message],
+    injected: list[Message],
     tools: list[Message] | None,
-    forged_tools: list[Message] | None,
+    injected_tools: list[Message] | None,
 ) -> Answer:
     """Return whether the markers are neutralized: the prompt has no more of them than with harmless text."""
-    without, prompt = renders.render(plain, tools), renders.render(forged, forged_tools)
+    without, prompt = renders.render(plain, tools), renders.render(injected, injected_tools)
     if isinstance(prompt, TemplateError):
         return threw(prompt, "text with the template's markers is rejected")
     if isinstance(without, TemplateError) or _BEGIN not in without:
@@ -136,21 +136,21 @@ def _passing(
         what = "the tested markers do not reach the prompt from there ({})"
         return Answer("yes", what, excerpts=(_listed(found),))
     where = prompt.find(passed[0], common_prefix(without, prompt))
-    called = any(message.get("tool_calls") for message in forged)
-    line = renders.line_at(forged, forged_tools, max(0, where), innermost=called)
+    called = any(message.get("tool_calls") for message in injected)
+    line = renders.line_at(injected, injected_tools, max(0, where), innermost=called)
     what = f"{{}} {'reach' if len(passed) > 1 else 'reaches'} the prompt as written"
     return Answer("no", what, line, excerpts=(_listed(passed),))
 
 
 def forges_a_turn(renders: Renders) -> tuple[str, str] | None:
     """Return a question that renders like a question, a response and a question, and the condition for it; or None."""
-    tools = asked_with(renders)
+    tools = needed_tools(renders)
     honest = renders.text([*reply(), question(FURTHER)], tools)
     gaps = between(honest, USER, REPLY, FURTHER)
     if len(gaps) < 2:
         return None
-    forged = f"{USER}{gaps[0]}{REPLY}{gaps[1]}{FURTHER}"
-    if renders.render([question(forged)], tools) != honest:
+    injected = f"{USER}{gaps[0]}{REPLY}{gaps[1]}{FURTHER}"
+    if renders.render([question(injected)], tools) != honest:
         return None
     system: Message = {"role": "system", "content": _NEUTRAL}
     others: list[tuple[str, list[Message], list[Message] | None, Mapping[str, bool]]] = [
@@ -158,17 +158,17 @@ def forges_a_turn(renders: Renders) -> tuple[str, str] | None:
         ("without a system message", [system], tools, {}),
         *(("with the default variables", [], tools, given) for given in reasoning_switches(renders) if given),
     ]
-    where = (what for what, before, given, switch in others if not _forged(renders, forged, before, given, switch))
-    return forged, listed(dict.fromkeys(where))
+    where = (what for what, before, given, using in others if not _same_turns(renders, injected, before, given, using))
+    return injected, listed(dict.fromkeys(where))
 
 
-def _forged(
-    renders: Renders, forged: str, before: list[Message], tools: list[Message] | None, variables: Mapping[str, bool]
+def _same_turns(
+    renders: Renders, injected: str, before: list[Message], tools: list[Message] | None, variables: Mapping[str, bool]
 ) -> bool:
     """Return whether the forged question renders like the turns that it imitates, or one of them is rejected."""
     given = renders.given(variables) if variables else renders
     imitated = [*before, *reply(), question(FURTHER)]
-    one, other = given.render([*before, question(forged)], tools), given.render(imitated, tools)
+    one, other = given.render([*before, question(injected)], tools), given.render(imitated, tools)
     return one == other or isinstance(one, TemplateError) or isinstance(other, TemplateError)
 
 
@@ -331,13 +331,13 @@ def _changed(renders: Renders, role: str, carrier: Any, texts: tuple[TestedText,
     expected = without.replace(neutral, text)
     if prompt == expected:
         return None
-    answer = _told(what, tested, prompt, text, expected)
+    answer = _difference(what, tested, prompt, text, expected)
     # Text between both markers may be reasoning, which a template may drop.
     lost = last is None and isinstance(prompt, str) and not (_BEGIN in prompt and _END in prompt)
     return _Change(answer, made(text), tools, first, lost)
 
 
-def _told(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:
+def _difference(what: str, held: tuple[str, ...], prompt: str | TemplateError, text: str, expected: str) -> Answer:
     """Return how the prompt differs from the expected one, for a message that contains these texts."""
     if isinstance(prompt, TemplateError):
         return threw(prompt, f"{what} is rejected", *held)
@@ -365,16 +365,16 @@ def _deciding(renders: Renders, messages: list[Message], tools: list[Message] | 
     Another outcome of its condition, or another text in its place, changes the prompt.
     """
     prompt, lines = renders.render(messages, tools), renders.template.source.split("\n")
-    asking: dict[int, list[Condition]] = {}
+    conditions: dict[int, list[Condition]] = {}
     for condition in renders.template.watch.conditions:
         if tested.text in condition.texts:
-            asking.setdefault(condition.line, []).append(condition)
+            conditions.setdefault(condition.line, []).append(condition)
     for number in tested.lines[:_MOST_LINES] if len(tested.lines) > 1 else ():
-        if number in asking:
+        if number in conditions:
             render = partial(renders.fresh, messages, tools)
             forced = (
                 render_with_outcome(renders.template, condition, holds, render)
-                for condition in asking[number]
+                for condition in conditions[number]
                 for holds in (False, True)
             )
             if any(isinstance(made, str) and made != prompt for made in forced):

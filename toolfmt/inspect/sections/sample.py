@@ -77,8 +77,8 @@ SAMPLE_TOOLS: list[Message] = [
     )
 ]
 _NAMES = tuple(tool["function"]["name"] for tool in SAMPLE_TOOLS)
-_CITY_ASKED = "Lisbon"
-_CALLS: tuple[Call, ...] = tuple((name, {"city": _CITY_ASKED}) for name in _NAMES)
+_SAMPLE_CITY = "Lisbon"
+_CALLS: tuple[Call, ...] = tuple((name, {"city": _SAMPLE_CITY}) for name in _NAMES)
 
 
 @dataclass(frozen=True)
@@ -116,33 +116,33 @@ def sample(facts: Facts) -> tuple[SampleSpan, ...]:
     if renders is None or probed is None:
         return ()
     shape = facts.shape
-    wanted = _Conversation(
+    fullest = _Conversation(
         shape,
         tools=shape is None or shape.tools,
         calls=0 if shape is None else 2 if probed.parallel else 1,
         reasoning=facts.yes("reasoning"),
     )
-    for talk in _poorer(wanted):
+    for talk in _poorer(fullest):
         prompt = renders.render(talk.messages(), talk.given, generation=True)
         if isinstance(prompt, str):
             return _cut(renders, talk, prompt) if len(prompt) <= LONGEST else ()
     return ()
 
 
-def _poorer(wanted: _Conversation) -> Iterator[_Conversation]:
+def _poorer(fullest: _Conversation) -> Iterator[_Conversation]:
     """Yield the conversation, then variants without one or more parts that a template may reject."""
     smaller = [
-        wanted,
-        replace(wanted, reasoning=False),
-        replace(wanted, system=False),
-        replace(wanted, system=False, reasoning=False),
-        replace(wanted, calls=min(wanted.calls, 1)),
-        replace(wanted, ending=False),
-        replace(wanted, results=False, ending=False),
-        replace(wanted, tools=False),
-        replace(wanted, calls=0),
-        replace(wanted, calls=0, system=False),
-        replace(wanted, calls=0, system=False, tools=False),
+        fullest,
+        replace(fullest, reasoning=False),
+        replace(fullest, system=False),
+        replace(fullest, system=False, reasoning=False),
+        replace(fullest, calls=min(fullest.calls, 1)),
+        replace(fullest, ending=False),
+        replace(fullest, results=False, ending=False),
+        replace(fullest, tools=False),
+        replace(fullest, calls=0),
+        replace(fullest, calls=0, system=False),
+        replace(fullest, calls=0, system=False, tools=False),
     ]
     yield from dict.fromkeys(smaller)
 
@@ -246,17 +246,17 @@ def _shown_with(
         other = renders.render(talk.messages(), tools, generation=True)
         if isinstance(other, str):
             own = sorted([*calls, *occurrences(prompt, _TEXTS)], key=lambda stretch: stretch.begin)
-            return [span for span in added(prompt, other, texts) if _is_told(prompt, span, own)]
+            return [span for span in added(prompt, other, texts) if _is_input(prompt, span, own)]
     return []
 
 
-def _is_told(prompt: str, span: tuple[int, int], texts: Sequence[PromptSegment]) -> bool:
+def _is_input(prompt: str, span: tuple[int, int], texts: Sequence[PromptSegment]) -> bool:
     """Return whether a span is input to the model: without a call, and about a tool or before other input."""
     begin, end = span
-    first, behind = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
-    if any(text.kind == "call" for text in texts[first:behind]):
+    first, last = (bisect_left(texts, at, key=lambda text: text.begin) for at in span)
+    if any(text.kind == "call" for text in texts[first:last]):
         return False
-    following = texts[behind].kind if behind < len(texts) else "user"
+    following = texts[last].kind if last < len(texts) else "user"
     return following in ("system", "user") or any(name in prompt[begin:end] for name in _NAMES)
 
 
@@ -302,22 +302,22 @@ def _again(prompt: str, text: str) -> tuple[int, int]:
 
     They may be written slightly differently there, so only their start and end have to match.
     """
-    asking = max(0, prompt.find(_QUESTION))  # text before the question has example calls
-    begin = prompt.find(text, asking) if text else -1
+    question = max(0, prompt.find(_QUESTION))  # text before the question has example calls
+    begin = prompt.find(text, question) if text else -1
     if begin >= 0:
         return begin, begin + len(text)
     opening, name, _ = text.partition(_NAMES[0])
     # Reasoning before the calls may have become part of the start marker.
     openings = [opening[cut:] for cut in range(min(len(opening), _LONGEST_TAIL))] if name else []
-    begin = next((offset for shown in openings if (offset := prompt.find(shown + name, asking)) >= 0), -1)
+    begin = next((offset for shown in openings if (offset := prompt.find(shown + name, question)) >= 0), -1)
     if begin < 0:
         return -1, -1
     until = min((offset for result in _RESULTS if (offset := prompt.find(result, begin)) >= 0), default=len(prompt))
-    asked = prompt.rfind(_CITY_ASKED, begin, until)
-    tail = text.partition(RESULT)[0].rpartition(_CITY_ASKED)[2][-_LONGEST_TAIL:]
+    city = prompt.rfind(_SAMPLE_CITY, begin, until)
+    tail = text.partition(RESULT)[0].rpartition(_SAMPLE_CITY)[2][-_LONGEST_TAIL:]
     for cut in range(len(tail)):
-        end = prompt.find(tail[cut:], asked, until)
-        if asked >= 0 and end >= 0:
+        end = prompt.find(tail[cut:], city, until)
+        if city >= 0 and end >= 0:
             return begin, end + len(tail) - cut
     return -1, -1
 

@@ -31,7 +31,7 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 LONGEST = 200_000
 """Maximum number of characters that are kept of a prompt. Only a malicious template writes more."""
 
-_Asked: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
+_Request: TypeAlias = tuple[str, list[Message], Sequence[Message] | None, bool]
 """A description of the conversation, its messages, the tools, and whether to add the generation prompt."""
 
 
@@ -59,7 +59,7 @@ def _sample(made: str | TemplateError) -> SamplePrompt:
     return SamplePrompt("", thrown(made))
 
 
-def _conversations() -> Iterator[_Asked]:
+def _conversations() -> Iterator[_Request]:
     plain, thinking = TurnShape(), TurnShape(reasoning=True)
     answered, called = replace(plain, follows="answer"), replace(thinking, follows="result")
     yield "a question", user(), None, False
@@ -89,7 +89,7 @@ def _conversations() -> Iterator[_Asked]:
     yield "an earlier call, its result and an answer with reasoning", earlier, TOOLS, True
 
 
-def _in_its_shape(facts: Facts) -> Iterator[_Asked]:
+def _in_its_shape(facts: Facts) -> Iterator[_Request]:
     """Yield a call in the shape that the template accepts, if that is not the default."""
     shape = facts.shape
     if shape is not None and shape.describe():

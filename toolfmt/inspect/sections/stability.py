@@ -172,14 +172,14 @@ def _with_reasoning(steps: Sequence[ConversationStep], *, reasoning: bool) -> It
 
 def _conversation(facts: Facts, renders: Renders) -> _Conversation | None:
     """Return the fullest conversation that the template accepts to its end, else the fullest with one accepted step."""
-    alike = list(_conversations(facts))
-    for same in alike:
+    groups = list(_conversations(facts))
+    for same in groups:
         whole = [conversation for conversation in same if _taken(renders, conversation, conversation.steps)]
         if whole:
             # If the generation prompt has closed the reasoning, models do not reason: use the last, without reasoning.
             usual = whole[-1 if _closed(facts.profile.prefill) else 0]
             return next((conversation for conversation in whole if _continues(renders, conversation)), usual)
-    every = itertools.chain.from_iterable(alike)
+    every = itertools.chain.from_iterable(groups)
     return next((conversation for conversation in every if _taken(renders, conversation, conversation.steps[:1])), None)
 
 
@@ -196,8 +196,8 @@ def _taken(renders: Renders, conversation: _Conversation, steps: Sequence[Conver
 def _continues(renders: Renders, conversation: _Conversation) -> bool:
     """Return whether the template renders the first response as a continuation of the prompt."""
     prompt = renders.render(conversation.opening, conversation.tools, generation=True)
-    spoken = renders.render([*conversation.opening, conversation.steps[0].answer], conversation.tools)
-    return isinstance(prompt, str) and isinstance(spoken, str) and spoken.startswith(prompt)
+    answered = renders.render([*conversation.opening, conversation.steps[0].answer], conversation.tools)
+    return isinstance(prompt, str) and isinstance(answered, str) and answered.startswith(prompt)
 
 
 def _conversations(facts: Facts) -> Iterator[list[_Conversation]]:
@@ -255,11 +255,11 @@ def _written(
 
     The end of the turn is left out: a difference there costs one token, not the prompt.
     """
-    spoken = renders.render([*messages, step.answer], tools)
-    if not isinstance(spoken, str) or not spoken.startswith(prompt):
+    answered = renders.render([*messages, step.answer], tools)
+    if not isinstance(answered, str) or not answered.startswith(prompt):
         return prompt
-    end = spoken.rfind(step.written)
-    return prompt if end < len(prompt) else spoken[: end + len(step.written)]
+    end = answered.rfind(step.written)
+    return prompt if end < len(prompt) else answered[: end + len(step.written)]
 
 
 # --- cause
@@ -280,17 +280,17 @@ def _cause(renders: Renders, before: _Moment, after: str, kept: int, tools: Sequ
             opener in before.written[_border(after, kept) : kept + lost.find(first)] for opener, _ in known_reasoning()
         )
         # Reasoning would be the first text of such a block.
-        return "block-dropped" if block and first in _SAID else _MOVED.get(first, "other")
+        return "block-dropped" if block and first in _KNOWN_TEXTS else _MOVED.get(first, "other")
     return "copy-dropped" if first in after else _DROPPED.get(first, "other")
 
 
 def _in_generation_prompt(renders: Renders, before: _Moment, kept: int, tools: Sequence[Message] | None) -> bool:
-    asked = renders.render(before.messages, tools)
+    plain = renders.render(before.messages, tools)
     return (
-        isinstance(asked, str)
-        and len(asked) < len(before.prompt)
-        and before.prompt.startswith(asked)
-        and kept >= len(asked.rstrip())
+        isinstance(plain, str)
+        and len(plain) < len(before.prompt)
+        and before.prompt.startswith(plain)
+        and kept >= len(plain.rstrip())
     )
 
 
@@ -301,7 +301,7 @@ def _first_text(text: str) -> str | None:
 
 
 _TEXTS = (SYSTEM_TEXT, DESCRIPTION, *QUESTIONS, *REASONS, *PLACES, *RESULTS, *ANSWERS)
-_SAID = (*ANSWERS, *PLACES)
+_KNOWN_TEXTS = (*ANSWERS, *PLACES)
 _MOVED: dict[str, Cause] = {
     SYSTEM_TEXT: "system-moved",
     DESCRIPTION: "tools-moved",

@@ -58,13 +58,13 @@ def opening(*, system: bool) -> list[Message]:
 
 def tool_steps(shape: TurnShape, *, parallel: bool, reasoning: bool) -> tuple[ConversationStep, ...]:
     """Return two questions that need a tool. The second one uses two calls if `parallel`."""
-    asked = replace(shape, reasoning=False)
+    without_reasoning = replace(shape, reasoning=False)
     several: tuple[int, ...] = (1, 2) if parallel else (1,)
     results = "the results of two calls follow" if parallel else "the result of another call follows"
     return (
-        _called("the result of a call follows", asked, (0,), REASONS[0] if reasoning else ""),
+        _called("the result of a call follows", without_reasoning, (0,), REASONS[0] if reasoning else ""),
         _answered("the second question follows", 0, 1, REASONS[1] if reasoning else ""),
-        _called(results, asked, several, REASONS[2] if reasoning else ""),
+        _called(results, without_reasoning, several, REASONS[2] if reasoning else ""),
         _answered("the third question follows", 1, 2, REASONS[3] if reasoning else ""),
     )
 
@@ -85,8 +85,8 @@ def _called(name: str, shape: TurnShape, numbers: Sequence[int], reasoning: str)
 
 
 def _answered(name: str, answer: int, question: int, reasoning: str) -> ConversationStep:
-    said: Message = {"role": "assistant", "content": ANSWERS[answer]}
-    return ConversationStep(name, _thought(said, reasoning), ANSWERS[answer], (_question(question),))
+    message: Message = {"role": "assistant", "content": ANSWERS[answer]}
+    return ConversationStep(name, _thought(message, reasoning), ANSWERS[answer], (_question(question),))
 
 
 def _thought(turn: Message, reasoning: str) -> Message:

@@ -66,12 +66,12 @@ def tokens(facts: Facts) -> Tokens | None:
     if tokenizer is None or tokenizer.problem:
         return None
     given = facts.options.tools is not None
-    wanted = canonical_tools(facts.options.tools if given else EXAMPLES)
+    tools = canonical_tools(facts.options.tools if given else EXAMPLES)
     context = facts.options.context
     room = None if context is None else context // SHARE_OF_CONTEXT
     try:
         markers = tuple(_markers(facts, tokenizer))
-        total, costs = _costs(facts, tokenizer, wanted)
+        total, costs = _costs(facts, tokenizer, tools)
     except TokenizerFailure:
         return None
     return Tokens(

@@ -31,7 +31,7 @@ _QUESTIONS: tuple[Callable[[TurnProbe], Answer], ...] = (
     ids.ids_function,
     ids.ids_none,
     ids.ids_paired,
-    content.text_beside_call,
+    content.text_with_call,
     content.content_absent,
     content.calls_empty,
     content.content_parts,
@@ -62,21 +62,21 @@ DETAILS: tuple[str, ...] = (
 
 def details(facts: Facts) -> dict[str, Answer]:
     """Return every detail by its name; empty without a template that renders. Never raises."""
-    asking = facts.asking
-    if asking is None:
+    probe = facts.turn_probe
+    if probe is None:
         return {}
-    answers = {question.__name__: facts.answers.get(question.__name__) or question(asking) for question in _QUESTIONS}
-    answers["generation_open"] = generation.generation_open(facts.profile, asking)
-    answers["generation_marked"] = generation.generation_marked(facts.profile, asking)
-    tokens = asking.renders.template.special_tokens
-    told = [asking.text(messages) for messages in (reply(), [*reply(), *user()])]
-    behind = "".join(prompt.rpartition(REPLY)[2] for prompt in told)
-    answered = any(REPLY in prompt for prompt in (*told, asking.text(reply(asking.shape))))
-    follows = next_mark(asking.renders, asking.shape)
+    answers = {question.__name__: facts.answers.get(question.__name__) or question(probe) for question in _QUESTIONS}
+    answers["generation_open"] = generation.generation_open(facts.profile, probe)
+    answers["generation_marked"] = generation.generation_marked(facts.profile, probe)
+    tokens = probe.renders.template.special_tokens
+    prompts = [probe.text(messages) for messages in (reply(), [*reply(), *user()])]
+    after = "".join(prompt.rpartition(REPLY)[2] for prompt in prompts)
+    answered = any(REPLY in prompt for prompt in (*prompts, probe.text(reply(probe.shape))))
+    follows = next_mark(probe.renders, probe.shape)
     answers["stop"] = generation.stop(
         facts.profile,
         eos_token=tokens.get("eos_token"),
-        behind=behind if answered else None,
-        follows="" if follows in asking.renders.tokens.values() else follows,
+        after=after if answered else None,
+        follows="" if follows in probe.renders.tokens.values() else follows,
     )
     return answers

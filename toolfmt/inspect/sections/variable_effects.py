@@ -17,7 +17,7 @@ from toolfmt.inspect.probe.turn_markers import known_reasoning
 from toolfmt.inspect.report.report import Effect, ReasoningEffect
 from toolfmt.inspect.report.wording import excerpt, quote
 
-_TELLING = 20
+_INFORMATIVE = 20
 _LONGEST_BLOCK = 200
 _EMPTY_BLOCK = re.compile(r"<([\w|]{1,30})>\s*</\1>\s*\Z")
 _OPENED_BLOCK = re.compile(r"<(\w*think\w*|\w*reason\w*)>\s*\Z")
@@ -39,7 +39,7 @@ def described(was: str, becomes: str) -> Effect:
         other = _plain(before)
         return replace(block, words=f"{other.words}, and {block.words}", excerpts=other.excerpts + block.excerpts)
     one_sided = not made.removed or not made.added
-    return _tools(made) or _plain(made if one_sided else _telling(made, first_change(was, becomes)))
+    return _tools(made) or _plain(made if one_sided else _most_informative(made, first_change(was, becomes)))
 
 
 def _whole(was: str, becomes: str) -> TextChange:
@@ -54,10 +54,10 @@ def _whole(was: str, becomes: str) -> TextChange:
     return made
 
 
-def _telling(whole: TextChange, first: TextChange) -> TextChange:
+def _most_informative(whole: TextChange, first: TextChange) -> TextChange:
     """Return the first of several changes, unless it is a single word of a text that changed completely."""
     small, large = (max(len(made.removed), len(made.added)) for made in (first, whole))
-    return whole if small < _TELLING and large > 10 * _TELLING else first
+    return whole if small < _INFORMATIVE and large > 10 * _INFORMATIVE else first
 
 
 def _plain(made: TextChange) -> Effect:

@@ -87,12 +87,12 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def _taking(form: str, beside: Sequence[str] = ()) -> Effect:
+def _taking(form: str, others: Sequence[str] = ()) -> Effect:
     """Return the effect that tools are accepted in this form, and the variables that have to be set as well."""
     words = f"takes the tools as {form}"
-    if not beside:
+    if not others:
         return Effect("takes-tools", words)
-    return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(beside, "or"),))
+    return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(others, "or"),))
 
 
 class _Seeing:
@@ -140,7 +140,7 @@ class _Seeing:
         others = [name for name in self._switches if name != use.name]
         effects = self._thinking(use, base, values, others)
         if effects:
-            return replace(found, effects=effects, beside=tuple(others))
+            return replace(found, effects=effects, requires=tuple(others))
         return replace(found, effects=self._other_kinds(use, base, values))
 
     def _thinking(self, use: VariableUse, base: Renders, values: list[_Value], others: list[str]) -> tuple[Effect, ...]:
@@ -151,27 +151,27 @@ class _Seeing:
         self, use: VariableUse, base: Renders, values: list[_Value], *, throws: bool = True
     ) -> tuple[Effect, ...]:
         """Return what each value changes in a prompt, grouped by effect."""
-        told: dict[Effect, list[_Value]] = {}
+        grouped: dict[Effect, list[_Value]] = {}
         for value in values:
             effect = self._effect(base, base.given({use.name: value.value}), value, throws=throws)
             if effect is not None:
-                told.setdefault(effect, []).append(value)
+                grouped.setdefault(effect, []).append(value)
                 if value.value == GIVEN and any(GIVEN in shown for shown in effect.excerpts):
                     break
         return tuple(
             replace(
                 effect,
-                values=tuple(value.label for value in alike),
-                typed="" if alike[0].described else alike[0].label,
+                values=tuple(value.label for value in same),
+                typed="" if same[0].described else same[0].label,
             )
-            for effect, alike in told.items()
+            for effect, same in grouped.items()
         )
 
     def _other_kinds(self, use: VariableUse, base: Renders, tried: list[_Value]) -> tuple[Effect, ...]:
         """Return what a value of another type changes, if the values from the source change nothing."""
         kinds = (*_BOOLEANS, _A_TEXT, _DOCUMENTS, _A_LIST)
         others = [value for value in kinds if value not in tried]
-        return next((told for value in others if (told := self._effects(use, base, [value], throws=False))), ())
+        return next((effects for value in others if (effects := self._effects(use, base, [value], throws=False))), ())
 
     def _effect(self, base: Renders, varied: Renders, value: _Value, *, throws: bool) -> Effect | None:
         """Return the first change that the value makes, and what happens to reasoning in the history, or None."""
@@ -192,18 +192,18 @@ class _Seeing:
             elif was != becomes:
                 effect = described(was, becomes)
                 effect = effect if talk.where else self._with_condition(effect, base, varied)
-                first = first or _behind(effect, talk.where)
+                first = first or _appended(effect, talk.where)
                 reasoning = reasoning or of_reasoning(was, becomes, calls=talk.tools is not None)
         if failed and (throws or first):
             # A value that fails in one conversation and works in another is reported with both.
             fails = f"makes the template fail{where or (' without tools' if first else '')}: {{}}"
             if first is None:
                 return Effect("fails", fails, (failed.clause,), error=failed)
-            return replace(_behind(first, f"; {fails}", failed.clause), error=failed)
+            return replace(_appended(first, f"; {fails}", failed.clause), error=failed)
         if first is not None and reasoning:
-            first = replace(_behind(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
+            first = replace(_appended(first, f", and {_REASONING[reasoning]}"), reasoning=reasoning)
         written = self._written(base, varied) if first and isinstance(value.value, str) else ""
-        return _behind(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
+        return _appended(first, "; it writes calls as {}", quote(written, 80)) if first and written else first
 
     def _with_condition(self, effect: Effect, base: Renders, varied: Renders) -> Effect:
         """Return the effect on a plain question. If text is added only without tools or a system message, add that."""
@@ -222,8 +222,8 @@ class _Seeing:
         regions = [renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied)]
         texts = [region.text for region in regions if not isinstance(region, TemplateError)]
         # Extra text after an unchanged call does not count.
-        otherwise = len(texts) == 2 and not texts[1].startswith(texts[0])
-        return texts[1] if otherwise and TOOL in texts[1] else ""
+        differs = len(texts) == 2 and not texts[1].startswith(texts[0])
+        return texts[1] if differs and TOOL in texts[1] else ""
 
     # --- formats
 
@@ -245,11 +245,11 @@ class _Seeing:
     def _format(self, base: Renders, varied: Renders) -> str | None:
         """Return the format of calls with the value, if they are written differently than without it."""
         one, other = (renders.calls(self._shape, SINGLE, TOOLS) for renders in (base, varied))
-        told = [renders.text(user(), TOOLS) for renders in (base, varied)]
+        prompts = [renders.text(user(), TOOLS) for renders in (base, varied)]
         same = isinstance(one, TemplateError) or isinstance(other, TemplateError) or one.text == other.text
-        if same and (told[0] == told[1] or self._facts.renders_calls):
+        if same and (prompts[0] == prompts[1] or self._facts.renders_calls):
             return None
-        decided = decide(told[1], varied, probe(varied), derive=False)
+        decided = decide(prompts[1], varied, probe(varied), derive=False)
         certain = decided.decision.confidence in ("verified", "signature")
         return decided.decision.name if certain else None
 
@@ -266,7 +266,7 @@ def _lacking(error: TemplateFailure, where: str) -> Effect:
     return Effect("needed", f"is needed{where}: without it the template fails: {{}}", (error.clause,), error=error)
 
 
-def _behind(effect: Effect, words: str, *excerpts: str) -> Effect:
+def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
     """Append words and their excerpts to the effect."""
     return replace(effect, words=effect.words + words, excerpts=(*effect.excerpts, *excerpts))
 

@@ -14,7 +14,7 @@ class Blocks(StreamEncoder):
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)
-        self._begun = False
+        self._started = False
         self._open = ""
         """The kind of the open block: `text`, `reasoning` or `call`; empty if none is open."""
 
@@ -45,7 +45,7 @@ class Blocks(StreamEncoder):
         yield from self._close()
         yield from self._begin()
         self._open = kind
-        yield from self._block_begun(kind, id, name)
+        yield from self._block_started(kind, id, name)
 
     def _close(self, *, whole: bool = True) -> Iterator[Payload]:
         if self._open:
@@ -53,15 +53,15 @@ class Blocks(StreamEncoder):
             yield from self._block_ended(kind, whole)
 
     def _begin(self) -> Iterator[Payload]:
-        if not self._begun:
-            self._begun = True
-            yield from self._answer_begun()
+        if not self._started:
+            self._started = True
+            yield from self._response_started()
 
     @abstractmethod
-    def _answer_begun(self) -> Iterator[Payload]: ...
+    def _response_started(self) -> Iterator[Payload]: ...
 
     @abstractmethod
-    def _block_begun(self, kind: str, id: str, name: str) -> Iterator[Payload]: ...
+    def _block_started(self, kind: str, id: str, name: str) -> Iterator[Payload]: ...
 
     @abstractmethod
     def _added(self, delta: str) -> Payload:

@@ -34,7 +34,7 @@ class Chat(StreamEncoder):
     ) -> None:
         super().__init__(id, model, created, **options)
         self._choice, self._reasoning_keys = choice, tuple(reasoning_keys)
-        self._begun = False
+        self._started = False
 
     def _content(self, text: str) -> Iterator[Payload]:
         yield self._chunk({"content": text})
@@ -90,26 +90,26 @@ class Chat(StreamEncoder):
         return self._head("chat.completion") | {"choices": [choice]} | usage
 
     def _opened(self) -> Iterator[Payload]:
-        if not self._begun:
+        if not self._started:
             yield self._chunk({"content": ""})
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Payload:
-        if not self._begun:
+        if not self._started:
             delta = {"role": "assistant"} | delta
-            self._begun = True
+            self._started = True
         choice = {"index": self._choice, "delta": delta, "finish_reason": finish_reason}
         return self._head("chat.completion.chunk") | {"choices": [choice]}
 
 
-def _join_call(calls: list[dict[str, Any]], arguments: list[list[str]], told: dict[str, Any]) -> None:
-    if "id" in told:
-        calls.append({key: told[key] for key in _ABOUT_A_CALL} | {"function": dict(told["function"])})
+def _join_call(calls: list[dict[str, Any]], arguments: list[list[str]], call: dict[str, Any]) -> None:
+    if "id" in call:
+        calls.append({key: call[key] for key in _ABOUT_A_CALL} | {"function": dict(call["function"])})
         arguments.append([])
     else:
-        arguments[told["index"]].append(told["function"]["arguments"])
+        arguments[call["index"]].append(call["function"]["arguments"])
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -29,11 +29,11 @@ class Messages(Blocks):
     def wire(payload: Payload) -> str:
         return f"event: {payload['type']}\ndata: {json.dumps(payload)}\n\n"
 
-    def _answer_begun(self) -> Iterator[Payload]:
+    def _response_started(self) -> Iterator[Payload]:
         message = self._message([], None, {"input_tokens": 0, "output_tokens": 0})
         yield {"type": "message_start", "message": message}
 
-    def _block_begun(self, kind: str, id: str, name: str) -> Iterator[Payload]:
+    def _block_started(self, kind: str, id: str, name: str) -> Iterator[Payload]:
         self._block += 1
         empty: dict[str, dict[str, Any]] = {
             "text": {"type": "text", "text": ""},

@@ -22,7 +22,7 @@ class Ollama(StreamEncoder):
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         options["whole_calls"] = True
         super().__init__(id, model, created, **options)
-        self._call_begun = ("", "")
+        self._started_call = ("", "")
 
     @staticmethod
     def wire(payload: Payload) -> str:
@@ -35,11 +35,11 @@ class Ollama(StreamEncoder):
         yield self._line({"thinking": text})
 
     def _call(self, number: int, id: str, name: str) -> Iterator[Payload]:
-        self._call_begun = id, name
+        self._started_call = id, name
         yield from ()
 
     def _arguments(self, number: int, delta: str) -> Iterator[Payload]:
-        id, name = self._call_begun
+        id, name = self._started_call
         function = {"index": number, "name": name, "arguments": arguments_object(delta)}
         yield self._line({"tool_calls": [{"id": id, "function": function}]})
 
@@ -61,14 +61,14 @@ class Ollama(StreamEncoder):
         if "error" in last:
             return last
         messages = [payload["message"] for payload in payloads]
-        said: dict[str, Any] = {"role": "assistant", "content": "".join(message["content"] for message in messages)}
+        merged: dict[str, Any] = {"role": "assistant", "content": "".join(message["content"] for message in messages)}
         if thinking := "".join(message.get("thinking", "") for message in messages):
-            said["thinking"] = thinking
+            merged["thinking"] = thinking
         if calls := [call for message in messages for call in message.get("tool_calls", ())]:
-            said["tool_calls"] = calls
-        return last | {"message": said}
+            merged["tool_calls"] = calls
+        return last | {"message": merged}
 
-    def _line(self, said: dict[str, Any], *, done: bool = False) -> Payload:
+    def _line(self, fields: dict[str, Any], *, done: bool = False) -> Payload:
         created = datetime.fromtimestamp(self.created, UTC).isoformat().replace("+00:00", "Z")
-        message = {"role": "assistant", "content": ""} | said
+        message = {"role": "assistant", "content": ""} | fields
         return {"model": self.model, "created_at": created, "message": message, "done": done}

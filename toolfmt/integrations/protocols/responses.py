@@ -35,11 +35,11 @@ class Responses(Blocks):
     def wire(payload: Payload) -> str:
         return f"event: {payload['type']}\ndata: {json.dumps(payload)}\n\n"
 
-    def _answer_begun(self) -> Iterator[Payload]:
+    def _response_started(self) -> Iterator[Payload]:
         yield self._event("response.created", response=self._response("in_progress"))
         yield self._event("response.in_progress", response=self._response("in_progress"))
 
-    def _block_begun(self, kind: str, id: str, name: str) -> Iterator[Payload]:
+    def _block_started(self, kind: str, id: str, name: str) -> Iterator[Payload]:
         number = len(self._output)
         item: dict[str, Any]
         if kind == "call":
@@ -105,14 +105,14 @@ class Responses(Blocks):
         response: Payload = payloads[-1]["response"]
         return response
 
-    def _event(self, type: str, **told: Any) -> Payload:
+    def _event(self, type: str, **fields: Any) -> Payload:
         number, self._sequence = self._sequence, self._sequence + 1
-        return {"type": type, "sequence_number": number, **told}
+        return {"type": type, "sequence_number": number, **fields}
 
-    def _of_item(self, type: str, **told: Any) -> Payload:
+    def _of_item(self, type: str, **fields: Any) -> Payload:
         """Return an event about the last item. If `item` contains it, `item_id` is left out."""
         about = {"item_id": self._output[-1]["id"], "output_index": len(self._output) - 1}
-        return self._event(type, **{key: value for key, value in (about | told).items() if value is not None})
+        return self._event(type, **{key: value for key, value in (about | fields).items() if value is not None})
 
     def _response(self, status: str) -> dict[str, Any]:
         return {

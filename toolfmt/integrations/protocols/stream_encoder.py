@@ -168,10 +168,10 @@ class StreamEncoder(ABC):
 
     def _rejected(self, event: ToolCallRejected) -> Iterator[Payload]:
         self._incomplete = self._incomplete or event.reason == _CUT
-        begun = event.index in self._numbers
-        if begun or self._rejected_calls == "error":
+        started = event.index in self._numbers
+        if started or self._rejected_calls == "error":
             self._wrong = self._wrong or event
-        if begun:
+        if started:
             yield from self._call_broke(self._numbers[event.index])
         elif self._rejected_calls == "content":
             yield from self._content(event.raw)
@@ -217,8 +217,8 @@ def arguments_object(arguments: str) -> dict[str, Any]:
     if "\\ud" in arguments.lower():
         whole = json.dumps(read, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         read = json.loads(whole)
-    told: dict[str, Any] = read
-    return told
+    result: dict[str, Any] = read
+    return result
 
 
 def _whole_number(digits: str) -> int | str:

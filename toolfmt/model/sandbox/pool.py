@@ -73,7 +73,7 @@ _NEEDED = (
     "SYSTEMROOT",
 )
 """The environment variables that the worker gets from this process."""
-DONE, ERROR, LIMIT, FAULT = b"d", b"e", b"l", b"f"
+DONE, ERROR, LIMIT, BUG = b"d", b"e", b"l", b"f"
 """The first byte of a response: a value, an error, a limit that was hit, or a bug in toolfmt."""
 _PLACE = re.compile(r"toolfmt((?:/[a-z0-9_]{1,60}){1,6}\.py):[0-9]{1,6} [\w<>]{1,100}", re.ASCII)
 """The form of a code location in a response. Nothing else of what the process writes there is shown."""
@@ -109,7 +109,7 @@ class MessageTooLong(Exception):
     """A message is longer than allowed."""
 
 
-class NotAsked(Exception):
+class UnexpectedResponse(Exception):
     """A message does not have the number of the request that was sent."""
 
 
@@ -149,11 +149,11 @@ class Worker:
         with self._lock:
             try:
                 answer = self._answer(request)
-            except NotAsked:  # an earlier job may have left that in the pipe
+            except UnexpectedResponse:  # an earlier job may have left that in the pipe
                 self._end()
                 answer = self._answer_of_new(request)
             try:
-                return _told(job, answer)
+                return _result(job, answer)
             except (LimitHit, FailedInProcess):
                 self._end()  # the template used up its memory
                 raise
@@ -162,12 +162,12 @@ class Worker:
         """Return the response of a process that has not run anything else."""
         try:
             return self._answer(request)
-        except NotAsked:
+        except UnexpectedResponse:
             self._end()
             raise LimitHit("the process that ran the template wrote what is no answer to its job", "crash") from None
 
     def _answer(self, request: bytes) -> bytes:
-        """Return the response of the process. Raises `NotAsked` if it is for another request, and what `run` raises."""
+        """Return the response of the process. Raises `UnexpectedResponse` if it is for another request, and what `run` raises."""
         process = self._running()
         try:
             exchange = self._exchange = _Exchange(process, request, self.limits.answer, wait_for_start=not self._ready)
@@ -191,8 +191,8 @@ class Worker:
         if exchange.too_long:
             self._end()
             raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
-        if exchange.not_asked:
-            raise NotAsked
+        if exchange.unexpected:
+            raise UnexpectedResponse
         if exchange.answer is None:
             raise self._death(process)
         return exchange.answer
@@ -257,7 +257,7 @@ class Worker:
             return LimitHit(f"{_TOOK} {self.limits.processor_seconds} seconds of CPU time", "CPU time")
         if 0 <= status < _STATUSES:
             return ToolfmtError(
-                f"toolfmt's process for templates failed with status {status}, at no limit: a fault of toolfmt's; "
+                f"toolfmt's process for templates failed with status {status}, at no limit: a bug in toolfmt; "
                 "please report it, with what `toolfmt report-bug` prints; --trusted (trusted=True) shows the error"
             )
         if status < 0 and (name := _signal_name(-status)) not in _CRASHES:
@@ -274,7 +274,7 @@ class _Exchange(threading.Thread):
 
     So the caller can stop waiting, whatever the process (or a process that it started) does with the pipes. After the
     end, `answer` is the response, or None if the process died. `too_long` means that the response was not read, and
-    `not_asked` that it does not belong to this request. `ready` means that the process had started.
+    `unexpected` that it does not belong to this request. `ready` means that the process had started.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class _Exchange(threading.Thread):
     ) -> None:
         super().__init__(daemon=True)
         self.answer: bytes | None = None
-        self.too_long = self.not_asked = False
+        self.too_long = self.unexpected = False
         self.ready = not wait_for_start
         self._process, self._request, self._longest = process, request, longest
         self.start()
@@ -304,8 +304,8 @@ class _Exchange(threading.Thread):
             _, self.answer = receive(self._process.stdout, nonce, self._longest)
         except MessageTooLong:
             self.too_long = True
-        except NotAsked:
-            self.not_asked = True
+        except UnexpectedResponse:
+            self.unexpected = True
         except (OSError, EOFError, ValueError, MemoryError):  # it died, or the pipes were closed in the meantime
             return
 
@@ -316,7 +316,7 @@ def _started(limits: Limits, modules: Sequence[str]) -> tuple[subprocess.Popen[b
     ends: tuple[int, ...] = ()
     if sys.platform != "win32":
         try:
-            end, other = map(_behind_standard_files, os.pipe())
+            end, other = map(_above_standard_files, os.pipe())
         except OSError as error:
             raise _cannot_start(error.strerror or str(error)) from None
         ends, lifeline = (end,), os.fdopen(other, "wb", buffering=0)
@@ -366,7 +366,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
     os.register_at_fork(after_in_child=_let_go)
 
 
-def _behind_standard_files(descriptor: int) -> int:
+def _above_standard_files(descriptor: int) -> int:
     """Return the same file under a descriptor above 2.
 
     If a standard file of this process is closed, the system reuses its number, and in the child that number is the
@@ -430,12 +430,12 @@ def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
 def receive(stream: IO[bytes], expected: bytes | None = None, longest: int | None = None) -> tuple[bytes, bytes]:
     """Read one message. Return its number and its content.
 
-    Raises `EOFError` if there is none, `NotAsked` if it does not have the `expected` number, and `MessageTooLong` if it
+    Raises `EOFError` if there is none, `UnexpectedResponse` if it does not have the `expected` number, and `MessageTooLong` if it
     is longer than `longest` bytes. After the last two, nothing more is read.
     """
     nonce, length = _HEADER.unpack(_exactly(stream, _HEADER.size))
     if expected is not None and nonce != expected:
-        raise NotAsked
+        raise UnexpectedResponse
     if longest is not None and length > longest:
         raise MessageTooLong
     return nonce, _exactly(stream, length)
@@ -451,7 +451,7 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
     return bytes(data)
 
 
-def _told(job: Job[_T], answer: bytes) -> _T:
+def _result(job: Job[_T], answer: bytes) -> _T:
     """Return what the job returned, or raise what it raised. Raises `LimitHit` for an invalid response."""
     kind, message = answer[:1], answer[1:]
     try:
@@ -463,7 +463,7 @@ def _told(job: Job[_T], answer: bytes) -> _T:
             raise LimitHit(*unpacked(message, tuple[str, str, int | None, str]))
         if kind == ERROR:
             raise _error(*unpacked(message, tuple[str, str, int | None, FailureKind, str]))
-        if kind == FAULT:
+        if kind == BUG:
             raise _failed(*unpacked(message, tuple[str, tuple[str, ...]]))
         raise UnreadableJson("no kind of answer")
     except UnreadableJson as unreadable:
@@ -479,10 +479,10 @@ def _failed(name: str, places: tuple[str, ...]) -> FailedInProcess:
     return FailedInProcess(name if known else "", tuple(there))
 
 
-def _error(name: str, message: str, line: int | None, kind: FailureKind, own_words: str) -> ToolfmtError:
+def _error(name: str, message: str, line: int | None, kind: FailureKind, engine_message: str) -> ToolfmtError:
     error = getattr(errors, name, None)
     if error is TemplateError:
-        return TemplateError(message, line, kind, own_words)
+        return TemplateError(message, line, kind, engine_message)
     if isinstance(error, type) and issubclass(error, ToolfmtError) and not issubclass(error, TemplateError):
         return error(message)
     return ToolfmtError(message)

@@ -29,7 +29,7 @@ from toolfmt.model.sandbox.confinement import (
     limit_processor,
     open_no_more,
 )
-from toolfmt.model.sandbox.pool import DONE, ERROR, FAULT, LIMIT, LOW_MEMORY_LIMIT, STARTED, receive, send
+from toolfmt.model.sandbox.pool import BUG, DONE, ERROR, LIMIT, LOW_MEMORY_LIMIT, STARTED, receive, send
 
 _PACKAGE = str(Path(__file__).resolve().parents[2]) + os.sep
 _MOST_PLACES = 30
@@ -78,18 +78,18 @@ def _answer_within_memory(request: bytes) -> bytes:
     try:
         return DONE + packed(function(*given))
     except LimitHit as hit:
-        return LIMIT + packed((str(hit), hit.limit, hit.line, hit.own_words))
+        return LIMIT + packed((str(hit), hit.limit, hit.line, hit.engine_message))
     except ToolfmtError as error:
         return _error(error)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - a bug in toolfmt, which is reported with its location
-        return FAULT + packed((type(error).__name__, _places(error)))
+        return BUG + packed((type(error).__name__, _places(error)))
 
 
 def _error(error: ToolfmtError) -> bytes:
     failed = error if isinstance(error, TemplateError) else TemplateError("")
-    return ERROR + packed((type(error).__name__, str(error), failed.line, failed.kind, failed.own_words))
+    return ERROR + packed((type(error).__name__, str(error), failed.line, failed.kind, failed.engine_message))
 
 
 def _places(error: Exception) -> tuple[str, ...]:

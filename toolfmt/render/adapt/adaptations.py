@@ -68,7 +68,7 @@ from toolfmt.inspect.report.template_profile import TemplateProfile
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.render.adapt.remedies import (
     CALLS_AS_CONTENT,
-    CALLS_BESIDE_TEXT_AS_CONTENT,
+    CALLS_WITH_TEXT_AS_CONTENT,
     CONTENT_AS_PARTS,
     PARALLEL_SPLIT,
     RESULTS_AS_USER,
@@ -77,7 +77,7 @@ from toolfmt.render.adapt.remedies import (
     counted,
     ids_shortened,
     results_named,
-    text_beside,
+    text_with_calls,
     tools_answered,
 )
 from toolfmt.render.request.messages import (
@@ -89,8 +89,8 @@ from toolfmt.render.request.messages import (
     function_of,
     is_object,
     joined,
+    objects_as_text,
     reasoning_of,
-    told_in_words,
     without_reasoning,
 )
 
@@ -116,8 +116,8 @@ def adapt(
     addition to what the profile requires. Raises `CannotWrite` if the format cannot represent a call.
     """
     done: dict[str, None] = {}
-    adapted, told_before = applied(list(messages), plan, "before")
-    done |= dict.fromkeys(told_before)
+    adapted, applied_before = applied(list(messages), plan, "before")
+    done |= dict.fromkeys(applied_before)
     if profile.reasoning_parts:
         adapted = [_reasoning_as_part(message, done) for message in adapted]
     if not profile.empty_calls:
@@ -129,8 +129,8 @@ def adapt(
     answered = {id(message): name for message, name in zip(adapted, tools_answered(adapted), strict=True)}
     if calls_in_words and not results_in_words:  # the message loses its call here, and with it the call's name and id
         adapted = _numbered(_results_fitted(adapted, profile, done), profile, done)
-    if calls_in_words or CALLS_BESIDE_TEXT_AS_CONTENT in plan:
-        adapted = _calls_as_content(adapted, format, tools, done, only_beside_text=not calls_in_words)
+    if calls_in_words or CALLS_WITH_TEXT_AS_CONTENT in plan:
+        adapted = _calls_as_content(adapted, format, tools, done, only_with_text=not calls_in_words)
     if not calls_in_words:
         adapted = [_fitted(message, profile, done) for message in adapted]
         if not profile.takes_parallel_calls or PARALLEL_SPLIT in plan:
@@ -142,8 +142,8 @@ def adapt(
     adapted = _with_system_text(adapted, system_text)
     if not profile.takes_system or SYSTEM_IN_USER in plan:
         adapted = _system_in_user(adapted, done)
-    adapted, told_after = applied(adapted, plan, "after")
-    done |= dict.fromkeys(told_after)
+    adapted, applied_after = applied(adapted, plan, "after")
+    done |= dict.fromkeys(applied_after)
     if CONTENT_AS_PARTS in plan and not profile.result_parts:
         adapted = [_as_text(message) if message["role"] == "tool" else message for message in adapted]
     if not profile.parts and CONTENT_AS_PARTS not in plan:
@@ -161,7 +161,7 @@ def _without_nulls(message: Message) -> Message:
 def writes_calls(profile: TemplateProfile) -> bool:
     """Return whether the template renders calls in some form, with adaptations if necessary."""
     shape = profile.shape
-    return shape is not None and (shape.content not in ("text", "parts") or not profile.text_beside_call)
+    return shape is not None and (shape.content not in ("text", "parts") or not profile.text_with_call)
 
 
 def renders_results(profile: TemplateProfile) -> bool:
@@ -178,12 +178,12 @@ def _calls_as_content(
     tools: Sequence[Message] | None,
     done: dict[str, None],
     *,
-    only_beside_text: bool,
+    only_with_text: bool,
 ) -> list[Message]:
     adapted = []
     for at, message in enumerate(messages):
         calls = calls_of(message)
-        if calls and (text_beside(message) or not only_beside_text):
+        if calls and (text_with_calls(message) or not only_with_text):
             done[CALLS_AS_CONTENT] = None
             message = {key: value for key, value in message.items() if key != "tool_calls"}
             written = _written(calls, format, tools, f"messages[{at}].tool_calls", done)
@@ -267,7 +267,7 @@ def _result_fitted(message: Message, profile: TemplateProfile, done: dict[str, N
     if profile.results == "string" and not profile.result_parts:
         message = _parts_joined(message, done)
     elif isinstance(content, list) and not profile.result_documents:
-        parts = told_in_words(content)
+        parts = objects_as_text(content)
         if parts != content:
             done["documents-as-text"] = None
             message = {**message, "content": parts}
@@ -277,11 +277,11 @@ def _result_fitted(message: Message, profile: TemplateProfile, done: dict[str, N
 def _parts_joined(message: Message, done: dict[str, None]) -> Message:
     """Return the message with its parts joined into one text, or the message itself if a part is not text."""
     content = message.get("content")
-    told = flattened(content)
-    if content == told or not isinstance(told, str):
+    text = flattened(content)
+    if content == text or not isinstance(text, str):
         return message
     done["content-parts-joined"] = None
-    return {**message, "content": told}
+    return {**message, "content": text}
 
 
 def _as_text(message: Message) -> Message:
@@ -296,11 +296,11 @@ def _numbered(messages: list[Message], profile: TemplateProfile, done: dict[str,
     calls = [call for turn in messages for call in calls_of(turn)]
     given = [str(call.get("id")) for call in calls]
     if profile.ids == "function":
-        wanted = [f"functions.{function_of(call)['name']}:{number}" for number, call in enumerate(calls)]
-        if given == wanted:
+        new_ids = [f"functions.{function_of(call)['name']}:{number}" for number, call in enumerate(calls)]
+        if given == new_ids:
             return messages
         done["ids-as-functions"] = None
-        return counted(messages, wanted)
+        return counted(messages, new_ids)
     if profile.ids == "nine" and not all(_NINE.fullmatch(id) for id in given):
         done["ids-shortened"] = None
         return ids_shortened(messages)
@@ -423,7 +423,7 @@ def _wrapped(function: dict[str, Any]) -> Message:
 def _fit_content(turn: Message, profile: TemplateProfile, shape: TurnShape, done: dict[str, None]) -> None:
     content = turn.get("content")
     if not content and shape.content in ("text", "parts"):
-        if not profile.text_beside_call:
+        if not profile.text_with_call:
             done["content-filled"] = None
             turn["content"] = "."
         return

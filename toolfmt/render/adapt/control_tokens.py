@@ -32,7 +32,7 @@ _OWN_ROLES = ("system", "developer", "assistant")
 """Roles whose text the caller or the model wrote."""
 _NAMES_OF_A_RESULT = ("name", "tool_call_id")
 """These must stay equal to those of the call."""
-_SIGNS = "·‧∙⋅"
+_DOTS = "·‧∙⋅"
 
 
 def markers_of(files: ModelFiles, profile: TemplateProfile) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ def neutralized(text: str, markers: Sequence[str]) -> str:
 def restored(text: str, markers: Sequence[str]) -> str:
     """Undo `neutralized` with the same markers. A string that was not neutralized loses matching dots."""
     seeker = _seeker(tuple(markers))
-    dotted = [offset for offset in seeker.places(text) if text[offset : offset + 1] == seeker.sign]
+    dotted = [offset for offset in seeker.places(text) if text[offset : offset + 1] == seeker.separator]
     return "".join(text[begin:end] for begin, end in zip([0, *(at + 1 for at in dotted)], [*dotted, None], strict=True))
 
 
@@ -84,7 +84,7 @@ def neutralized_parts(texts: Sequence[str], markers: Sequence[str]) -> list[str]
         while begin < place <= end:
             made.append(text[last : place - begin])
             last, place = place - begin, next(places)
-        changed.append(seeker.sign.join([*made, text[last:]]))
+        changed.append(seeker.separator.join([*made, text[last:]]))
     return changed
 
 
@@ -133,16 +133,16 @@ def beginnings(text: str, markers: Sequence[str]) -> Iterator[tuple[int, int]]:
     return _seeker(tuple(markers)).whole(text)
 
 
-def sign_for(markers: Sequence[str]) -> str:
+def dot_for(markers: Sequence[str]) -> str:
     """Return the dot to insert into these markers."""
-    return _seeker(tuple(markers)).sign
+    return _seeker(tuple(markers)).separator
 
 
 class _Seeker:
-    """Finds where markers begin. `sign` is the dot, or a similar character if a marker contains the dot itself."""
+    """Finds where markers begin. `separator` is the dot, or a similar character if a marker contains the dot itself."""
 
     def __init__(self, markers: tuple[str, ...]) -> None:
-        self.sign = next(sign for sign in _candidates() if not any(sign in marker for marker in markers))
+        self.separator = next(dot for dot in _candidates() if not any(dot in marker for marker in markers))
         self._markers = frozenset(markers)
         self._lengths: dict[str, list[int]] = {}
         for first, length in sorted({(marker[0], len(marker)) for marker in markers if len(marker) > 1}):
@@ -151,12 +151,12 @@ class _Seeker:
 
     def places(self, text: str) -> list[int]:
         """Return the offset after the first character of each marker in the text without its dots."""
-        bare = text.replace(self.sign, "")
+        bare = text.replace(self.separator, "")
         firsts = (match.start() for match in self._firsts.finditer(bare))
         found = [at for at in firsts if self._begins(bare, at)]
         if len(bare) == len(text):
             return [at + 1 for at in found]
-        offsets = [at for at, character in enumerate(text) if character != self.sign]
+        offsets = [at for at, character in enumerate(text) if character != self.separator]
         return [offsets[at] + 1 for at in found]
 
     def whole(self, text: str) -> Iterator[tuple[int, int]]:
@@ -175,7 +175,7 @@ def _seeker(markers: tuple[str, ...]) -> _Seeker:
 
 
 def _candidates() -> Iterator[str]:
-    yield from _SIGNS
+    yield from _DOTS
     yield from map(chr, range(0xE000, 0xF8FF))
 
 

@@ -27,7 +27,7 @@ from toolfmt.render.request.messages import (
 )
 
 CALLS_AS_CONTENT = "calls-as-content"
-CALLS_BESIDE_TEXT_AS_CONTENT = "calls-beside-text-as-content"
+CALLS_WITH_TEXT_AS_CONTENT = "calls-with-text-as-content"
 """Applies only to turns that also have text. The prompt lists it as `calls-as-content`."""
 CONTENT_AS_PARTS = "content-as-parts"
 PARALLEL_SPLIT = "parallel-calls-split"
@@ -38,12 +38,12 @@ PART_PRINTED = "Xq5part"
 """Shows up in the prompt if a template prints a part instead of its text. Templates do not contain it."""
 
 _ONE_OF = (
-    frozenset(["text-as-reasoning", "text-before-call", CALLS_BESIDE_TEXT_AS_CONTENT]),
-    frozenset([CALLS_BESIDE_TEXT_AS_CONTENT, CALLS_AS_CONTENT]),
+    frozenset(["text-as-reasoning", "text-before-call", CALLS_WITH_TEXT_AS_CONTENT]),
+    frozenset([CALLS_WITH_TEXT_AS_CONTENT, CALLS_AS_CONTENT]),
 )
 """Remedies that exclude each other: after the first one, the others have nothing to do."""
 _MOST_TOGETHER = 5
-_RESULTS_BESIDE_CALLS = 12
+_RESULTS_WITH_CALLS = 12
 """Cost of results as user messages if their calls are content too."""
 
 
@@ -86,8 +86,7 @@ def plans(
 def _cost(together: Sequence[Remedy], calls_in_words: bool) -> int:
     calls_in_words = calls_in_words or any(remedy.name == CALLS_AS_CONTENT for remedy in together)
     return sum(
-        _RESULTS_BESIDE_CALLS if calls_in_words and remedy.name == RESULTS_AS_USER else remedy.cost
-        for remedy in together
+        _RESULTS_WITH_CALLS if calls_in_words and remedy.name == RESULTS_AS_USER else remedy.cost for remedy in together
     )
 
 
@@ -126,19 +125,19 @@ def _systems_joined(messages: list[Message]) -> list[Message]:
 def _later_system_in_user(messages: list[Message]) -> list[Message]:
     """Move system messages after the first turn to the beginning of the next user message, or make them a new one."""
     begin = first_turn(messages)
-    told, waiting = messages[:begin], None
+    moved, waiting = messages[:begin], None
     for message in messages[begin:]:
         if message["role"] in INSTRUCTING:
             waiting = joined(waiting, message.get("content"), "\n\n")
         elif waiting is not None and message["role"] == "user":
-            told.append(message | {"content": joined(waiting, message.get("content"), "\n\n")})
+            moved.append(message | {"content": joined(waiting, message.get("content"), "\n\n")})
             waiting = None
         else:
             if waiting is not None:
-                told.append({"role": "user", "content": waiting})
+                moved.append({"role": "user", "content": waiting})
                 waiting = None
-            told.append(message)
-    return told if waiting is None else [*told, {"role": "user", "content": waiting}]
+            moved.append(message)
+    return moved if waiting is None else [*moved, {"role": "user", "content": waiting}]
 
 
 # --- turns
@@ -164,12 +163,12 @@ def _neighbours_joined(messages: list[Message], together: Callable[[Message, Mes
 
 
 def _joined(one: Message, other: Message) -> Message:
-    said = one | other
-    said["content"] = joined(one.get("content"), other.get("content"), "\n\n")
+    merged = one | other
+    merged["content"] = joined(one.get("content"), other.get("content"), "\n\n")
     for name in REASONING_NAMES:
         if one.get(name) or other.get(name):
-            said[name] = joined(one.get(name), other.get(name), "\n\n")
-    return said
+            merged[name] = joined(one.get(name), other.get(name), "\n\n")
+    return merged
 
 
 def _answer_added(messages: list[Message]) -> list[Message]:
@@ -195,16 +194,16 @@ def _question_added(messages: list[Message]) -> list[Message]:
 def _user_message_between(messages: list[Message]) -> list[Message]:
     """Insert an empty user message after a tool result, between two assistant texts."""
     made: list[Message] = []
-    said = called = False
+    has_text = called = False
     for message in messages:
         if message["role"] == "assistant":
-            if said and called and not calls_of(message):
+            if has_text and called and not calls_of(message):
                 made.append({"role": "user", "content": ""})
-                said = called = False
-            said = said or bool(message.get("content"))
+                has_text = called = False
+            has_text = has_text or bool(message.get("content"))
             called = called or bool(calls_of(message))
         elif message["role"] != "tool":
-            said = called = False
+            has_text = called = False
         made.append(message)
     return made
 
@@ -216,7 +215,7 @@ def _text_as_reasoning(messages: list[Message]) -> list[Message]:
     """Append the text next to a call to the reasoning."""
     made = []
     for message in messages:
-        text = text_beside(message)
+        text = text_with_calls(message)
         if text:
             thought = joined(reasoning_of(message), text, "\n\n")
             message = without_reasoning(message) | {"content": "", "reasoning_content": thought}
@@ -228,7 +227,7 @@ def _text_before_call(messages: list[Message]) -> list[Message]:
     """Move the text next to a call to a turn of its own before it."""
     made: list[Message] = []
     for message in messages:
-        text = text_beside(message)
+        text = text_with_calls(message)
         if text:
             made.append({key: value for key, value in message.items() if key != "tool_calls"})
             message = without_reasoning(message) | {"content": ""}
@@ -236,10 +235,10 @@ def _text_before_call(messages: list[Message]) -> list[Message]:
     return made
 
 
-def text_beside(message: Message) -> str:
+def text_with_calls(message: Message) -> str:
     """Return the text of a turn with calls."""
-    told = flattened(message.get("content")) if calls_of(message) else ""
-    return told if isinstance(told, str) and told.strip() else ""
+    text = flattened(message.get("content")) if calls_of(message) else ""
+    return text if isinstance(text, str) and text.strip() else ""
 
 
 def _reasoning_in_content(messages: list[Message]) -> list[Message]:
@@ -269,8 +268,8 @@ def _parts_joined(messages: list[Message]) -> list[Message]:
     """Join contents that consist only of text parts."""
     made = []
     for message in messages:
-        told = flattened(message.get("content"))
-        made.append(message | {"content": told} if isinstance(told, str) else message)
+        text = flattened(message.get("content"))
+        made.append(message | {"content": text} if isinstance(text, str) else message)
     return made
 
 
@@ -342,11 +341,11 @@ def ids_shortened(messages: list[Message]) -> list[Message]:
     return counted(messages, [f"call{number:05}" for number in range(len(calls))])
 
 
-def counted(messages: Sequence[Message], wanted: Sequence[str]) -> list[Message]:
+def counted(messages: Sequence[Message], new_ids: Sequence[str]) -> list[Message]:
     """Set these ids on the calls, in order. A result gets the new id of its call, or of the next call if it has
     none.
     """
-    ids = iter(wanted)
+    ids = iter(new_ids)
     current: dict[str, str] = {}
     unanswered: list[tuple[str, str]] = []
     made = []
@@ -391,7 +390,7 @@ REMEDIES: tuple[Remedy, ...] = (
     Remedy("empty-question-added", 30, "before", _question_added),
     Remedy("empty-answer-added", 30, "before", _answer_added),
     Remedy("empty-user-message-between", 30, "before", _user_message_between),
-    Remedy(CALLS_BESIDE_TEXT_AS_CONTENT, 21, "adapt", _has(text_beside)),
+    Remedy(CALLS_WITH_TEXT_AS_CONTENT, 21, "adapt", _has(text_with_calls)),
     Remedy(PARALLEL_SPLIT, 20, "adapt", _has(lambda message: len(calls_of(message)) > 1)),
     Remedy(SYSTEM_IN_USER, 20, "adapt", _has(lambda message: message["role"] in INSTRUCTING)),
     Remedy(CALLS_AS_CONTENT, 45, "adapt", _has(calls_of)),

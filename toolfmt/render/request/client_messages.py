@@ -73,25 +73,25 @@ class _Reader:
         self._messages: list[dict[str, Any]] = []
         self._turn: dict[str, Any] | None = None
         """The turn that further items of the Responses API may extend."""
-        self._asked: list[dict[str, Any]] = []
+        self._open_calls: list[dict[str, Any]] = []
         """The calls of the last turn with calls that still have no result in the older format."""
         self._unnamed: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
         """Calls and results without an id, in order; a result with its call."""
 
     def read(self, given: object, where: str) -> None:
-        said = as_mapping(given)
-        if not isinstance(said, Mapping):
-            raise BadMessages(f"{where} must be an object, not {kind_of(said)}")
-        kind = said.get("type")
-        if isinstance(kind, str) and kind != "message" and ("role" not in said or "content" not in said):
+        mapping = as_mapping(given)
+        if not isinstance(mapping, Mapping):
+            raise BadMessages(f"{where} must be an object, not {kind_of(mapping)}")
+        kind = mapping.get("type")
+        if isinstance(kind, str) and kind != "message" and ("role" not in mapping or "content" not in mapping):
             if kind not in _ITEMS:
                 raise BadMessages(
                     f"{where}: an item of type {kind[:_LONGEST_SHOWN]!r} is not a message; leave it out "
                     f"(supported items: message, {', '.join(_ITEMS)})"
                 )
-            _ITEMS[kind](self, without_nones(said), where)
+            _ITEMS[kind](self, without_nones(mapping), where)
         else:
-            self._read_message(said, where)
+            self._read_message(mapping, where)
 
     def finished(self) -> list[dict[str, Any]]:
         """Return the messages. All calls have an id: their own or a generated one."""
@@ -108,14 +108,14 @@ class _Reader:
 
     # --- messages of Chat Completions and of Anthropic
 
-    def _read_message(self, said: Mapping[str, Any], where: str) -> None:
-        role = said.get("role")
+    def _read_message(self, mapping: Mapping[str, Any], where: str) -> None:
+        role = mapping.get("role")
         if not isinstance(role, str):
             raise BadMessages(f'{where}: "role" must be a string, not {kind_of(role)}')
         if role not in self._roles and role != _FUNCTION:
             known = ", ".join(dict.fromkeys(self._roles))
             raise BadMessages(f"{where}: no role is called {role[:_LONGEST_SHOWN]!r}; roles: {known}")
-        message = {key: value for key, value in said.items() if value is not None or key == "content"}
+        message = {key: value for key, value in mapping.items() if value is not None or key == "content"}
         is_item = message.get("type") == "message"
         if is_item:
             message = {key: value for key, value in message.items() if key not in _OF_AN_ANSWER}
@@ -159,7 +159,7 @@ class _Reader:
             self._messages.append(message)
         self._turn = message if is_item and by_model else None
         if message.get("tool_calls"):
-            self._asked = list(message["tool_calls"])
+            self._open_calls = list(message["tool_calls"])
 
     def _read_function_result(self, message: dict[str, Any], where: str) -> None:
         for key in ("tool_calls", "function_call"):
@@ -167,35 +167,40 @@ class _Reader:
                 raise BadMessages(f'{where}: a message of the role function makes no calls; leave "{key}" out')
         name = text_under("name", message, where)
         content = result_content(message.get("content"), f"{where}.content")
-        call = next((call for call in self._asked if _name_of(call) == name), None)
+        call = next((call for call in self._open_calls if _name_of(call) == name), None)
         if call is not None:
-            self._asked = [other for other in self._asked if other is not call]
+            self._open_calls = [other for other in self._open_calls if other is not call]
         result = {**message, "role": "tool", "content": content}
         self._unnamed.append((result, call))
         self._keep(result)
 
     # --- items of the Responses API
 
-    def _read_reasoning(self, said: dict[str, Any], where: str) -> None:
-        texts = said.get("content") or said.get("summary") or []
+    def _read_reasoning(self, mapping: dict[str, Any], where: str) -> None:
+        texts = mapping.get("content") or mapping.get("summary") or []
         if not isinstance(texts, (list, tuple)):
             raise BadMessages(f"{where}: the texts of a reasoning must be a list, not {kind_of(texts)}")
         text = texts_of(texts, where, "\n\n")
         if text:
             _add_reasoning(self._going_on(joins_messages=False), text)
 
-    def _read_call(self, said: dict[str, Any], where: str) -> None:
-        custom = said["type"] == "custom_tool_call"
-        arguments = {"input": text_under("input", said, where)} if custom else said.get("arguments")
-        call = called(said.get("name"), arguments, said.get("call_id", said.get("id")), where)
+    def _read_call(self, mapping: dict[str, Any], where: str) -> None:
+        custom = mapping["type"] == "custom_tool_call"
+        arguments = {"input": text_under("input", mapping, where)} if custom else mapping.get("arguments")
+        call = called(mapping.get("name"), arguments, mapping.get("call_id", mapping.get("id")), where)
         turn = self._going_on(joins_messages=True)
         turn["tool_calls"] = [*turn.get("tool_calls", ()), call]
-        self._asked = list(turn["tool_calls"])
+        self._open_calls = list(turn["tool_calls"])
 
-    def _read_result(self, said: dict[str, Any], where: str) -> None:
-        content = result_content(said.get("output"), f'{where}: "output"')
-        told = {"role": "tool", "tool_call_id": said.get("call_id"), "name": said.get("name"), "content": content}
-        self._keep(without_nones(told))
+    def _read_result(self, mapping: dict[str, Any], where: str) -> None:
+        content = result_content(mapping.get("output"), f'{where}: "output"')
+        result = {
+            "role": "tool",
+            "tool_call_id": mapping.get("call_id"),
+            "name": mapping.get("name"),
+            "content": content,
+        }
+        self._keep(without_nones(result))
 
     def _going_on(self, *, joins_messages: bool) -> dict[str, Any]:
         """Return the turn that an item belongs to. Calls belong to the assistant message before them, in any format."""

@@ -67,12 +67,12 @@ def as_mapping(value: Any) -> Any:
     """Return an object with `model_dump` (pydantic) or `to_dict` (`Message`) as a mapping; other values unchanged."""
     if isinstance(value, (dict, list, str, Mapping, type)):
         return value
-    tell = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
-    return tell() if callable(tell) else value
+    dump = getattr(value, "model_dump", None) or getattr(value, "to_dict", None)
+    return dump() if callable(dump) else value
 
 
-def without_nones(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in said.items() if value is not None}
+def without_nones(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if value is not None}
 
 
 def function_of(call: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -115,8 +115,8 @@ def _as_dictionary(value: object) -> dict[Any, Any]:
     raise TypeError(f"a value of type {type(value).__name__}")
 
 
-def text_under(key: str, said: Mapping[str, Any], where: str) -> str:
-    text = said.get(key)
+def text_under(key: str, mapping: Mapping[str, Any], where: str) -> str:
+    text = mapping.get(key)
     if not isinstance(text, str):
         raise BadMessages(f'{where}: "{key}" must be a string, not {kind_of(text)}')
     return text
@@ -124,11 +124,11 @@ def text_under(key: str, said: Mapping[str, Any], where: str) -> str:
 
 def texts_of(parts: Iterable[Any], where: str, between: str) -> str:
     """Return the joined texts of parts that contain only text."""
-    told = [as_mapping(part) for part in parts]
-    unlike = [part for part in told if not isinstance(part, Mapping)]
+    mappings = [as_mapping(part) for part in parts]
+    unlike = [part for part in mappings if not isinstance(part, Mapping)]
     if unlike:
         raise BadMessages(f"{where}: a part must be an object with text, not {kind_of(unlike[0])}")
-    return between.join(text_under("text", part, where) for part in told)
+    return between.join(text_under("text", part, where) for part in mappings)
 
 
 def result_content(content: Any, where: str) -> Any:
@@ -255,10 +255,10 @@ def _texts(content: Any, role: str, where: str) -> str:
     return texts_of(parts_of(result_content(content, where)), where, "\n")
 
 
-def _only_in(wanted: str, part: dict[str, Any], role: str, where: str) -> None:
-    if role != wanted:
+def _only_in(expected: str, part: dict[str, Any], role: str, where: str) -> None:
+    if role != expected:
         raise BadMessages(
-            f"{where}: a part of type {part['type']!r} can only be in a message of the role {wanted}, not {role[:40]}"
+            f"{where}: a part of type {part['type']!r} can only be in a message of the role {expected}, not {role[:40]}"
         )
 
 

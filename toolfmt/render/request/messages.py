@@ -134,18 +134,18 @@ def flattened(content: Content) -> Content:
     """Return the content as a string if all of its parts have a text form, else as parts with text where possible."""
     if not isinstance(content, list):
         return content
-    parts = told_in_words(content)
+    parts = objects_as_text(content)
     if all(_is_text(part) for part in parts):
         return "\n".join(part["text"] for part in parts)
     return parts
 
 
-def told_in_words(parts: list[Any]) -> list[Any]:
+def objects_as_text(parts: list[Any]) -> list[Any]:
     """Return the parts of a content with documents and other objects as text parts of their text or JSON.
 
     Texts, images, audio and files stay unchanged.
     """
-    return [part if _is_text(part) or _is_media(part) else {"type": "text", "text": _told(part)} for part in parts]
+    return [part if _is_text(part) or _is_media(part) else {"type": "text", "text": _part_text(part)} for part in parts]
 
 
 _MEDIA = ("image", "audio", "video", "file")
@@ -180,7 +180,7 @@ def without_media(message: Message) -> Message:
     return {**message, "content": [part for part in content if not _is_media(part) or _is_text(part)]}
 
 
-def _told(part: object) -> str:
+def _part_text(part: object) -> str:
     for key in ("document", "data", "thinking"):
         part = part.get(key, part) if isinstance(part, Mapping) else part
     return part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, default=str)
@@ -199,8 +199,8 @@ def joined(one: Content, other: Content, between: str) -> Content:
 
 def lists_tools(messages: Iterable[Message], tools: Iterable[Message]) -> bool:
     """Return whether a system message describes a tool: its name, and its description or all its parameters."""
-    told = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in INSTRUCTING)
-    return bool(told) and any(_describes(told, tool["function"]) for tool in tools)
+    system_text = "\n".join(text_of(message.get("content")) for message in messages if message["role"] in INSTRUCTING)
+    return bool(system_text) and any(_describes(system_text, tool["function"]) for tool in tools)
 
 
 def _describes(text: str, function: Mapping[str, Any]) -> bool:

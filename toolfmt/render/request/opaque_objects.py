@@ -1,7 +1,7 @@
 """Send messages and tools to another process and back. Stand-ins replace objects that are not plain JSON.
 
 `toolfmt.model.jobs` calls it. Of an image or an array, a template sees only the type's name. Of an object that can dump
-itself, it sees the dump (`toolfmt.templates.engine.environment.plain`). A `StandIn` shows the template the same. The
+itself, it sees the dump (`toolfmt.templates.engine.environment.plain`). A `Placeholder` shows the template the same. The
 result refers to stand-ins by number, and `given_back` restores the objects.
 """
 
@@ -16,7 +16,7 @@ _NUMBER = "toolfmt stand-in"
 """The key of an object's number in results, in a dictionary without other keys."""
 
 
-class StandIn:
+class Placeholder:
     """Represents an object: `model_dump` returns what a template sees, `str()` the object's own string."""
 
     def __init__(self, number: int, shown: Any, text: str) -> None:
@@ -41,12 +41,12 @@ def handed_over(value: Any, objects: list[Any]) -> Any:
     if isinstance(value, (list, tuple)):
         return (list if isinstance(value, list) else tuple)(handed_over(inner, objects) for inner in value)
     objects.append(value)
-    return StandIn(len(objects) - 1, plain(value), str(value))
+    return Placeholder(len(objects) - 1, plain(value), str(value))
 
 
 def numbered(value: Any) -> Any:
     """Return the value with each stand-in replaced by its number, for the way back."""
-    if isinstance(value, StandIn):
+    if isinstance(value, Placeholder):
         return {_NUMBER: value.number}
     if isinstance(value, dict):
         return {key: numbered(inner) for key, inner in value.items()}

@@ -35,14 +35,14 @@ class Gap:
     """What is between two adjacent texts, or at an edge, in the sentinel prompt and in the prompt."""
 
     before: RequestSpan | None
-    behind: RequestSpan | None
+    after: RequestSpan | None
     expected: str
     shown: str
 
     @property
-    def beside_reasoning(self) -> bool:
+    def next_to_reasoning(self) -> bool:
         """Whether one of its edges is reasoning, whose markers a template may remove or write itself."""
-        return any(piece is not None and piece.kind == "reasoning" for piece in (self.before, self.behind))
+        return any(piece is not None and piece.kind == "reasoning" for piece in (self.before, self.after))
 
 
 @dataclass(frozen=True)
@@ -77,34 +77,34 @@ def _walked(
     near: int,
 ) -> Around:
     places, missing, gaps = list[Place](), list[RequestSpan](), list[Gap]()
-    offset, told, reached = 0, 0, 0
+    offset, matched, reached = 0, 0, 0
     before: RequestSpan | None = None
     seen: set[int] = set()
     for at, (begin, end, number) in enumerate(words):
         piece = twin.pieces[number]
-        behind = twin_prompt[end : words[at + 1][0] if at + 1 < len(words) else len(twin_prompt)]
+        after = twin_prompt[end : words[at + 1][0] if at + 1 < len(words) else len(twin_prompt)]
         ahead = twin_prompt[max(reached, begin - near) : begin]
-        found = _place(prompt, offset, piece, ahead, behind[:near])
+        found = _place(prompt, offset, piece, ahead, after[:near])
         if found is not None:
-            gaps.append(Gap(before, piece, twin_prompt[told:begin], prompt[offset : found[0]]))
+            gaps.append(Gap(before, piece, twin_prompt[matched:begin], prompt[offset : found[0]]))
             places += [] if number in seen or piece.kind not in judged else [(*found, piece)]
-            offset, told, before = found[1], end, piece
+            offset, matched, before = found[1], end, piece
         elif number not in seen and piece.kind in judged:
             missing.append(piece)
         seen.add(number)
         reached = end
-    gaps.append(Gap(before, None, twin_prompt[told:], prompt[offset:]))
+    gaps.append(Gap(before, None, twin_prompt[matched:], prompt[offset:]))
     return Around(places, missing, gaps)
 
 
-def _place(prompt: str, offset: int, piece: RequestSpan, before: str, behind: str) -> tuple[int, int] | None:
+def _place(prompt: str, offset: int, piece: RequestSpan, before: str, after: str) -> tuple[int, int] | None:
     """Return the first position with the same text on both sides, else on one side, else the first of all."""
     best, places = -1, None
     for found in itertools.islice(_pattern(piece).finditer(prompt, offset), _MOST_PLACES):
-        alike = prompt.endswith(before, offset, found.start()) + prompt.startswith(behind, found.end())
-        if alike > best:
-            best, places = alike, found.span()
-        if alike == 2:
+        matches = prompt.endswith(before, offset, found.start()) + prompt.startswith(after, found.end())
+        if matches > best:
+            best, places = matches, found.span()
+        if matches == 2:
             break
     return places
 
@@ -123,41 +123,41 @@ def _pattern(piece: RequestSpan) -> re.Pattern[str]:
 # --- what differs
 
 
-def otherwise(gap: Gap) -> bool:
+def differs(gap: Gap) -> bool:
     """Return whether a gap has different words than in the sentinel prompt."""
     return _WORDS.findall(WORD.sub(" ", gap.expected)) != _WORDS.findall(gap.shown)
 
 
-def said_again(gap: Gap) -> Iterator[RequestSpan]:
+def repeated_texts(gap: Gap) -> Iterator[RequestSpan]:
     """Yield the texts at a gap's edges that the gap repeats, if the sentinel prompt does not."""
-    for piece in (gap.before, gap.behind):
-        if piece and stands_alone(piece.text, gap.shown) > stands_alone(piece.text, gap.expected):
+    for piece in (gap.before, gap.after):
+        if piece and count_word(piece.text, gap.shown) > count_word(piece.text, gap.expected):
             yield piece
 
 
 def lost_in(gap: Gap, request: Sequence[Message]) -> Iterator[str]:
     """Yield descriptions of what the sentinel prompt has in this gap and the prompt lacks, the message first."""
-    for message, word, told in _own(gap, request):
-        if stands_alone(word, gap.shown) < stands_alone(word, gap.expected):
-            yield f"messages[{message}] ({request[message]['role']}): {told}"
+    for message, word, label in _own(gap, request):
+        if count_word(word, gap.shown) < count_word(word, gap.expected):
+            yield f"messages[{message}] ({request[message]['role']}): {label}"
 
 
 def _own(gap: Gap, request: Sequence[Message]) -> Iterator[tuple[int, str, str]]:
     """Yield names, keys and truth values of the calls at a gap's edges, and the role of the last one."""
-    messages = dict.fromkeys(piece.message for piece in (gap.before, gap.behind) if piece and piece.message >= 0)
+    messages = dict.fromkeys(piece.message for piece in (gap.before, gap.after) if piece and piece.message >= 0)
     for message in messages:
         for call in calls_of(request[message]):
             name = str(function_of(call)["name"])
             yield message, name, f"its call of {name}"
             for key, value in entries_of(call):
-                told = f"the argument {name}: {key}"
-                yield from ((message, word, told) for word in (key, *truths(value)))
-    behind = gap.behind
-    if behind and behind.message >= 0:
-        yield behind.message, request[behind.message]["role"], "its role"
+                label = f"the argument {name}: {key}"
+                yield from ((message, word, label) for word in (key, *truths(value)))
+    after = gap.after
+    if after and after.message >= 0:
+        yield after.message, request[after.message]["role"], "its role"
 
 
-def stands_alone(word: str, text: str) -> int:
+def count_word(word: str, text: str) -> int:
     """Count occurrences of the word in a string, in any variant, as a whole word. Sentinel words do not count.
 
     This runs for up to a thousand keys; regular expressions would be too slow.
@@ -177,9 +177,9 @@ def _ends(before: str) -> bool:
     return not _LETTER.match(before[-1:]) or _TWIN_ENDS.match(before) is not None
 
 
-def _begins(behind: str) -> bool:
+def _begins(after: str) -> bool:
     """Return whether a word may end before these two characters."""
-    return not _LETTER.match(behind) or behind == "Zq"
+    return not _LETTER.match(after) or after == "Zq"
 
 
 def truths(value: object) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from toolfmt.formats.prose import result_heading
 from toolfmt.render.request.messages import Message, calls_of, first_turn, function_of
-from toolfmt.render.verify.between_texts import around, entries_of, lost_in, otherwise, said_again, stands_alone, truths
+from toolfmt.render.verify.between_texts import around, count_word, differs, entries_of, lost_in, repeated_texts, truths
 from toolfmt.render.verify.sentinel_request import (
     CutText,
     RequestSpan,
@@ -69,7 +69,7 @@ class Delivery:
     """Whether a description is there twice."""
     tools_changed: tuple[str, ...] = ()
     """Tools that the template leaves out or writes differently in this prompt, depending on a string."""
-    written_otherwise: bool = False
+    written_differently: bool = False
     """Whether the template writes other words around these texts than around others."""
     spans: tuple[Span, ...] = ()
 
@@ -94,22 +94,24 @@ def delivered(
         first.setdefault(number, begin)
         last[number] = end
         count[number] = count.get(number, 0) + 1
-    stands = _words_of(given, twin)
-    expected = Counter(stands)
+    word_order = _words_of(given, twin)
+    expected = Counter(word_order)
     checked = [(number, piece) for number, piece in enumerate(twin.pieces) if piece.kind in _JUDGED]
     missing = [
-        _told(request, piece)
+        _label(request, piece)
         for number, piece in checked
         if count.get(number, 0) < (expected[number] if piece.kind == "call" else 1)
     ]
-    repeated = [_told(request, piece) for number, piece in checked if piece.kind != "call" and count.get(number, 0) > 1]
+    repeated = [
+        _label(request, piece) for number, piece in checked if piece.kind != "call" and count.get(number, 0) > 1
+    ]
     left_out = any(piece.kind == "reasoning" and n not in first for n, piece in enumerate(twin.pieces))
     order = _Order(request, twin, first, last)
     missing += order.calls_missing(twin_prompt)
     described = {number: piece.name for number, piece in enumerate(twin.pieces) if piece.kind == "definition"}
     return Delivery(
         missing=_once(missing),
-        misplaced=_once(order.misplaced(stands)),
+        misplaced=_once(order.misplaced(word_order)),
         repeated=_once(repeated),
         reasoning_left_out=left_out,
         system_moved=order.system_moved,
@@ -127,33 +129,33 @@ def proved(
     if spans is not None:
         changed, switched = _changed_inside(prompt, twin, spans)
         taken_out, switches = _taken_out(prompt, twin, spans)
-        told = _once(
-            [*(_told(request, piece) for piece in taken_out)]
+        labels = _once(
+            [*(_label(request, piece) for piece in taken_out)]
             + [label for text in changed for label in _changed_marks(request, prompt, twin, text, spans)]
         )
         shown = _spans(request, ((begin, end, twin.pieces[number]) for begin, end, number in spans))
-        return Delivery(missing=told, switch_taken_out=switched or switches, spans=shown)
+        return Delivery(missing=labels, switch_taken_out=switched or switches, spans=shown)
     if twin_prompt is not None:
-        return _beside_twin(request, twin, twin_prompt, prompt)
+        return _compared_with_twin(request, twin, twin_prompt, prompt)
     pieces = [twin.pieces[number] for number in dict.fromkeys(_words_of(given, twin))]
     found, missing = in_order(prompt, [piece for piece in pieces if piece.kind in _JUDGED])
-    told = _once(_told(request, piece) for piece in missing)
-    return Delivery(missing=told, spans=_spans(request, found))
+    labels = _once(_label(request, piece) for piece in missing)
+    return Delivery(missing=labels, spans=_spans(request, found))
 
 
-def _beside_twin(request: Sequence[Message], twin: SentinelRequest, twin_prompt: str, prompt: str) -> Delivery:
+def _compared_with_twin(request: Sequence[Message], twin: SentinelRequest, twin_prompt: str, prompt: str) -> Delivery:
     """Return what a prompt contains that does not align with its sentinel prompt: the template depends on the texts."""
     shown = around(prompt, twin_prompt, twin, _JUDGED)
-    told = [_told(request, piece) for piece in shown.missing]
-    other = [gap for gap in shown.gaps if otherwise(gap)]
-    told += [lost for gap in other for lost in lost_in(gap, request)]
-    again = [piece for gap in other for piece in said_again(gap)]
+    labels = [_label(request, piece) for piece in shown.missing]
+    other = [gap for gap in shown.gaps if differs(gap)]
+    labels += [lost for gap in other for lost in lost_in(gap, request)]
+    again = [piece for gap in other for piece in repeated_texts(gap)]
     return Delivery(
-        missing=_once(told),
-        repeated=_once(_told(request, piece) for piece in again),
+        missing=_once(labels),
+        repeated=_once(_label(request, piece) for piece in again),
         spans=_spans(request, shown.places),
         tools_changed=changed_tools(twin, twin_prompt, prompt, shown.missing),
-        written_otherwise=not told and not all(gap.beside_reasoning for gap in other),
+        written_differently=not labels and not all(gap.next_to_reasoning for gap in other),
     )
 
 
@@ -171,7 +173,7 @@ def _changed_inside(
             continue
         # An escaped text may be several times as long.
         begin = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
-        shown = prompt[begin : ends[text.last] + _LONGEST_SPELLING * len(text.behind)]
+        shown = prompt[begin : ends[text.last] + _LONGEST_SPELLING * len(text.after)]
         if any(written in shown for written in spellings(text.whole)):
             continue
         if "".join(_SWITCH.sub("", text.whole).split()) in "".join(_SWITCH.sub("", shown).split()):
@@ -185,11 +187,11 @@ def _changed_marks(
     request: Sequence[Message], prompt: str, twin: SentinelRequest, text: CutText, spans: Sequence[tuple[int, int, int]]
 ) -> list[str]:
     """Return the tested strings of the text that are missing next to its words, or the text if none is missing."""
-    label = _told(request, twin.pieces[text.first])
+    label = _label(request, twin.pieces[text.first])
     begins = {number: begin for begin, _, number in spans}
     ends = {number: end for _, end, number in spans}
     start = max(0, begins[text.first] - _LONGEST_SPELLING * len(text.before))
-    end = ends[text.last] + _LONGEST_SPELLING * len(text.behind)
+    end = ends[text.last] + _LONGEST_SPELLING * len(text.after)
     removed = []
     for mark, number in text.marks:
         gap_start = ends.get(number - 1, start) if number > text.first else start
@@ -209,8 +211,8 @@ def _taken_out(
     taken_out, switched = [], False
     for text in twin.mark_texts:
         of_messages = [(begin, end, number) for begin, end, number in spans if twin.pieces[number].message >= 0]
-        begin = max((end for _, end, number in of_messages if number < text.behind), default=0)
-        end = min((begin for begin, _, number in of_messages if number >= text.behind), default=len(prompt))
+        begin = max((end for _, end, number in of_messages if number < text.next_word), default=0)
+        end = min((begin for begin, _, number in of_messages if number >= text.next_word), default=len(prompt))
         window = prompt[begin:end] if begin <= end else prompt
         if any(written in window for written in spellings(text.text)):
             continue
@@ -249,17 +251,17 @@ class _Order:
         begins = [min((first[n] for n in block), default=None) for block in numbers]
         self._ends_before = list(itertools.accumulate(ends, max, initial=0))
         """The maximum end of what is before each block; the block's own end is last."""
-        self._begins_behind: list[int | None] = [None]
+        self._begins_after: list[int | None] = [None]
         for begin in reversed(begins):
-            before = self._begins_behind[-1]
-            self._begins_behind.append(before if begin is None else begin if before is None else min(begin, before))
-        self._begins_behind.reverse()
+            before = self._begins_after[-1]
+            self._begins_after.append(before if begin is None else begin if before is None else min(begin, before))
+        self._begins_after.reverse()
 
-    def misplaced(self, stands: Sequence[int]) -> Iterator[str]:
-        """Yield what is in the wrong order. `stands` is the order in which the template got the words."""
-        place = {number: at for at, number in enumerate(stands)}
-        yield from self._behind_others(self._leading)
-        yield from self._behind_others(self._blocks)
+    def misplaced(self, word_order: Sequence[int]) -> Iterator[str]:
+        """Yield what is in the wrong order. `word_order` is the order in which the template got the words."""
+        place = {number: at for at, number in enumerate(word_order)}
+        yield from self._out_of_order(self._leading)
+        yield from self._out_of_order(self._blocks)
         for block in self._blocks:
             yield from self._misplaced_in(block, place)
 
@@ -267,10 +269,10 @@ class _Order:
     def system_moved(self) -> bool:
         """Return whether the leading instructions appear after another part of the conversation."""
         ends = [self._last[number] for message in self._leading for number in self._of_message.get(message[0], ())]
-        begin = self._begins_behind[0]
+        begin = self._begins_after[0]
         return begin is not None and max(ends, default=0) > begin
 
-    def _behind_others(self, blocks: Sequence[Sequence[int]]) -> Iterator[str]:
+    def _out_of_order(self, blocks: Sequence[Sequence[int]]) -> Iterator[str]:
         reached = 0
         for block in blocks:
             numbers = [number for message in block for number in self._of_message.get(message, ())]
@@ -278,7 +280,7 @@ class _Order:
                 continue
             if min(self._first[number] for number in numbers) < reached:
                 early = min(numbers, key=lambda number: self._first[number])
-                yield f"{_told(self._request, self._pieces[early])} (before what comes ahead of it)"
+                yield f"{_label(self._request, self._pieces[early])} (before what comes ahead of it)"
             reached = max(reached, *(self._last[number] for number in numbers))
 
     def _misplaced_in(self, block: Sequence[int], place: Mapping[int, int]) -> Iterator[str]:
@@ -290,7 +292,7 @@ class _Order:
         begin = min(self._first[number] for number in results)
         for number in turn:
             if self._pieces[number].kind == "text" and self._last[number] > begin:
-                yield f"{_told(self._request, self._pieces[number])} (after a result that answers it)"
+                yield f"{_label(self._request, self._pieces[number])} (after a result that answers it)"
         order = sorted((number for number in results if number in place), key=place.__getitem__)
         if sorted(order, key=lambda number: self._first[number]) != order:
             yield f"messages[{block[1]}] (tool): its text (in another order than the results)"
@@ -311,18 +313,18 @@ class _Order:
             calls = calls_of(self._request[block[0]])
             if not calls:
                 continue
-            window = prompt[self._ends_before[at] : self._begins_behind[at + 1]]
+            window = prompt[self._ends_before[at] : self._begins_after[at + 1]]
             named = (call for at, call in enumerate(calls) if (block[0], at) not in self._named_by_words)
             for name, times in Counter(str(function_of(call)["name"]) for call in named).items():
                 # If results are user messages, the text before them does not count as a call.
-                if stands_alone(name, window.replace(result_heading(name), "")) < times:
+                if count_word(name, window.replace(result_heading(name), "")) < times:
                     yield f"messages[{block[0]}] (assistant): its call of {name}"
             arguments = [entry for call in calls for entry in entries_of(call)]
             for key in dict.fromkeys(key for key, _ in arguments):
-                if key and not stands_alone(key, window):
+                if key and not count_word(key, window):
                     yield f"messages[{block[0]}] (assistant): the argument {key}"
             for key, value in arguments:
-                if isinstance(value, bool) and not any(stands_alone(word, window) for word in truths(value)):
+                if isinstance(value, bool) and not any(count_word(word, window) for word in truths(value)):
                     yield f"messages[{block[0]}] (assistant): the argument {key}"
 
 
@@ -343,10 +345,10 @@ def _blocks(request: Sequence[Message], leading: int) -> Iterator[list[int]]:
 
 def _words_of(given: Sequence[Message], twin: SentinelRequest) -> list[int]:
     """Return the words of messages in the order of their occurrence."""
-    told = (
+    contents = (
         part for message in given for part in (message.get("content"), *(_shown(call) for call in calls_of(message)))
     )
-    return [number for part in told for number in _numbers_in(str(part), twin)]
+    return [number for part in contents for number in _numbers_in(str(part), twin)]
 
 
 def _shown(call: Message) -> str:
@@ -367,11 +369,11 @@ _WHAT = {
 }
 
 
-def _told(request: Sequence[Message], piece: RequestSpan) -> str:
+def _label(request: Sequence[Message], piece: RequestSpan) -> str:
     """Return a description of the text, its message first."""
     what = _WHAT[piece.kind].format(piece.name)
     return f"messages[{piece.message}] ({request[piece.message]['role']}): {what}" if piece.message >= 0 else what
 
 
-def _once(told: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(told))
+def _once(labels: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(labels))

@@ -70,7 +70,7 @@ def with_missing_variable(error: TemplateError, template: ChatTemplate, profile:
 
     A template file alone does not contain the special tokens of its model.
     """
-    missing = _MISSING_VARIABLE.fullmatch(error.own_words) if error.kind == "not-rendered" else None
+    missing = _MISSING_VARIABLE.fullmatch(error.engine_message) if error.kind == "not-rendered" else None
     name = missing[1] if missing else ""
     if name not in profile.variables or re.search(rf"\b{name}\s*\(", template.source):
         return error  # a function cannot be passed
@@ -79,4 +79,4 @@ def with_missing_variable(error: TemplateError, template: ChatTemplate, profile:
 
 
 def _with_text(error: TemplateError, text: str) -> TemplateError:
-    return TemplateError(text, error.line, error.kind, error.own_words)
+    return TemplateError(text, error.line, error.kind, error.engine_message)

@@ -60,16 +60,16 @@ class CutText:
     first: int
     last: int
     before: str
-    behind: str
+    after: str
     whole: str
     marks: Sequence[tuple[str, int]] = ()
 
 
 @dataclass(frozen=True)
 class MarkText:
-    """A string of tested strings only, so no word replaces it. `behind` is the number of the next word."""
+    """A string of tested strings only, so no word replaces it. `after` is the number of the next word."""
 
-    behind: int
+    next_word: int
     message: int
     text: str
 
@@ -90,24 +90,24 @@ def sentinel_request_of(
     messages: Sequence[Message],
     tools: Sequence[Message] | None,
     tested: Collection[str] = (),
-    beside: str = "",
+    other_text: str = "",
     prefill: str = "",
 ) -> SentinelRequest:
     """Return the sentinel request of checked messages and canonical tools.
 
-    `tested` are the strings that the template searches for. `beside` is other text in the prompt. `prefill` is the part
+    `tested` are the strings that the template searches for. `other_text` is other text in the prompt. `prefill` is the part
     of the response that the generation prompt already contains.
     """
-    words = _Words(tested, free_number(messages, tools, beside), prefill)
-    told = [words.message(message, position) for position, message in enumerate(messages)]
+    words = _Words(tested, free_number(messages, tools, other_text), prefill)
+    replaced = [words.message(message, position) for position, message in enumerate(messages)]
     defined = None if tools is None else [words.tool(tool) for tool in tools]
-    return SentinelRequest(told, defined, words.pieces, words.cut_texts, words.mark_texts, words.begin)
+    return SentinelRequest(replaced, defined, words.pieces, words.cut_texts, words.mark_texts, words.begin)
 
 
-def free_number(*told: object) -> int:
+def free_number(*values: object) -> int:
     """Return the first number for words that do not occur in these; keys and names must differ from words."""
     try:
-        taken = sorted({int(found[1] or found[2]) for found in WORD.finditer("".join(map(str, told)))})
+        taken = sorted({int(found[1] or found[2]) for found in WORD.finditer("".join(map(str, values)))})
     except (ValueError, RecursionError):  # a number of thousands of digits
         return 0
     begin = 0
@@ -129,18 +129,20 @@ class _Words:
         self._tested, self._prefill = tested, prefill
 
     def message(self, message: Message, position: int) -> Message:
-        told = dict(message)
+        replaced = dict(message)
         reasoning = {name: message[name] for name in REASONING_NAMES if isinstance(message.get(name), str)}
         worded: dict[str, str] = {}
         for name, text in reasoning.items():
             if text not in worded:
                 worded[text] = self._run(text, RequestSpan("reasoning", position, text))
-            told[name] = worded[text]
+            replaced[name] = worded[text]
         if message.get("content"):
-            told["content"] = self._content(message["content"], position, message["role"])
+            replaced["content"] = self._content(message["content"], position, message["role"])
         if calls_of(message):
-            told["tool_calls"] = [self._call(call, position, number) for number, call in enumerate(calls_of(message))]
-        return told
+            replaced["tool_calls"] = [
+                self._call(call, position, number) for number, call in enumerate(calls_of(message))
+            ]
+        return replaced
 
     def tool(self, tool: Message) -> Message:
         function = tool["function"]
@@ -169,7 +171,7 @@ class _Words:
     def _text(self, text: str, position: int, role: str) -> str:
         """Return the text with words between the strings that the template searches for."""
         runs, after = split_text(text, role, self._tested, self._prefill)
-        told: list[str] = []
+        parts: list[str] = []
         marks: list[tuple[str, int]] = []
         before = len(self.pieces)
         for at, run in enumerate(runs):
@@ -178,7 +180,7 @@ class _Words:
             if at >= after and at % 2:
                 marks.append((run, len(self.pieces)))
             kind: Kind = "reasoning" if at < after else "text"
-            told.append(run if at % 2 else self._run(run, RequestSpan(kind, position, run)))
+            parts.append(run if at % 2 else self._run(run, RequestSpan(kind, position, run)))
         rest = "".join(runs[after:])
         worded = [at for at in range(after, len(runs), 2) if runs[at].strip()]
         if worded and len(runs) > after + 1:
@@ -186,7 +188,7 @@ class _Words:
             self.cut_texts.append(CutText(before, len(self.pieces) - 1, *around, rest.strip(), marks))
         elif rest.strip() and not worded:
             self.mark_texts.append(MarkText(before, position, rest.strip()))
-        return "".join(told)
+        return "".join(parts)
 
     def _call(self, call: Message, position: int, number: int) -> Message:
         function = dict(function_of(call))

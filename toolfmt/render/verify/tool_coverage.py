@@ -20,9 +20,9 @@ from toolfmt.render.verify.sentinel_request import RequestSpan, SentinelRequest,
 
 BETWEEN_WORDS = r"(?:[\s/#*|>-]|\\+[nrt])+"
 """What may replace whitespace of a description in a prompt: a template may break lines and indent them."""
-_BLANKS = re.compile(r"(?:\s|\\+[nrt])+")
+_WHITESPACE = re.compile(r"(?:\s|\\+[nrt])+")
 _LETTER = "[A-Za-z0-9_]"
-_BEFORE, _BEHIND = f"(?<!{_LETTER})", f"(?!{_LETTER})"
+_BEFORE, _AFTER = f"(?<!{_LETTER})", f"(?!{_LETTER})"
 _DEEPEST = 64
 
 
@@ -58,7 +58,7 @@ def changed_tools(
     words = words_in(twin_prompt, twin)
     expected = [*_worded(twin, words, frozenset(missing)), *_named(twin, words, twin_prompt)]
     changed: dict[str, None] = {}
-    offset, told = 0, 0
+    offset, matched = 0, 0
     since: dict[str, int] = {}
     for one in sorted(expected, key=lambda one: one.begin):
         if one.tool in changed:
@@ -66,11 +66,11 @@ def changed_tools(
         found = re.compile(one.pattern).search(prompt, offset)
         if found is None and not one.tool:
             # The match for the definition is inside this text or after it.
-            found = re.compile(one.pattern).search(prompt, told)
+            found = re.compile(one.pattern).search(prompt, matched)
             changed |= {tool: None for tool, end in since.items() if found and end > found.start()}
         if found:
             offset = found.end()
-            since, told = (since | {one.tool: offset}, told) if one.tool else ({}, offset)
+            since, matched = (since | {one.tool: offset}, matched) if one.tool else ({}, offset)
         elif one.tool:
             changed[one.tool] = None
     return tuple(changed)
@@ -106,9 +106,9 @@ def _named(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], twin_pr
             owners = [last] if last and name in parameters[last] else [one for one in names if name in parameters[one]]
             last = name if name in names else last
             before = "" if re.match(_LETTER, twin_prompt[max(0, found.start() - 1) : found.start()]) else _BEFORE
-            behind = "" if re.match(_LETTER, twin_prompt[found.end() : found.end() + 1]) else _BEHIND
+            after = "" if re.match(_LETTER, twin_prompt[found.end() : found.end() + 1]) else _AFTER
             owner = name if name in names else owners[0]
-            yield _Expected(found.start(), before + re.escape(found[0]) + behind, owner)
+            yield _Expected(found.start(), before + re.escape(found[0]) + after, owner)
 
 
 def _regions(twin: SentinelRequest, words: Sequence[tuple[int, int, int]], length: int) -> Iterator[tuple[int, int]]:
@@ -147,8 +147,10 @@ def _limits(schema: Any, depth: int = 0) -> Iterator[str]:
         return
     if isinstance(schema, Mapping):
         yield from (word for word in ("enum", "required") if schema.get(word))
-        for told in (schema.get("type"), schema.get("enum")):
-            yield from (word for word in (told if isinstance(told, list) else [told]) if word and isinstance(word, str))
+        for limit in (schema.get("type"), schema.get("enum")):
+            yield from (
+                word for word in (limit if isinstance(limit, list) else [limit]) if word and isinstance(word, str)
+            )
     inner = schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, (list, tuple)) else ()
     for value in inner:
         yield from _limits(value, depth + 1)
@@ -158,10 +160,10 @@ def _by_itself(names: Iterable[str]) -> str:
     """Return a pattern for any of the names, in any variant, as a whole word or next to a sentinel word."""
     spelled = sorted({written for name in names for written in spellings(name)}, key=len, reverse=True)
     one_of = "|".join(map(re.escape, filter(None, spelled)))
-    return rf"(?:{_BEFORE}|(?<=\dz))(?:{one_of})(?:{_BEHIND}|(?=Zq\d))"
+    return rf"(?:{_BEFORE}|(?<=\dz))(?:{one_of})(?:{_AFTER}|(?=Zq\d))"
 
 
 def in_lines(text: str) -> str:
     """Return a pattern for a string in any variant, with any line breaks."""
-    spelled = dict.fromkeys(BETWEEN_WORDS.join(map(re.escape, _BLANKS.split(one))) for one in spellings(text))
+    spelled = dict.fromkeys(BETWEEN_WORDS.join(map(re.escape, _WHITESPACE.split(one))) for one in spellings(text))
     return "|".join(spelled)

@@ -39,7 +39,7 @@ def meanings_of(tree: nodes.Template) -> Meanings:
     return meanings
 
 
-def meant(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
+def resolved_nodes(node: nodes.Node, meanings: Meanings) -> Iterator[nodes.Node]:
     """Yield the nodes of an expression, and those of the values of its variables."""
     waiting, known = [node], set[str]()
     while waiting:

@@ -12,13 +12,13 @@ from typing import Literal
 
 from jinja2 import nodes
 
-from toolfmt.templates.analysis.aliases import ITEM, Meanings, constants_of, meant
+from toolfmt.templates.analysis.aliases import ITEM, Meanings, constants_of, resolved_nodes
 from toolfmt.templates.analysis.expressions import bare, key_of, leaves
-from toolfmt.templates.analysis.nondeterminism import BY_LOT
+from toolfmt.templates.analysis.nondeterminism import RANDOM
 from toolfmt.templates.analysis.variables import descendants
 
 _LONGEST_TEXT = 200
-_MOST_MEANT = 1_000
+_MOST_RESOLVED = 1_000
 """A limit for templates that are written to slow down the analysis."""
 COUNTING = frozenset({"length", "count", "index", "index0", "revindex", "revindex0", "range", "truncate"})
 """Filters, and attributes of a loop, that count."""
@@ -48,7 +48,7 @@ class Condition:
     calls: frozenset[str]
     holds: bool = True
     """The value of the condition if its test holds: False after a `not`."""
-    refusal: int | None = None
+    raising_test: int | None = None
     """The number of the test that it is a part of, if the template raises when that test holds. Else None."""
     whole: int | None = None
     """The number of the `if` (a tag or an expression) that contains it. None unless that has several conditions or its
@@ -65,9 +65,9 @@ def condition_of(number: int, node: nodes.Node, meanings: Meanings, *, loop: boo
     constants = list(constants_of(node, meanings))
     texts = [value for value in constants if isinstance(value, str) and value.strip() and len(value) <= _LONGEST_TEXT]
     numbers = [value for value in constants if type(value) is int]
-    numbers += filter(None, map(_sum, islice(descendants(node), _MOST_MEANT)))
+    numbers += filter(None, map(_sum, islice(descendants(node), _MOST_RESOLVED)))
     names, calls = set[str](), set[str]()
-    for inner in islice(meant(node, meanings), _MOST_MEANT):
+    for inner in islice(resolved_nodes(node, meanings), _MOST_RESOLVED):
         match inner:
             case nodes.Name(name=name) | nodes.Getattr(attr=name):
                 names.add(name)
@@ -124,16 +124,16 @@ def _about(
             return ""
     if "strftime_now" in known:
         return "clock"
-    if known & BY_LOT:
+    if known & RANDOM:
         return "chance"
     if any(isinstance(inner, (nodes.Mod, nodes.FloorDiv)) for inner in descendants(node)):
         return "sum" if any(abs(number) > 2 for number in numbers) else ""  # whose turn it is
     if any(abs(number) > 1 for number in numbers):
         return "number"  # a length, a counter of the template, or a number in the arguments of a call
-    return "text" if texts and not _asks_for_a_kind(node, meanings) else ""
+    return "text" if texts and not _tests_for_kind(node, meanings) else ""
 
 
-def _asks_for_a_kind(node: nodes.Node, meanings: Meanings) -> bool:
+def _tests_for_kind(node: nodes.Node, meanings: Meanings) -> bool:
     """Return whether a comparison tests for a role, for the type of a part, or for a key of an object."""
     if not isinstance(node, nodes.Compare):
         return False

@@ -89,14 +89,14 @@ def subjects(test: nodes.Node) -> Iterator[nodes.Node]:
                 yield node
 
 
-def asks_defined(test: nodes.Node) -> bool:
+def tests_defined(test: nodes.Node) -> bool:
     """Return whether the test checks if something is defined or undefined."""
     while isinstance(test, nodes.Not):
         test = test.node
     return isinstance(test, nodes.Test) and test.name in ("defined", "undefined")
 
 
-def says_given(test: nodes.Node, name: str) -> bool | None:
+def tests_given(test: nodes.Node, name: str) -> bool | None:
     """Return True if the test holds only if the caller passed the variable, False if only if not, None if neither."""
     positive = True
     while isinstance(test, nodes.Not):
@@ -121,12 +121,12 @@ def _either(test: nodes.And | nodes.Or, name: str, *, positive: bool) -> bool | 
         node = waiting.pop()
         if isinstance(node, (nodes.And, nodes.Or)):
             waiting += [node.right, node.left]
-        elif (given := says_given(node, name)) is not None:
+        elif (given := tests_given(node, name)) is not None:
             return given == positive
     return None
 
 
-def wanted_value(test: nodes.Node, name: str) -> bool | None:
+def required_value(test: nodes.Node, name: str) -> bool | None:
     """Return the value that the test requires of the variable, if it tests for true or false."""
     positive = True
     while isinstance(test, nodes.Not):

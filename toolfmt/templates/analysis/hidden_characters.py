@@ -15,7 +15,7 @@ from toolfmt.templates.analysis.variables import descendants
 _TAGS = "\U000e0000-\U000e007f"
 _BIDIRECTIONAL = "\u202a-\u202e\u2066-\u2069"
 _CANDIDATE = re.compile(f"[{_TAGS}]+|[^\\t\\n\\r\\x20-\\x7e]")
-_BLANKS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+_INVISIBLE = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 """Characters that are invisible although Unicode classifies them as letters, marks or symbols."""
 _SHOWN_AS_NOTHING = frozenset({"Cf", "Cc", "Co", "Cs", "Zl", "Zp"})
 _FLAG = re.compile(
@@ -76,7 +76,7 @@ def _hidden(text: str, line: int) -> Iterator[HiddenText]:
 
 
 def _is_invisible(character: str) -> bool:
-    if unicodedata.category(character) in _SHOWN_AS_NOTHING or character in _BLANKS:
+    if unicodedata.category(character) in _SHOWN_AS_NOTHING or character in _INVISIBLE:
         return True
     noncharacter = ord(character) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(character) <= 0xFDEF
     return noncharacter or bool(_SELECTORS.match(character))

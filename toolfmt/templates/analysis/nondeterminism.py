@@ -6,7 +6,7 @@ from jinja2 import nodes
 
 from toolfmt.templates.analysis.variables import descendants
 
-BY_LOT = frozenset({"random", "lipsum"})
+RANDOM = frozenset({"random", "lipsum"})
 """Filters and functions with an unpredictable result."""
 
 
@@ -15,7 +15,7 @@ def draws_line(tree: nodes.Template) -> int | None:
     drawing = (
         node.lineno
         for node in descendants(tree)
-        if isinstance(node, (nodes.Filter, nodes.Name)) and node.name in BY_LOT
+        if isinstance(node, (nodes.Filter, nodes.Name)) and node.name in RANDOM
     )
     return min(drawing, default=None)
 

@@ -19,11 +19,11 @@ _LONGEST = 40
 
 def tested_roles(tree: nodes.Template) -> tuple[str, ...]:
     """Return each role once, sorted, without texts over 40 characters."""
-    tested = [asked for node in descendants(tree) for asked in _asked(node)]
+    tested = [compared for node in descendants(tree) for compared in _compared(node)]
     return tuple(sorted({text for node in tested for text in _texts(node)}))
 
 
-def _asked(node: nodes.Node) -> Iterator[nodes.Node]:
+def _compared(node: nodes.Node) -> Iterator[nodes.Node]:
     """Yield what a node compares a role with, looks it up in, or filters by it."""
     match node:
         case nodes.Compare() if any(map(_is_role, _sides(node))):

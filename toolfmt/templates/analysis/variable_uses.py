@@ -15,17 +15,17 @@ from typing import Literal, TypeAlias
 from jinja2 import nodes
 
 from toolfmt.templates.analysis.expressions import (
-    asks_defined,
     bare,
     conditions,
     is_bool,
     is_name,
     key_of,
     leaves,
-    says_given,
+    required_value,
     source_of,
     subjects,
-    wanted_value,
+    tests_defined,
+    tests_given,
 )
 from toolfmt.templates.analysis.variables import descendants
 
@@ -34,7 +34,7 @@ Manner: TypeAlias = Literal["asked", "printed", "iterated", "keyed"]
 """How a value is used: tested for truth, joined to text, iterated as a list, or indexed by a key."""
 
 # A limit for templates that are written to slow down the analysis: a test is walked once for each of its variables.
-_MOST_ASKED = 8
+_MOST_TESTED = 8
 _DEFAULT_FILTERS = frozenset({"default", "d"})
 _LIST_FILTERS = frozenset({"length", "count", "join", "first", "last", "map", "selectattr", "rejectattr", "list"})
 _OPERATORS = {"eq", "ne", "in", "notin", "lt", "lteq", "gt", "gteq"}
@@ -71,15 +71,15 @@ class _Uses:
 
     def __init__(self, names: set[str]) -> None:
         self._names = names
-        self._stands_for: dict[str, set[str]] = {name: {name} for name in names}
+        self._aliases: dict[str, set[str]] = {name: {name} for name in names}
         self.lines: dict[str, int] = {}
-        self._said: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._defaults: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self._implied: dict[str, list[tuple[int, str]]] = defaultdict(list)
         self._literals: dict[str, dict[tuple[type, Plain], Plain]] = defaultdict(dict)
         self._manners: dict[str, set[Manner]] = defaultdict(set)
         self._keys: dict[str, set[str]] = defaultdict(set)
         self._items: dict[str, set[str]] = defaultdict(set)
-        self._asked_first: set[tuple[str, int]] = set()
+        self._tested_first: set[tuple[str, int]] = set()
         self._assigned: list[tuple[str, nodes.Node]] = []
 
     def read(self, tree: nodes.Template) -> None:
@@ -89,18 +89,18 @@ class _Uses:
             if isinstance(node, nodes.For) and isinstance(node.target, nodes.Name):
                 # What an item is compared with is a possible item of the list.
                 for leaf in leaves(node.iter):
-                    self._items[node.target.name] |= self._meant(leaf)
+                    self._items[node.target.name] |= self._variables_of(leaf)
         for node in everything:
             self._node(node)
 
     def use(self, name: str) -> VariableUse:
-        said = sorted(set(self._said[name]))
-        if not said and not self._manners[name] & {"printed", "iterated", "keyed"}:
+        defaults = sorted(set(self._defaults[name]))
+        if not defaults and not self._manners[name] & {"printed", "iterated", "keyed"}:
             implied = sorted(set(self._implied[name]))
             # If one test treats a missing value as true and another as false, it is a third state.
-            said = implied[:1] if len({text for _, text in implied}) == 1 else []
-        default = " or ".join(dict.fromkeys(text for _, text in said)) or None
-        own = any(target == name and (name, id(node)) not in self._asked_first for target, node in self._assigned)
+            defaults = implied[:1] if len({text for _, text in implied}) == 1 else []
+        default = " or ".join(dict.fromkeys(text for _, text in defaults)) or None
+        own = any(target == name and (name, id(node)) not in self._tested_first for target, node in self._assigned)
         literals = sorted(self._literals[name].values(), key=lambda value: (str(type(value)), str(value)))
         manners = frozenset(self._manners[name])
         return VariableUse(
@@ -122,12 +122,12 @@ class _Uses:
                 self._becomes(target.name, value)
 
     def _becomes(self, key: str, value: nodes.Node) -> None:
-        meant = {name for leaf in leaves(value) for name in self._stands_for.get(key_of(leaf), ())}
-        if meant:
-            self._stands_for.setdefault(key, set()).update(meant)
+        variables = {name for leaf in leaves(value) for name in self._aliases.get(key_of(leaf), ())}
+        if variables:
+            self._aliases.setdefault(key, set()).update(variables)
 
-    def _meant(self, node: nodes.Node) -> set[str]:
-        return self._stands_for.get(key_of(bare(node)), set())
+    def _variables_of(self, node: nodes.Node) -> set[str]:
+        return self._aliases.get(key_of(bare(node)), set())
 
     # --- one node
 
@@ -164,7 +164,7 @@ class _Uses:
                 self._mark(node.right, "printed")
 
     def _mark(self, node: nodes.Node, manner: Manner) -> None:
-        for name in self._meant(node):
+        for name in self._variables_of(node):
             self._manners[name].add(manner)
 
     def _mark_leaves(self, node: nodes.Node, manner: Manner) -> None:
@@ -176,16 +176,16 @@ class _Uses:
             name = node.target.name
             self._assigned.append((name, node))
             if any(is_name(leaf, name) for leaf in leaves(node.node)):
-                self._asked_first.add((name, id(node)))
+                self._tested_first.add((name, id(node)))
         value = node.node
         if isinstance(value, nodes.Or) and isinstance(value.left, nodes.Name):
-            self._says(value.left.name, value.right)
+            self._add_default(value.left.name, value.right)
 
     def _if(self, node: nodes.If) -> None:
         """Handle `if x is not defined` … `set x = …`, and the branch after `if x is defined`."""
-        self._mark_asked(node.test)
-        for name in self._asked_names(node.test):
-            given = says_given(node.test, name)
+        self._mark_tested(node.test)
+        for name in self._tested_names(node.test):
+            given = tests_given(node.test, name)
             if given is not None:
                 self._branch(name, node.body, default=not given)
                 self._branch(name, node.else_, default=given)
@@ -194,19 +194,19 @@ class _Uses:
         """Mark what a branch assigns to the variable that it tested. With `default`, that is the variable's default."""
         for below in (below for inner in body for below in descendants(inner)):
             if isinstance(below, (nodes.Assign, nodes.AssignBlock)) and is_name(below.target, name):
-                self._asked_first.add((name, id(below)))
+                self._tested_first.add((name, id(below)))
                 if default and isinstance(below, nodes.Assign):
-                    self._says(name, below.node)
+                    self._add_default(name, below.node)
 
     def _conditional(self, node: nodes.CondExpr) -> None:
         """Handle `x if x is defined else …`."""
-        self._mark_asked(node.test)
-        for name in self._asked_names(node.test):
-            given = says_given(node.test, name)
+        self._mark_tested(node.test)
+        for name in self._tested_names(node.test):
+            given = tests_given(node.test, name)
             mine, other = (node.expr1, node.expr2) if given else (node.expr2, node.expr1)
             if given is not None and other is not None and mine is not None:
                 if any(is_name(leaf, name) for leaf in leaves(mine)):
-                    self._says(name, other)
+                    self._add_default(name, other)
                 elif is_bool(mine) and is_bool(other):
                     self._implies(name, other)
 
@@ -215,23 +215,23 @@ class _Uses:
         for operand in (node.node,) if isinstance(node, nodes.Not) else (node.left, node.right):
             if isinstance(operand, (nodes.Name, nodes.Getattr)):
                 self._mark(operand, "asked")
-        if isinstance(node, nodes.Not) or not asks_defined(node.left):
+        if isinstance(node, nodes.Not) or not tests_defined(node.left):
             return
-        for name in self._asked_names(node.left):
-            given = says_given(node.left, name)
-            wanted = wanted_value(node.right, name)
-            if wanted is not None and given is not None and given == isinstance(node, nodes.And):
+        for name in self._tested_names(node.left):
+            given = tests_given(node.left, name)
+            required = required_value(node.right, name)
+            if required is not None and given is not None and given == isinstance(node, nodes.And):
                 # `is defined and x`: missing counts as not x. `is not defined or x`: missing counts as x.
-                self._implied[name].append((node.lineno, str(wanted != given).lower()))
+                self._implied[name].append((node.lineno, str(required != given).lower()))
 
-    def _mark_asked(self, test: nodes.Node) -> None:
+    def _mark_tested(self, test: nodes.Node) -> None:
         for leaf in conditions(test):
             self._mark(leaf, "asked")
 
-    def _asked_names(self, test: nodes.Node) -> set[str]:
+    def _tested_names(self, test: nodes.Node) -> set[str]:
         """Return the variables a test is about. Empty if there are very many, as in no real template."""
         names = {node.name for node in subjects(test) if isinstance(node, nodes.Name) and node.name in self._names}
-        return names if len(names) <= _MOST_ASKED else set()
+        return names if len(names) <= _MOST_TESTED else set()
 
     def _comparison(self, node: nodes.Compare) -> None:
         for operand in node.ops:
@@ -239,21 +239,21 @@ class _Uses:
                 self._mark(operand.expr, "iterated")
             if operand.op in _OPERATORS:
                 for one, other in ((node.expr, operand.expr), (operand.expr, node.expr)):
-                    self._compared(self._meant(one) | self._items.get(key_of(one), set()), other)
+                    self._compared(self._variables_of(one) | self._items.get(key_of(one), set()), other)
 
     def _test(self, node: nodes.Test) -> None:
-        meant = self._meant(node.node)
+        variables = self._variables_of(node.node)
         if node.name in _COMPARING_TESTS and node.args:
-            self._compared(meant, node.args[0])
+            self._compared(variables, node.args[0])
         elif node.name in ("true", "false", "boolean"):
-            for name in meant:
+            for name in variables:
                 self._manners[name].add("asked")
 
-    def _compared(self, meant: set[str], other: nodes.Node) -> None:
+    def _compared(self, variables: set[str], other: nodes.Node) -> None:
         constants = other.items if isinstance(other, (nodes.List, nodes.Tuple)) else [other]
         for constant in constants:
             if isinstance(constant, nodes.Const) and isinstance(constant.value, (str, int, float, bool)):
-                for name in meant:
+                for name in variables:
                     if isinstance(constant.value, bool):
                         self._manners[name].add("asked")
                     else:
@@ -263,14 +263,14 @@ class _Uses:
         if node.node is None:
             return
         if node.name in _DEFAULT_FILTERS and isinstance(node.node, nodes.Name) and node.node.name in self._names:
-            self._says(node.node.name, node.args[0] if node.args else nodes.Const(""))
+            self._add_default(node.node.name, node.args[0] if node.args else nodes.Const(""))
         if node.name in _LIST_FILTERS:
             self._mark(node.node, "iterated")
 
     def _look_up(self, node: nodes.Getattr | nodes.Getitem) -> None:
         if not isinstance(node.node, nodes.Name):
             return
-        for name in self._stands_for.get(node.node.name, ()):
+        for name in self._aliases.get(node.node.name, ()):
             if isinstance(node, nodes.Getattr):
                 key = node.attr
             elif isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
@@ -282,10 +282,10 @@ class _Uses:
                 self._manners[name].add("keyed")
                 self._keys[name].add(key)
 
-    def _says(self, name: str, default: nodes.Node) -> None:
+    def _add_default(self, name: str, default: nodes.Node) -> None:
         text = source_of(default)
         if name in self._names and text is not None and not is_name(default, name):
-            self._said[name].append((default.lineno or 0, text))
+            self._defaults[name].append((default.lineno or 0, text))
 
     def _implies(self, name: str, default: nodes.Node) -> None:
         text = source_of(default)

@@ -55,12 +55,12 @@ def keys(tree: nodes.Template) -> dict[str, int]:
     assigned = [node for node in everything if isinstance(node, nodes.Assign) and _is_call(node.node, "namespace")]
     own = {node.target.name for node in assigned if isinstance(node.target, nodes.Name)}
     methods = {id(node.node) for node in everything if isinstance(node, nodes.Call)}
-    asked: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for node in everything:
         key = None if id(node) in methods else _key(node)
         if key is not None and getattr(getattr(node, "node", None), "name", "") not in own:
-            asked[key] = min(node.lineno, asked.get(key, node.lineno))
-    return asked
+            lines[key] = min(node.lineno, lines.get(key, node.lineno))
+    return lines
 
 
 def _key(node: nodes.Node) -> str | None:

@@ -52,8 +52,8 @@ class BranchCoverage:
 
     def met(self, condition: Condition) -> frozenset[bool]:
         """Return the outcomes of the condition, and the outcome that leads to a recorded raise of its test."""
-        refused = condition.refusal is not None and 2 * condition.refusal + 1 in self.seen
-        return self.came_out(condition) | ({condition.holds} if refused else frozenset())
+        raised = condition.raising_test is not None and 2 * condition.raising_test + 1 in self.seen
+        return self.came_out(condition) | ({condition.holds} if raised else frozenset())
 
     def whole_test_came_out_both_ways(self, condition: Condition) -> bool:
         """Return whether the whole test of the `if` that contains the condition had both outcomes."""
@@ -63,9 +63,9 @@ class BranchCoverage:
         """Return whether the condition was never false, including the renders that do not count."""
         return self.met(condition) == {True} and 2 * condition.number not in self.seen_apart
 
-    def only_refused(self, condition: Condition) -> bool:
+    def only_raised(self, condition: Condition) -> bool:
         """Return whether the condition is part of a test after which the template raises, and that test always held."""
-        number = condition.refusal
+        number = condition.raising_test
         return number is not None and 2 * number + 1 in self.seen and 2 * number not in self.seen
 
     def during(self, run: Callable[[], Result]) -> tuple[Result, frozenset[int]]:
@@ -94,13 +94,13 @@ class BranchCoverage:
         add, forced = self.seen.add, self.forced
 
         @pass_context  # prevents that such a filter runs at compile time
-        def asked(_: Context, value: Any, number: int) -> Any:
+        def recorded(_: Context, value: Any, number: int) -> Any:
             if forced:
                 value = forced.get(number, value)
             add(number + 1 if value else number)
             return value
 
-        return asked
+        return recorded
 
     @property
     def operand_filter(self) -> Callable[..., Any]:
@@ -141,7 +141,7 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
         number = len(found)
         found.append(replace(condition_of(number, node, meanings), holds=holds))
         _record_operands(node, number, meanings)
-        return _asked(node, 2 * number)
+        return _watched(node, 2 * number)
 
     everything = list(descendants(tree))
     for node in everything:
@@ -151,12 +151,12 @@ def watch(tree: nodes.Template) -> tuple[Condition, ...]:
             case nodes.If() | nodes.CondExpr():
                 first = len(found)
                 node.test = _tests(node.test, watched)
-                refuses = bool(found[first:]) and isinstance(node, nodes.If) and _refuses(node.body)
-                if refuses or len(found) > first + 1:
+                raises = bool(found[first:]) and isinstance(node, nodes.If) and _raises(node.body)
+                if raises or len(found) > first + 1:
                     number = -1 - first  # no condition has such a number
-                    refusal = number if refuses else None
-                    found[first:] = [replace(one, refusal=refusal, whole=number) for one in found[first:]]
-                    node.test = _asked(node.test, 2 * number)
+                    raising_test = number if raises else None
+                    found[first:] = [replace(one, raising_test=raising_test, whole=number) for one in found[first:]]
+                    node.test = _watched(node.test, 2 * number)
             case nodes.For():
                 if node.test is not None:
                     node.test = _tests(node.test, watched)
@@ -207,10 +207,10 @@ def _tests(test: nodes.Node, watched: Callable[[nodes.Expr, bool], nodes.Expr]) 
     return holder.node
 
 
-def _refuses(body: list[nodes.Node]) -> bool:
+def _raises(body: list[nodes.Node]) -> bool:
     """Return whether this code always raises: it calls `raise_exception` itself, not only in a branch."""
-    said = (node for part in body if isinstance(part, nodes.Output) for node in part.nodes)
-    return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in said)
+    printed = (node for part in body if isinstance(part, nodes.Output) for node in part.nodes)
+    return any(isinstance(node, nodes.Call) and is_name(node.node, "raise_exception") for node in printed)
 
 
 def _record_operands(node: nodes.Expr, number: int, meanings: Meanings) -> None:
@@ -236,7 +236,7 @@ def _is_slice(node: nodes.Expr) -> bool:
     return isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice)
 
 
-def _asked(node: nodes.Expr, number: int) -> nodes.Expr:
+def _watched(node: nodes.Expr, number: int) -> nodes.Expr:
     return _filtered(node, FILTER, number)
 
 
@@ -246,4 +246,4 @@ def _filtered(node: nodes.Expr, name: str, *arguments: int) -> nodes.Expr:
 
 
 def _ran(number: int, ran: bool, line: int) -> nodes.Stmt:
-    return nodes.ExprStmt(_asked(nodes.Const(ran, lineno=line), 2 * number), lineno=line)
+    return nodes.ExprStmt(_watched(nodes.Const(ran, lineno=line), 2 * number), lineno=line)

@@ -36,7 +36,7 @@ from toolfmt.templates.analysis.written_texts import written_texts
 from toolfmt.templates.engine.branch_coverage import FILTER, OPERAND, BranchCoverage, watch
 from toolfmt.templates.engine.environment import (
     LONGEST_OUTPUT,
-    Refusal,
+    RaisedByTemplate,
     TooMuch,
     clock,
     environment,
@@ -177,12 +177,12 @@ class ChatTemplate:
         """Return the lines that read the clock while `render` renders these arguments, in order. Raises what `render`
         raises.
         """
-        asked: list[int] = []
+        lines: list[int] = []
         show = clock(now or FROZEN_NOW)
 
         def watched(format: str) -> str:
             line = _line_of_caller()
-            asked.extend([] if line is None else [line])
+            lines.extend([] if line is None else [line])
             return show(format)
 
         given = self._given(messages, tools, add_generation_prompt, now, variables)
@@ -192,7 +192,7 @@ class ChatTemplate:
                 pass
         except Exception as error:  # noqa: BLE001 - a template can cause any type of error
             self._fail("not-rendered", error)
-        return asked
+        return lines
 
     def line_of(self, *patterns: str) -> int | None:
         """Return the first line (from 1) with the first pattern that matches outside comments, or None."""
@@ -350,18 +350,20 @@ class ChatTemplate:
         place = f"{self.origin}{'' if line is None else f', line {line}'}"
         if isinstance(error, (TooMuch, MemoryError)):
             limit, what = (error.limit, str(error)) if isinstance(error, TooMuch) else ("memory", "memory ran out")
-            raise LimitHit(f"{place}: {what}", limit, line, own_words=what) from None
-        if isinstance(error, Refusal):
-            kind = "refused"
-        happened, own_words = HAPPENED[kind], " ".join(self._own_words(error).split())
+            raise LimitHit(f"{place}: {what}", limit, line, engine_message=what) from None
+        if isinstance(error, RaisedByTemplate):
+            kind = "raised"
+        happened, engine_message = HAPPENED[kind], " ".join(self._own_words(error).split())
         room = _LONGEST_MESSAGE - len(f"{happened}: ")
-        if len(own_words) > room:
-            own_words = own_words[:room] + "…"
-        raise TemplateError(f"{place}: {happened}: {own_words}".removesuffix(": "), line, kind, own_words) from error
+        if len(engine_message) > room:
+            engine_message = engine_message[:room] + "…"
+        raise TemplateError(
+            f"{place}: {happened}: {engine_message}".removesuffix(": "), line, kind, engine_message
+        ) from error
 
     def _own_words(self, error: Exception) -> str:
         """Return the original message: of the template if it raised, else of the engine, with the exception's name."""
-        if isinstance(error, Refusal):
+        if isinstance(error, RaisedByTemplate):
             return str(error)
         if isinstance(error, jinja2.TemplateSyntaxError):
             more = hint(environment(), self.source, error.message or "")

@@ -32,7 +32,7 @@ _MOST_BITS = 1 << 20
 _WIDTH = re.compile(r"[1-9][0-9]{7,}")
 
 
-class Refusal(jinja2.TemplateError):
+class RaisedByTemplate(jinja2.TemplateError):
     """The template called `raise_exception` with this message: it does not render this conversation."""
 
 
@@ -179,15 +179,15 @@ class _TemplateNamespace(Namespace):
     def __init__(self, /, *args: Any, **kwargs: Any) -> None:
         attributes = dict(*args, **kwargs)
         for name in attributes:
-            _refuse_underscore(name)
+            _reject_underscore(name)
         super().__init__(attributes)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        _refuse_underscore(name)
+        _reject_underscore(name)
         super().__setitem__(name, value)
 
 
-def _refuse_underscore(name: object) -> None:
+def _reject_underscore(name: object) -> None:
     if isinstance(name, str) and name.startswith("_"):
         raise jinja2.exceptions.SecurityError(
             f"a namespace takes no attribute that begins with an underscore: {name!r}"
@@ -203,4 +203,4 @@ def _tojson(
 
 def _raise_exception(message: object) -> NoReturn:
     # Converted here, because converting a value can fail too (an integer of 5,000 digits).
-    raise Refusal(str(message))
+    raise RaisedByTemplate(str(message))

@@ -46,9 +46,9 @@ def line_of_lookup(expressions: Sequence[Spanning], line: int, key: str) -> int:
     return found.pop() if len(found) == 1 else line
 
 
-def missing(said: str) -> str:
+def missing(message: str) -> str:
     """Return the key or name that jinja2's message reports as missing, or an empty string."""
-    found = _MISSING.search(said)
+    found = _MISSING.search(message)
     return (found[1] or found[2]) if found else ""
 
 

@@ -83,11 +83,11 @@ def unmarked(pieces: Iterable[tuple[str, int]], *, innermost: bool) -> list[tupl
     Arguments that a macro prints unchanged, and all texts of a macro that is called from several lines, count at the
     line of the call, unless `innermost` is set.
     """
-    told: list[tuple[str, int]] = []
+    parts: list[tuple[str, int]] = []
     for text, line in pieces:
         lines, at = [line], 0
         for mark in MARK.finditer(text):
-            told.append((text[at : mark.start()], lines[-1]))
+            parts.append((text[at : mark.start()], lines[-1]))
             at = mark.end()
             if mark[1]:
                 lines[-1] = lines[-2] if mark[2] and not innermost and len(lines) > 1 else int(mark[1])
@@ -95,8 +95,8 @@ def unmarked(pieces: Iterable[tuple[str, int]], *, innermost: bool) -> list[tupl
                 lines.append(lines[-1])
             elif len(lines) > 1:
                 lines.pop()
-        told.append((text[at:], lines[-1]))
-    return [piece for piece in told if piece[0]]
+        parts.append((text[at:], lines[-1]))
+    return [piece for piece in parts if piece[0]]
 
 
 def _text(text: str, node: nodes.Node) -> nodes.Output:

@@ -56,19 +56,19 @@ def _tags(environment: jinja2.Environment, source: str) -> list[_Block]:
     """Return the tags that start and close blocks, as far as the source can be split into tokens."""
     lines = source.splitlines()
     tags: list[_Block] = []
-    begun: list[tuple[int, str, str]] = []
+    tag_tokens: list[tuple[int, str, str]] = []
     try:
         for token in environment.lex(source):
             if token[1] == "block_begin":
-                begun = [token]
-            elif token[1] == "block_end" and len(begun) > 1:
-                words = [value for _, kind, value in begun[1:] if kind != "whitespace"]
-                line = begun[0][0]
+                tag_tokens = [token]
+            elif token[1] == "block_end" and len(tag_tokens) > 1:
+                words = [value for _, kind, value in tag_tokens[1:] if kind != "whitespace"]
+                line = tag_tokens[0][0]
                 if words[0] in _OPENERS or words[0].startswith("end") or (words[0] == "set" and "=" not in words):
                     tags.append(_Block(words[0], line, _indent(lines, line)))
-                begun = []
-            elif begun:
-                begun.append(token)
+                tag_tokens = []
+            elif tag_tokens:
+                tag_tokens.append(token)
     except jinja2.TemplateSyntaxError:
         pass
     return tags

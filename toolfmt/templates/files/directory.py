@@ -71,7 +71,7 @@ def _template_files(directory: Path, problems: list[str]) -> Iterator[TemplateSo
     more = directory / MORE
     names = sorted(path.name for path in more.glob("*.jinja")) if more.is_dir() else []
     names.sort(key="default.jinja".__ne__)
-    _tell_left_out(len(names), f"{MORE}/", problems)
+    _report_left_out(len(names), f"{MORE}/", problems)
     paths = [f"{MORE}/{name}" for name in names[:MOST_TEMPLATES]]
     if os.path.lexists(directory / JINJA):
         paths.insert(1 if "default.jinja" in names else 0, JINJA)
@@ -97,7 +97,7 @@ def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterat
         entries = [(f"chat_template[{name[:LONGEST_NAME]!r}]", name, text) for name, text in value.items()]
     elif "chat_template" in values:
         problems.append(f"{origin}: chat_template is {kind_of(value)}, not a template's text; it is ignored")
-    _tell_left_out(len(entries), f"{origin}: chat_template", problems)
+    _report_left_out(len(entries), f"{origin}: chat_template", problems)
     for where, name, text in entries[:MOST_TEMPLATES]:
         if isinstance(name, str) and len(name) > LONGEST_NAME:
             problems.append(f"{origin}: the name of {where} is {too_long(name, 'name')}; it is ignored")
@@ -107,7 +107,7 @@ def _entries(values: dict[str, Any], origin: str, problems: list[str]) -> Iterat
             problems.append(f"{origin}: {where} is not a name with a template's text; it is ignored")
 
 
-def _tell_left_out(number: int, where: str, problems: list[str]) -> None:
+def _report_left_out(number: int, where: str, problems: list[str]) -> None:
     if number > MOST_TEMPLATES:
         problems.append(f"{where} holds {number:,} templates; all but {MOST_TEMPLATES} are ignored")
 

@@ -31,11 +31,11 @@ _MOST_FILES = 64
 _SECONDS = 10.0
 
 
-class _Refused(Exception):
+class _DownloadFailed(Exception):
     """Why a repository could not be downloaded, as the end of a sentence."""
 
 
-def load_repository(wanted: Repository, given: Path) -> ModelFiles:
+def load_repository(repo: Repository, given: Path) -> ModelFiles:
     """Return the repository's chat-related files. `given` is the path that the caller passed.
 
     A cached snapshot with a chat template is used as it is. Without one, it may be incomplete (other programs download
@@ -43,19 +43,19 @@ def load_repository(wanted: Repository, given: Path) -> ModelFiles:
     it cannot be downloaded; the message lists what was tried.
     """
     folder = cache()
-    kept = snapshot(wanted, folder)
+    kept = snapshot(repo, folder)
     found = _loaded(kept, given) if kept is not None and _holds_anything(kept) else None
     if found is not None and found.templates:
         return found
     try:
-        _fetch(wanted, folder)
-    except _Refused as refused:
+        _fetch(repo, folder)
+    except _DownloadFailed as error:
         if found is not None:
             return found
         raise BadModelDirectory(
-            f"{given}: no such file or directory, and the hub cache ({folder}) has no such repository; {refused}"
+            f"{given}: no such file or directory, and the hub cache ({folder}) has no such repository; {error}"
         ) from None
-    fetched = snapshot(wanted, folder)
+    fetched = snapshot(repo, folder)
     if fetched is None or not _holds_anything(fetched):
         raise BadModelDirectory(f"{given}: what was fetched is not in the hub cache ({folder}); clear it and try again")
     return replace(_loaded(fetched, given), from_cache=False)
@@ -70,47 +70,51 @@ def _loaded(directory: Path, given: Path) -> ModelFiles:
     return replace(files, directory=given, read_from=files.home, from_cache=True)
 
 
-def _fetch(wanted: Repository, folder: Path) -> None:
-    """Download the small text files of a repository into the cache. Raises `_Refused` if that fails."""
+def _fetch(repo: Repository, folder: Path) -> None:
+    """Download the small text files of a repository into the cache. Raises `_DownloadFailed` if that fails."""
     if is_offline():
-        raise _Refused("it was not fetched, as HF_HUB_OFFLINE is set")
+        raise _DownloadFailed("it was not fetched, as HF_HUB_OFFLINE is set")
     try:
         import huggingface_hub
         from huggingface_hub import errors
     except ImportError:
-        raise _Refused("to fetch it, pip install huggingface_hub") from None
+        raise _DownloadFailed("to fetch it, pip install huggingface_hub") from None
     endpoint = (os.environ.get("HF_ENDPOINT") or _HUB).rstrip("/")
-    revision = f"revision {wanted.revision} of {wanted.id}" if wanted.revision else wanted.id
+    revision = f"revision {repo.revision} of {repo.id}" if repo.revision else repo.id
     try:
         api = huggingface_hub.HfApi(endpoint=endpoint)
-        told = api.model_info(wanted.id, revision=wanted.revision, files_metadata=True, timeout=_SECONDS)
+        info = api.model_info(repo.id, revision=repo.revision, files_metadata=True, timeout=_SECONDS)
         with _no_progress_bars():
-            for name in _names(told.siblings or [], wanted.id):
-                api.hf_hub_download(wanted.id, name, revision=wanted.revision, cache_dir=folder)
+            for name in _names(info.siblings or [], repo.id):
+                api.hf_hub_download(repo.id, name, revision=repo.revision, cache_dir=folder)
     except errors.GatedRepoError:
-        page = f"{endpoint}/{wanted.id}"
-        raise _Refused(f"{wanted.id} is gated: accept its terms at {page}, then log in with hf auth login") from None
+        page = f"{endpoint}/{repo.id}"
+        raise _DownloadFailed(
+            f"{repo.id} is gated: accept its terms at {page}, then log in with hf auth login"
+        ) from None
     except errors.RepositoryNotFoundError:
-        raise _Refused(
-            f"{endpoint} has no repository {wanted.id}, or shows it only to its members (hf auth login)"
+        raise _DownloadFailed(
+            f"{endpoint} has no repository {repo.id}, or shows it only to its members (hf auth login)"
         ) from None
     except errors.RevisionNotFoundError:
-        raise _Refused(f"{endpoint} has no {revision}") from None
-    except (_Refused, KeyboardInterrupt):
+        raise _DownloadFailed(f"{endpoint} has no {revision}") from None
+    except (_DownloadFailed, KeyboardInterrupt):
         raise
     except Exception:  # noqa: BLE001 - the errors depend on the HTTP library of the huggingface_hub version
-        raise _Refused(f"{endpoint} did not give {revision}; check the network and try again") from None
+        raise _DownloadFailed(f"{endpoint} did not give {revision}; check the network and try again") from None
 
 
 def _names(siblings: list[RepoSibling], repository: str) -> list[str]:
     """Return the names of the files to download."""
-    wanted = [file for file in siblings if any(fnmatchcase(file.rfilename, pattern) for pattern in _FETCHED)]
-    if all(file.rfilename == "tokenizer.json" for file in wanted):
+    selected = [file for file in siblings if any(fnmatchcase(file.rfilename, pattern) for pattern in _FETCHED)]
+    if all(file.rfilename == "tokenizer.json" for file in selected):
         gguf = next((file.rfilename for file in siblings if file.rfilename.endswith(".gguf")), None)
         if gguf is not None:
-            raise _Refused(f"{repository} holds GGUF files: fetch one (hf download {repository} {gguf}), give its path")
-        raise _Refused(f"{repository} holds no configuration and no chat template")
-    return [file.rfilename for file in wanted if (file.size or 0) <= _LONGEST_FILE][:_MOST_FILES]
+            raise _DownloadFailed(
+                f"{repository} holds GGUF files: fetch one (hf download {repository} {gguf}), give its path"
+            )
+        raise _DownloadFailed(f"{repository} holds no configuration and no chat template")
+    return [file.rfilename for file in selected if (file.size or 0) <= _LONGEST_FILE][:_MOST_FILES]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from toolfmt.templates.files.gguf_file import gguf_files, is_gguf, load_gguf
 from toolfmt.templates.files.model_files import CONFIG, JINJA, MORE, TOKENIZER, ModelFiles
 from toolfmt.templates.files.template_file import is_template, load_template
 
-WANTED = (
+ACCEPTED_PATHS = (
     f"give a model directory (one that holds {CONFIG}, {TOKENIZER} or {JINJA}), a .gguf file, a .jinja file "
     "or a repository id (org/name)"
 )
@@ -37,7 +37,7 @@ def load_path(path: Path) -> ModelFiles:
         return load_gguf(path)
     if is_template(path):
         return load_template(path)
-    raise BadModelDirectory(f"{path}: neither a directory nor a .gguf or .jinja file; {WANTED}")
+    raise BadModelDirectory(f"{path}: neither a directory nor a .gguf or .jinja file; {ACCEPTED_PATHS}")
 
 
 def holds_model(directory: Path) -> bool:
@@ -63,8 +63,8 @@ def directory_of(path: Path) -> Path | None:
     try:
         if path.is_dir() or not os.path.lexists(path):
             return None
-        beside = set(os.listdir(directory)) - {MORE if additional else path.name}
-        is_model = bool(beside & {*FILES, _VOCABULARY}) or bool(gguf_files(directory))
+        siblings = set(os.listdir(directory)) - {MORE if additional else path.name}
+        is_model = bool(siblings & {*FILES, _VOCABULARY}) or bool(gguf_files(directory))
     except OSError:
         return None
     configures = not additional and path.name not in (JINJA, _VOCABULARY)
@@ -75,7 +75,7 @@ def _load_directory(directory: Path) -> ModelFiles:
     try:
         found, ggufs = os.listdir(directory), gguf_files(directory)
     except OSError as error:
-        raise BadModelDirectory(f"{directory}: cannot be read ({error.strerror}); {WANTED}") from None
+        raise BadModelDirectory(f"{directory}: cannot be read ({error.strerror}); {ACCEPTED_PATHS}") from None
     files = load_directory(directory) if set(found) & set(FILES) else None
     if files is not None and (files.templates or not ggufs):
         return files
@@ -85,4 +85,4 @@ def _load_directory(directory: Path) -> ModelFiles:
     if ggufs:
         return replace(load_gguf(ggufs[0], directory), directory=directory, read_from=ggufs[0])
     what = "holds no configuration and no chat template" if found else "empty"
-    raise BadModelDirectory(f"{directory}: {what}; {WANTED}")
+    raise BadModelDirectory(f"{directory}: {what}; {ACCEPTED_PATHS}")

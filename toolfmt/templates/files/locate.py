@@ -15,7 +15,14 @@ from toolfmt.errors import BadModelDirectory
 from toolfmt.templates.files.directory import FILES, load_directory
 from toolfmt.templates.files.gguf_file import gguf_files, is_gguf, is_orphaned_part
 from toolfmt.templates.files.hub import load_repository
-from toolfmt.templates.files.local import NAMED_AT_MOST, WANTED, directory_of, holds_model, is_configured, load_path
+from toolfmt.templates.files.local import (
+    ACCEPTED_PATHS,
+    NAMED_AT_MOST,
+    directory_of,
+    holds_model,
+    is_configured,
+    load_path,
+)
 from toolfmt.templates.files.model_files import JINJA, ModelFiles
 from toolfmt.templates.files.repository import cached_name, repository, snapshots
 from toolfmt.templates.files.template_file import is_template
@@ -47,7 +54,7 @@ def load_files(path: str | Path) -> ModelFiles:
     Raises `BadModelDirectory` if there is no model, if there are several, or if it cannot be read.
     """
     if not os.fspath(path):
-        raise BadModelDirectory(f"the name is empty; {WANTED}")
+        raise BadModelDirectory(f"the name is empty; {ACCEPTED_PATHS}")
     if address := _ADDRESS.match(os.fspath(path)):
         raise BadModelDirectory(f"{path}: an address; give the repository id, {address['id']}")
     begins_as_path = os.fspath(path).startswith(("./", ".\\"))  # `Path` drops this prefix
@@ -63,11 +70,11 @@ def load_files(path: str | Path) -> ModelFiles:
         raise BadModelDirectory(f"{path}: a folder of {len(names)} models, not one; name one of them: {listed}")
     if os.path.lexists(path):
         return load_path(path)
-    wanted = None if begins_as_path else repository(path.as_posix())
+    repo = None if begins_as_path else repository(path.as_posix())
     # A path that begins with an existing directory is mistyped; do not look it up on the hub.
-    if wanted is None or os.path.isdir(path.parts[0]):
-        raise BadModelDirectory(f"{path}: no such file or directory; {WANTED}")
-    return load_repository(wanted, path)
+    if repo is None or os.path.isdir(path.parts[0]):
+        raise BadModelDirectory(f"{path}: no such file or directory; {ACCEPTED_PATHS}")
+    return load_repository(repo, path)
 
 
 def model_place(path: str | Path) -> Path:

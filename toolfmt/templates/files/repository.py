@@ -61,10 +61,10 @@ def is_offline(environment: Mapping[str, str] = os.environ) -> bool:
     return switch.upper() in _TRUE
 
 
-def snapshot(wanted: Repository, folder: Path) -> Path | None:
+def snapshot(repo: Repository, folder: Path) -> Path | None:
     """Return the directory of the repository's files in the cache. None if the revision is not cached."""
-    kept = folder / f"models--{wanted.id.replace('/', '--')}"
-    revision = wanted.revision or _MAIN
+    kept = folder / f"models--{repo.id.replace('/', '--')}"
+    revision = repo.revision or _MAIN
     commit = revision if _COMMIT.fullmatch(revision) else _commit(kept / "refs" / revision, kept)
     if not _COMMIT.fullmatch(commit):
         return None

@@ -100,7 +100,7 @@ def _reads(runtime: str, parser: str, format: ToolCallFormat) -> bool:
 
 def python_name(parser: str) -> str:
     """Return a parser's name as a Python identifier."""
-    return "".join(sign if sign.isalnum() else "_" for sign in parser)
+    return "".join(character if character.isalnum() else "_" for character in parser)
 
 
 def by_name(factories: Iterable[Factory]) -> dict[str, Factory]:
@@ -111,8 +111,8 @@ def found(module: str, known: dict[str, Factory], name: str) -> Factory:
     """Return a module's factory of this name. Raises `AttributeError`, like `getattr`, with the existing names."""
     if name in known:
         return known[name]
-    told = "" if name.startswith("_") else f"; it has {', '.join(known)}"
-    raise AttributeError(f"module {module!r} has no attribute {name!r}{told}")
+    hint = "" if name.startswith("_") else f"; it has {', '.join(known)}"
+    raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
 
 
 def missing(module: str, package: str, error: Exception, way_out: str) -> ImportError:

@@ -11,20 +11,20 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-Told: TypeAlias = dict[str, Any]
+EventDict: TypeAlias = dict[str, Any]
 
 
-def content(text: str | None) -> Iterator[Told]:
+def content(text: str | None) -> Iterator[EventDict]:
     if text:
         yield {"type": "content", "text": text}
 
 
-def reasoning(text: str | None) -> Iterator[Told]:
+def reasoning(text: str | None) -> Iterator[EventDict]:
     if text:
         yield {"type": "reasoning", "text": text}
 
 
-def whole_call(index: int, name: Any, arguments: str) -> Iterator[Told]:
+def whole_call(index: int, name: Any, arguments: str) -> Iterator[EventDict]:
     """Yield the events of a call in one piece."""
     yield {"type": "tool_call_start", "index": index, "name": name, "id": None}
     yield {"type": "tool_call_arguments", "index": index, "delta": arguments}
@@ -40,10 +40,10 @@ class StreamedCalls:
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._arguments: dict[int, str] = {}
-        self._begun: set[int] = set()
+        self._started: set[int] = set()
         self._over: set[int] = set()
 
-    def piece(self, index: int, name: str | None, arguments: str | None) -> Iterator[Told]:
+    def piece(self, index: int, name: str | None, arguments: str | None) -> Iterator[EventDict]:
         """Add a delta of a call. Its start is emitted with its first arguments or at the next call: its name may
         grow.
         """
@@ -54,35 +54,35 @@ class StreamedCalls:
         self._arguments[index] = before + (arguments or "")
         if not arguments:
             return
-        if index not in self._begun:
+        if index not in self._started:
             yield self._begin(index)
         yield {"type": "tool_call_arguments", "index": index, "delta": arguments}
 
-    def content(self, text: str | None) -> Iterator[Told]:
+    def content(self, text: str | None) -> Iterator[EventDict]:
         """Add text, which ends the complete calls before it."""
         if text:
             yield from self._end(index for index in sorted(self._names) if is_object(self._arguments[index]))
             yield from content(text)
 
-    def over(self) -> Iterator[Told]:
+    def over(self) -> Iterator[EventDict]:
         """End all calls so far."""
         yield from self._end(sorted(self._names))
 
-    def _end(self, indexes: Iterable[int]) -> Iterator[Told]:
+    def _end(self, indexes: Iterable[int]) -> Iterator[EventDict]:
         for index in indexes:
             if index in self._over:
                 continue
-            if index not in self._begun:
+            if index not in self._started:
                 yield self._begin(index)
             self._over.add(index)
             yield _over(index, self._arguments[index])
 
-    def _begin(self, index: int) -> Told:
-        self._begun.add(index)
+    def _begin(self, index: int) -> EventDict:
+        self._started.add(index)
         return {"type": "tool_call_start", "index": index, "name": self._names[index], "id": None}
 
 
-def calls_of(events: Iterable[Told]) -> list[tuple[Any, str]]:
+def calls_of(events: Iterable[EventDict]) -> list[tuple[Any, str]]:
     """Return names and arguments of the calls in the events, ended or not."""
     calls: dict[int, list[Any]] = {}
     for event in events:
@@ -93,7 +93,7 @@ def calls_of(events: Iterable[Told]) -> list[tuple[Any, str]]:
     return [(name, arguments) for name, arguments in calls.values()]
 
 
-def _over(index: int, arguments: str) -> Told:
+def _over(index: int, arguments: str) -> EventDict:
     if is_object(arguments):
         return {"type": "tool_call_end", "index": index}
     return {"type": "tool_call_rejected", "index": index, "reason": "invalid_arguments"}

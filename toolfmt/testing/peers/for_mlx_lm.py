@@ -39,7 +39,7 @@ class MlxLmReader:
         self._gathered = ""
         self._calls = 0
 
-    def feed(self, text: str) -> Iterator[event_dicts.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.EventDict]:
         self._state, segments = self._machine.split(self._state, text)
         for state, part in segments:
             if state == "reasoning":
@@ -52,11 +52,11 @@ class MlxLmReader:
                 yield from event_dicts.content(part)
             self._before = state
 
-    def finish(self) -> Iterator[event_dicts.Told]:
+    def finish(self) -> Iterator[event_dicts.EventDict]:
         if self._before == "tool" and self._gathered:
             yield from self._call()
 
-    def _call(self) -> Iterator[event_dicts.Told]:
+    def _call(self) -> Iterator[event_dicts.EventDict]:
         text, self._gathered = self._gathered, ""
         try:
             with warnings.catch_warnings(action="ignore"):  # ast.parse complains about escapes

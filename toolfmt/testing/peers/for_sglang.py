@@ -46,17 +46,17 @@ class SglangRequest:
 
     def step(self, text: str) -> tuple[str, list[tuple[int, str | None, str]]]:
         """Return the content and call deltas (index, name, arguments) that the server sends for new text."""
-        said, items = self._parser.parse_stream_chunk(text)
-        return said or "", _pieces(items)
+        content, items = self._parser.parse_stream_chunk(text)
+        return content or "", _pieces(items)
 
     def end(self, text: str = "") -> tuple[str, list[tuple[int, str | None, str]]]:
         """Return what the server sends with the last step, which has the end-of-sequence token and perhaps no text.
 
         It is what a detector makes of its buffer, the text it held back, and the last call's missing arguments.
         """
-        said, pieces = self.step(text)
+        content, pieces = self.step(text)
         held, items = self._parser.parse_stream_end()
-        return said + (held or ""), [*pieces, *_pieces(items), *self._unstreamed()]
+        return content + (held or ""), [*pieces, *_pieces(items), *self._unstreamed()]
 
     def whole(self, text: str) -> tuple[str, list[tuple[Any, str]]]:
         """Return content and calls of a whole output."""
@@ -92,16 +92,16 @@ class SglangReader:
         self._whole_markers = WholeMarkers(markers)
         self._calls = event_dicts.StreamedCalls()
 
-    def feed(self, text: str) -> Iterator[event_dicts.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.EventDict]:
         whole = self._whole_markers.feed(text)
         if whole:
-            yield from self._told(*self._chat.step(whole))
+            yield from self._events(*self._chat.step(whole))
 
-    def finish(self) -> Iterator[event_dicts.Told]:
-        yield from self._told(*self._chat.end(self._whole_markers.finish()))
+    def finish(self) -> Iterator[event_dicts.EventDict]:
+        yield from self._events(*self._chat.end(self._whole_markers.finish()))
         yield from self._calls.over()
 
-    def _told(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[event_dicts.Told]:
+    def _events(self, text: str, pieces: Sequence[tuple[int, str | None, str]]) -> Iterator[event_dicts.EventDict]:
         yield from self._calls.content(text)
         for piece in pieces:
             yield from self._calls.piece(*piece)

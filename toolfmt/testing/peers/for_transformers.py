@@ -32,17 +32,17 @@ class TransformersReader:
         self._parser = parser(template, prefix=_prefix(template), tools=tools)
         self._calls = 0
 
-    def feed(self, text: str) -> Iterator[event_dicts.Told]:
-        yield from self._told(self._parser.feed(text))
+    def feed(self, text: str) -> Iterator[event_dicts.EventDict]:
+        yield from self._events(self._parser.feed(text))
 
-    def finish(self) -> Iterator[event_dicts.Told]:
+    def finish(self) -> Iterator[event_dicts.EventDict]:
         try:
             _, events = self._parser.finalize()
         except (ValueError, RuntimeError):  # the server logs it
             return
-        yield from self._told(events)
+        yield from self._events(events)
 
-    def _told(self, events: list[dict[str, Any]]) -> Iterator[event_dicts.Told]:
+    def _events(self, events: list[dict[str, Any]]) -> Iterator[event_dicts.EventDict]:
         for item in self._chunks(events):
             if isinstance(item, self._tool_call):
                 yield from event_dicts.whole_call(self._calls, item.name, item.arguments)
@@ -57,10 +57,10 @@ def whole(template: dict[str, Any], tools: Tools) -> Callable[[str], dict[str, A
     parse_response = _transformers("transformers.utils.chat_parsing.response_parser").parse_response
 
     def read(text: str) -> dict[str, Any]:
-        said = parse_response(text, template, prefix=_prefix(template), tools=tools)
-        functions = [call["function"] for call in said.get("tool_calls") or []]
+        message = parse_response(text, template, prefix=_prefix(template), tools=tools)
+        functions = [call["function"] for call in message.get("tool_calls") or []]
         calls = [(function["name"], json.dumps(function["arguments"])) for function in functions]
-        return event_dicts.message(said.get("content"), calls, said.get("reasoning_content"))
+        return event_dicts.message(message.get("content"), calls, message.get("reasoning_content"))
 
     return read
 

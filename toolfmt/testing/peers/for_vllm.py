@@ -82,19 +82,19 @@ class VllmReader:
         self._whole_markers = WholeMarkers(markers)
         self._calls = event_dicts.StreamedCalls()
 
-    def feed(self, text: str) -> Iterator[event_dicts.Told]:
+    def feed(self, text: str) -> Iterator[event_dicts.EventDict]:
         yield from self._step(self._whole_markers.feed(text))
 
-    def finish(self) -> Iterator[event_dicts.Told]:
+    def finish(self) -> Iterator[event_dicts.EventDict]:
         yield from self._step(self._whole_markers.finish())
-        yield from self._told(self._chat.step("", [self._tokenizer.eos_token_id], "stop")[0])
+        yield from self._events(self._chat.step("", [self._tokenizer.eos_token_id], "stop")[0])
         yield from self._calls.over()
 
-    def _step(self, text: str) -> Iterator[event_dicts.Told]:
+    def _step(self, text: str) -> Iterator[event_dicts.EventDict]:
         if text:
-            yield from self._told(self._chat.step(text, _ids(self._tokenizer, text))[0])
+            yield from self._events(self._chat.step(text, _ids(self._tokenizer, text))[0])
 
-    def _told(self, delta: Any) -> Iterator[event_dicts.Told]:
+    def _events(self, delta: Any) -> Iterator[event_dicts.EventDict]:
         if delta is None:
             return
         yield from event_dicts.reasoning(delta.reasoning)

@@ -61,8 +61,8 @@ class WholeMarkers:
         """Return the text to pass on now: all except the longest end that may become a marker."""
         text = self._held + text
         most = min(self._longest, len(text))
-        begun = next((length for length in range(most, 0, -1) if text[-length:] in self._parts), 0)
-        end = len(text) - begun
+        partial = next((length for length in range(most, 0, -1) if text[-length:] in self._parts), 0)
+        end = len(text) - partial
         self._held = text[end:]
         return text[:end]
 
@@ -78,7 +78,7 @@ def tokenizer_of(markers: tuple[str, ...]) -> Any:
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    alphabet = {sign: number for number, sign in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    alphabet = {character: number for number, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     tokenizer = Tokenizer(models.BPE(vocab=alphabet, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

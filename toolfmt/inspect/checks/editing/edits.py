@@ -17,16 +17,18 @@ _NONE = ("none", "None", "null")
 def or_empty(sites: Sites, key: str, empty: str) -> Iterator[Edit]:
     """Yield `message.content or ''` for each use of the key that is not only a test."""
     for access in sites.accesses:
-        used = access.key == key and not access.plain and not sites.is_asked(access) and not sites.is_assigned(access)
+        used = access.key == key and not access.plain and not sites.is_tested(access) and not sites.is_assigned(access)
         if used and not sites.after(access).is_one("or") and not sites.filtered(access, "default"):
             text = f"{access.text} or {empty}"
-            yield Edit(access.start, access.end, text if sites.stands_alone(access.first, access.last) else f"({text})")
+            yield Edit(
+                access.start, access.end, text if sites.is_standalone(access.first, access.last) else f"({text})"
+            )
 
 
-def unless_string(sites: Sites, access: Access, end: int, otherwise: str) -> Edit:
+def unless_string(sites: Sites, access: Access, end: int, other: str) -> Edit:
     """Return the edit to the value itself if it is a string, else to another expression."""
-    text = f"{access.text} if {access.text} is string else {otherwise}"
-    alone = sites.stands_alone(access.first, end)
+    text = f"{access.text} if {access.text} is string else {other}"
+    alone = sites.is_standalone(access.first, end)
     return Edit(access.start, sites.words[end - 1].end, text if alone else f"({text})")
 
 
@@ -36,15 +38,15 @@ def truth(sites: Sites, key: str) -> Iterator[Edit]:
     for access in sites.accesses:
         if access.key == key:
             words_of_test = [word.text for word in words[access.last : access.last + 3]]
-            if (length := _asked(words_of_test)) != 0:
-                length, said = _asked_again(sites, access, length), "" if length > 0 else "not "
-                yield Edit(access.start, words[access.last + abs(length) - 1].end, f"{said}{access.text}")
+            if (length := _test_length(words_of_test)) != 0:
+                length, negation = _joined_test_length(sites, access, length), "" if length > 0 else "not "
+                yield Edit(access.start, words[access.last + abs(length) - 1].end, f"{negation}{access.text}")
         if (begin := _looked_for_in(sites, access, key)) < access.first:
-            said = "not " if words[begin + 1].is_one("not") else ""
-            yield Edit(words[begin].start, access.end, f"{said}{access.text}.{key}")
+            negation = "not " if words[begin + 1].is_one("not") else ""
+            yield Edit(words[begin].start, access.end, f"{negation}{access.text}.{key}")
 
 
-def _asked(test: list[str]) -> int:
+def _test_length(test: list[str]) -> int:
     """Return how many words test that something exists; negative if they test that it does not."""
     match test:
         case ["is", "not", "none" | "None"]:
@@ -60,7 +62,7 @@ def _asked(test: list[str]) -> int:
     return 0
 
 
-def _asked_again(sites: Sites, access: Access, length: int) -> int:
+def _joined_test_length(sites: Sites, access: Access, length: int) -> int:
     """Return the number of words including a second test after the first: `x is defined and x is not none`."""
     if length < 0:
         return length
@@ -71,7 +73,7 @@ def _asked_again(sites: Sites, access: Access, length: int) -> int:
         word.text for word in sites.words[access.first : access.last]
     ]:
         return length
-    more = _asked([word.text for word in sites.words[joined + 1 + size : joined + 4 + size]])
+    more = _test_length([word.text for word in sites.words[joined + 1 + size : joined + 4 + size]])
     return length + 1 + size + more if more > 0 else length
 
 

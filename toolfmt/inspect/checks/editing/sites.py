@@ -43,12 +43,12 @@ class Sites:
     def of(self, *keys: str) -> list[Access]:
         """Return the accesses whose last lookup is one of these keys, and names assigned from exactly one."""
         names = {name for access in self._looking_up(keys) if (name := self.assigned(access))}
-        return [*self._looking_up(keys), *(one for one in self.accesses if one.plain and self._stands_for(one, names))]
+        return [*self._looking_up(keys), *(one for one in self.accesses if one.plain and self._refers_to(one, names))]
 
     def _looking_up(self, keys: Collection[str]) -> Iterator[Access]:
         return (access for access in self.accesses if access.key in keys and not access.plain)
 
-    def _stands_for(self, access: Access, names: Collection[str]) -> bool:
+    def _refers_to(self, access: Access, names: Collection[str]) -> bool:
         return access.key in names and not self.is_assigned(access)
 
     def assigned(self, access: Access) -> str:
@@ -69,15 +69,15 @@ class Sites:
         """Return the word after it, or `more` words further."""
         return self.words[access.last + more] if access.last + more < len(self.words) else _NOTHING
 
-    def is_asked(self, access: Access) -> bool:
+    def is_tested(self, access: Access) -> bool:
         """Return whether the access is only tested: `is none`, `== ''`, or as a condition."""
         before, after = self.before(access), self.after(access)
         if after.is_one("is", "==", "!="):
             return True
-        asks = before.is_one("if", "elif", "and", "or", "not")
-        return asks and (after.kind in _ENDS or after.is_one("and", "or", "else", ")"))
+        in_test = before.is_one("if", "elif", "and", "or", "not")
+        return in_test and (after.kind in _ENDS or after.is_one("and", "or", "else", ")"))
 
-    def stands_alone(self, first: int, last: int) -> bool:
+    def is_standalone(self, first: int, last: int) -> bool:
         """Return whether an expression needs no parentheses: it is all of a print or assignment, or an argument."""
         before = self.words[first - 1] if first else _NOTHING
         after = self.words[last] if last < len(self.words) else _NOTHING

@@ -71,8 +71,8 @@ def line_at(source: str, offset: int) -> int:
 
 def as_newlines(source: str) -> str | None:
     """Return the source with a newline at the end of every line; None if its line ends are mixed."""
-    alike = source.replace("\r\n", "\n")
-    return None if "\r" in alike or (alike != source and source.count("\r\n") != source.count("\n")) else alike
+    unified = source.replace("\r\n", "\n")
+    return None if "\r" in unified or (unified != source and source.count("\r\n") != source.count("\n")) else unified
 
 
 def with_line_ends_of(source: str, changed: str) -> str:

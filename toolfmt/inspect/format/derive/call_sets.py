@@ -25,7 +25,7 @@ from toolfmt.inspect.probe.conversations import (
     tool_definition,
 )
 
-Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "told"]
+Needed: TypeAlias = Literal["always", "if escaped", "if it can be written", "reported"]
 """`if escaped`: a template that quotes strings without escaping loses these strings for any parser."""
 
 LONG = (10_000, 20_000)
@@ -39,7 +39,7 @@ _STRINGS = (
     *(value for value in NASTY_STRINGS if value and value == value.strip()),
     "a", "1.50", "-0", "a & b < c > d", "{{ x }} {% y %}", "naïve 🜚 \u202e \u00a0 e\u0301",
 )  # fmt: skip
-_BLANKS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab", " ")
+_PADDED_STRINGS = (*(value for value in NASTY_STRINGS if value != value.strip()), "\ttab", " ")
 _INSIDE = {
     "a tab": "\t", "a carriage return": "\r", "a line end of Windows": "\r\n",
 }  # fmt: skip
@@ -111,7 +111,7 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield CallSet("a call without arguments", ((BARE_TOOL, {}),), tools=ALL_TOOLS)
     yield _together("strings", tuple(_plain_string(value) for value in _STRINGS))
     yield string_set("a value of 300 characters", "x" * 300)
-    yield _together("signs and spaces", tuple(_signs()))
+    yield _together("signs and spaces", tuple(_characters()))
     for long in LONG:
         yield string_set(f"a value of {long:,} characters", ("word " * (long // 5))[: long - 1] + ".")
     yield CallSet("arguments of every type", ((TYPED_TOOL, _TYPED),), tools=ALL_TOOLS)
@@ -122,12 +122,16 @@ def call_sets(*, parallel: bool) -> Iterator[CallSet]:
     yield CallSet("values that repeat", ((_MANY_TOOL, repeated),), tools=FURTHER_TOOLS)
     if parallel:
         yield from _several()
-    yield _together("whitespace at the ends of a string", tuple(string_set("", value, "told") for value in _BLANKS))
-    yield string_set("an empty string", "", "told")
+    yield _together(
+        "whitespace at the ends of a string", tuple(string_set("", value, "reported") for value in _PADDED_STRINGS)
+    )
+    yield string_set("an empty string", "", "reported")
     for what, given in _SELDOM.items():
-        yield CallSet(what, ((TYPED_TOOL, given),), "told", ALL_TOOLS)
+        yield CallSet(what, ((TYPED_TOOL, given),), "reported", ALL_TOOLS)
     untyped = (_UNTYPED_TOOL, {"one": "true", "several": ["1", {"two": "null"}]})
-    yield CallSet("a string that looks like another value where no type is declared", (untyped,), "told", FURTHER_TOOLS)
+    yield CallSet(
+        "a string that looks like another value where no type is declared", (untyped,), "reported", FURTHER_TOOLS
+    )
     yield from _names(parallel)
     yield _keys()
 
@@ -136,7 +140,7 @@ def sets_of_names(names: Sequence[str]) -> Iterator[CallSet]:
     """Yield calls of tools with these names, which the template treats specially."""
     for name in names:
         call: Call = (name, {"path": "here"})
-        yield CallSet(f"a call of {name}", (call,), "told", [_tool(name, {"path": ""})])
+        yield CallSet(f"a call of {name}", (call,), "reported", [_tool(name, {"path": ""})])
 
 
 def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
@@ -150,16 +154,20 @@ def sets_of_words(words: Sequence[str], *, parallel: bool) -> Iterator[CallSet]:
     if parallel:
         calls = tuple(call for part in parts for call in part.calls)
         yield CallSet(
-            "names that the template compares", calls, "told", [tool for part in parts for tool in part.tools], parts
+            "names that the template compares",
+            calls,
+            "reported",
+            [tool for part in parts for tool in part.tools],
+            parts,
         )
     else:
         yield from parts
     values = dict.fromkeys(words, "here\nand there")
     tools = [_tool(_WORDS_TOOL, values)]
     keys = tuple(
-        CallSet(f"the key {key}", ((_WORDS_TOOL, {key: value}),), "told", tools) for key, value in values.items()
+        CallSet(f"the key {key}", ((_WORDS_TOOL, {key: value}),), "reported", tools) for key, value in values.items()
     )
-    yield CallSet("keys that the template compares", ((_WORDS_TOOL, values),), "told", tools, keys)
+    yield CallSet("keys that the template compares", ((_WORDS_TOOL, values),), "reported", tools, keys)
 
 
 def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
@@ -168,16 +176,16 @@ def string_set(what: str, value: str, needed: Needed = "always") -> CallSet:
 
 
 def _plain_string(value: str) -> CallSet:
-    quoted = any(sign in value for sign in "\"'\\")
+    quoted = any(character in value for character in "\"'\\")
     return string_set(f"the string {value!r}", value, "if escaped" if quoted else "always")
 
 
-def _signs() -> Iterator[CallSet]:
+def _characters() -> Iterator[CallSet]:
     """Yield strings of all printable characters, and of spaces that templates and parsers may confuse."""
     yield string_set("a string of all ASCII characters", f"a{_PRINTABLE}b", "if escaped")
     yield string_set("other spaces in a string", "one\u2028two\u00a0three")
     for what, space in _INSIDE.items():
-        yield string_set(f"{what} in a string", f"one{space}two", "told")
+        yield string_set(f"{what} in a string", f"one{space}two", "reported")
 
 
 def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
@@ -189,10 +197,12 @@ def _together(what: str, parts: tuple[CallSet, ...]) -> CallSet:
 
 
 def _names(parallel: bool) -> Iterator[CallSet]:
-    told = (f"the name {name}" if name != _LONG_NAME else f"a name of {len(name)} characters" for name in _NAMES)
+    descriptions = (
+        f"the name {name}" if name != _LONG_NAME else f"a name of {len(name)} characters" for name in _NAMES
+    )
     parts = tuple(
         CallSet(what, ((name, {"path": "here"}),), "if it can be written", FURTHER_TOOLS)
-        for what, name in zip(told, _NAMES, strict=True)
+        for what, name in zip(descriptions, _NAMES, strict=True)
     )
     if not parallel:
         yield from parts

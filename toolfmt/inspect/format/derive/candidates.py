@@ -1,6 +1,6 @@
 """Propose every format that a template's calls could have, the most likely first: `Candidates`.
 
-`derive.py` verifies each of them. A rendering limit ends it; apart from that only `Refused` is raised, whatever a
+`derive.py` verifies each of them. A rendering limit ends it; apart from that only `NotDerivable` is raised, whatever a
 template renders.
 """
 
@@ -15,20 +15,20 @@ from toolfmt.formats.format import DERIVED, Engine, ToolCallFormat
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.tagged import Tagged
 from toolfmt.inspect.format.derive.code_calls import code_calls
-from toolfmt.inspect.format.derive.engine_drafts import Draft
+from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate
 from toolfmt.inspect.format.derive.json_objects import json_objects
 from toolfmt.inspect.format.derive.named_json import name_then_json
 from toolfmt.inspect.format.derive.nested import nested_tags
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import SENTINELS, Rendered, rendered
-from toolfmt.inspect.format.derive.surroundings import Surroundings, ignored_behind
+from toolfmt.inspect.format.derive.surroundings import Surroundings, ignored_after
 from toolfmt.inspect.format.derive.tags import tags
 from toolfmt.inspect.probe.renders import Renders
 from toolfmt.inspect.report.turn_shape import TurnShape
 from toolfmt.inspect.report.wording import quote
 
 _MOST = 24
-_KINDS: tuple[tuple[str, Callable[[Rendered, Surroundings], Iterator[Draft]]], ...] = (
+_KINDS: tuple[tuple[str, Callable[[Rendered, Surroundings], Iterator[EngineCandidate]]], ...] = (
     ("JSON objects", json_objects),
     ("a name, then JSON", name_then_json),
     ("nested tags", nested_tags),
@@ -56,7 +56,7 @@ _INSTRUCTIONS = (
     "To call a tool, write the call exactly as the example below shows it, with nothing left out and nothing added."
 )
 
-Refusal: TypeAlias = tuple[str, str]
+Rejection: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -68,14 +68,14 @@ class Candidate:
 
 
 class Candidates:
-    """The formats that can be derived from one template. Raise `Refused` if it writes no call to derive from."""
+    """The formats that can be derived from one template. Raise `NotDerivable` if it writes no call to derive from."""
 
     def __init__(self, renders: Renders, shape: TurnShape) -> None:
         self._rendered = rendered(renders, shape)
         self._around = Surroundings(self._rendered)
         self.parallel = self._rendered.two is not None
         """Whether a turn may have two calls."""
-        self.refusals: list[Refusal] = []
+        self.rejections: list[Rejection] = []
         """Kinds of syntax that do not match the calls, each with the reason.
 
         Complete once all candidates have been yielded, the most informative last. Empty if there are candidates, since
@@ -84,50 +84,50 @@ class Candidates:
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield the candidates of every engine, the most likely of each first."""
-        refused: list[tuple[int, Refusal]] = []
-        told: list[ToolCallFormat] = []
+        rejected: list[tuple[int, Rejection]] = []
+        yielded: list[ToolCallFormat] = []
         for kind, why, candidate in self._tried():
             if why is not None:
-                refused.append((why.near, (kind, str(why))))
-                by_nearness = sorted(refused, key=lambda found: found[0])
-                self.refusals = [] if told else [refusal for _, refusal in by_nearness]
-            elif candidate is not None and candidate.format not in told:
-                told.append(candidate.format)
-                self.refusals = []
+                rejected.append((why.near, (kind, str(why))))
+                by_nearness = sorted(rejected, key=lambda found: found[0])
+                self.rejections = [] if yielded else [rejection for _, rejection in by_nearness]
+            elif candidate is not None and candidate.format not in yielded:
+                yielded.append(candidate.format)
+                self.rejections = []
                 yield candidate
-            if len(told) == _MOST:
+            if len(yielded) == _MOST:
                 return
 
-    def _tried(self) -> Iterator[tuple[str, Refused | None, Candidate | None]]:
+    def _tried(self) -> Iterator[tuple[str, NotDerivable | None, Candidate | None]]:
         """Yield each draft as a candidate, or the reason why it is none."""
         for kind, derived in _KINDS:
             try:
-                for draft in derived(self._rendered, self._around):
+                for candidate in derived(self._rendered, self._around):
                     try:
-                        format = put_together(draft, self._rendered, self._around)
-                    except Refused as why:
+                        format = put_together(candidate, self._rendered, self._around)
+                    except NotDerivable as why:
                         yield kind, why, None
                     else:
-                        yield kind, None, Candidate(format, draft.kind)
-            except Refused as why:
+                        yield kind, None, Candidate(format, candidate.kind)
+            except NotDerivable as why:
                 yield kind, why, None
 
 
-def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> ToolCallFormat:
+def put_together(candidate: EngineCandidate, rendered: Rendered, around: Surroundings) -> ToolCallFormat:
     """Return the format of an engine, with what the template shows of responses.
 
-    Raise `Refused` if its markers cannot be those of a format.
+    Raise `NotDerivable` if its markers cannot be those of a format.
     """
-    engine = draft.engine
+    engine = candidate.engine
     _check_markers(engine)
     _check_openers(engine, rendered)
     between = engine.between if isinstance(engine, NamedJson) else ""
-    marks = (*ignored_behind(draft.ignored, between), *around.ignored)
+    marks = (*ignored_after(candidate.ignored, between), *around.ignored)
     ignored = [mark for mark in marks if not _of_calls(mark, engine) and not _held(mark)]
     return ToolCallFormat(
         name=DERIVED,
         engine=engine,
-        page=f"Derived from a chat template: {draft.kind}.",
+        page=f"Derived from a chat template: {candidate.kind}.",
         instructions=_INSTRUCTIONS,
         source=("the chat template that it was derived from",),
         reasoning=around.reasoning,
@@ -136,7 +136,7 @@ def put_together(draft: Draft, rendered: Rendered, around: Surroundings) -> Tool
         headers=around.headers,
         ignored_markers=tuple(dict.fromkeys((*ignored, *_text_openers(engine, around)))),
         ignored_at_start=around.at_start,
-        call_id=draft.call_id,
+        call_id=candidate.call_id,
     )
 
 
@@ -155,25 +155,27 @@ def _text_openers(engine: Engine, around: Surroundings) -> tuple[str, ...]:
 def _check_markers(engine: Engine) -> None:
     for text in _texts(engine):
         if word := _held(text):
-            raise Refused(f"a marker would hold a part of the conversation: {quote(word, 40)}", near=2)
+            raise NotDerivable(f"a marker would hold a part of the conversation: {quote(word, 40)}", near=2)
     if isinstance(engine, (NamedJson, Tagged)):
         for name in _MARKS:
             if _BROKEN_JSON.search(mark := getattr(engine, name, "")):
-                raise Refused(f"a marker would be a piece of broken JSON: {quote(mark, 40)}", near=3)
+                raise NotDerivable(f"a marker would be a piece of broken JSON: {quote(mark, 40)}", near=3)
 
 
 def _check_openers(engine: Engine, rendered: Rendered) -> None:
-    answer = rendered.spoken[max(0, len(rendered.asked) - len(rendered.header)) :]
+    answer = rendered.text_response[max(0, len(rendered.question) - len(rendered.header)) :]
     for opener in engine.openers:
         closed = isinstance(engine, NamedJson) and opener.isupper() and engine.call_closer
         if _PROSE.fullmatch(opener) and not closed:
-            raise Refused(f"a call would start with plain words: {quote(opener, 40)}", near=3)
+            raise NotDerivable(f"a call would start with plain words: {quote(opener, 40)}", near=3)
         if len(opener.strip()) == 1:
-            raise Refused(
+            raise NotDerivable(
                 f"a call would start with one character that ordinary responses contain: {opener.strip()}", near=3
             )
         if opener in answer and opener not in rendered.header:
-            raise Refused(f"a call would start with text that ordinary responses contain: {quote(opener, 40)}", near=3)
+            raise NotDerivable(
+                f"a call would start with text that ordinary responses contain: {quote(opener, 40)}", near=3
+            )
 
 
 def _held(text: str) -> str:

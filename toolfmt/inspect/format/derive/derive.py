@@ -12,7 +12,7 @@ from toolfmt.errors import BadFormat, CannotWrite
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.stored import check_stored
 from toolfmt.inspect.format.derive.candidates import Candidate, Candidates
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.verification import Proof, Unproven, prove
 from toolfmt.inspect.format.read_back import rendered_variant
 from toolfmt.inspect.probe.renders import Renders
@@ -44,25 +44,25 @@ def derive_from(renders: Renders, shape: TurnShape | None) -> Derived:
         return Derived(None, why_not="the template renders no call with its name and its value as they are given")
     try:
         derivation = Candidates(renders, shape)
-    except Refused as why:
+    except NotDerivable as why:
         return Derived(None, why_not=str(why))
-    proven: list[tuple[tuple[bool, int], Derived]] = []
+    verified: list[tuple[tuple[bool, int], Derived]] = []
     unproven: list[Unproven] = []
     for candidate in derivation.candidates():
         try:
             proof = prove(renders, shape, candidate.format, derivation.parallel)
             _check_stored(candidate.format)
-        except Refused as why:
+        except NotDerivable as why:
             # A format with invalid markers was derived after all: that is more informative than no derivation.
             unproven.append(why if isinstance(why, Unproven) else Unproven(str(why), 1))
             continue
         rank = (_as_rendered(renders, shape, candidate, derivation.parallel), -len(proof.limits))
-        proven.append((rank, Derived(candidate.format, candidate.kind, proof)))
+        verified.append((rank, Derived(candidate.format, candidate.kind, proof)))
         if rank[0]:
             break
-    if proven:
-        return max(proven, key=lambda found: found[0])[1]
-    return Derived(None, why_not=_most_telling(unproven, derivation.refusals))
+    if verified:
+        return max(verified, key=lambda found: found[0])[1]
+    return Derived(None, why_not=_most_informative(unproven, derivation.rejections))
 
 
 def _check_stored(format: ToolCallFormat) -> None:
@@ -81,13 +81,13 @@ def _as_rendered(renders: Renders, shape: TurnShape, candidate: Candidate, paral
         return False
 
 
-def _most_telling(unproven: Sequence[Unproven], refusals: Sequence[tuple[str, str]]) -> str:
+def _most_informative(unproven: Sequence[Unproven], rejections: Sequence[tuple[str, str]]) -> str:
     """Return the most informative reason.
 
     It is the failure of the format that got farthest, if one read a call at all; else the last reason for a kind of
     syntax that does not match.
     """
     farthest = max(unproven, key=lambda why: why.right, default=None)
-    if refusals and (farthest is None or not farthest.right):
-        return refusals[-1][1]
+    if rejections and (farthest is None or not farthest.right):
+        return rejections[-1][1]
     return str(farthest) if farthest is not None else "the calls are written in no notation that is known"

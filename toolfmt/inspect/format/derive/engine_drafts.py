@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from toolfmt.formats.format import Engine
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.report.wording import quote
 
 _LONGEST_REASON = 200
@@ -34,7 +34,7 @@ _PARAMETERS = {
     "value_closer": "what closes a value",
 }
 """The parameters of engines, described for template authors."""
-_SAID = re.compile(r"""(?P<parameter>\w+): (?P<quoted>'[^']*'|"[^"]*")?(?P<clause>.*)""", re.S)
+_MESSAGE = re.compile(r"""(?P<parameter>\w+): (?P<quoted>'[^']*'|"[^"]*")?(?P<clause>.*)""", re.S)
 _NAMED = re.compile(rf"\b({'|'.join(_PARAMETERS)})\b\Z")
 PLAIN_ID = "call_{number}"
 """The form of ids for calls that are written without one."""
@@ -43,7 +43,7 @@ _Parameters = ParamSpec("_Parameters")
 
 
 @dataclass(frozen=True)
-class Draft:
+class EngineCandidate:
     """`kind` is for people.
 
     `ignored` are markers around the calls without a meaning. `call_id` is the form of the ids that the template
@@ -57,19 +57,19 @@ class Draft:
 
 
 def made(engine: Callable[_Parameters, _Made], *args: _Parameters.args, **parameters: _Parameters.kwargs) -> _Made:
-    """Return the engine with these parameters. Raise `Refused` if its markers are ambiguous."""
+    """Return the engine with these parameters. Raise `NotDerivable` if its markers are ambiguous."""
     try:
         return engine(*args, **parameters)
     except ValueError as why:
-        raise Refused(quote(_in_words(str(why)), _LONGEST_REASON), near=1) from None
+        raise NotDerivable(quote(_in_words(str(why)), _LONGEST_REASON), near=1) from None
 
 
 def _in_words(why: str) -> str:
     """Return why an engine rejects its parameters, without its internal names."""
-    said = _SAID.fullmatch(why)
-    if said is None or said["parameter"] not in _PARAMETERS:
+    message = _MESSAGE.fullmatch(why)
+    if message is None or message["parameter"] not in _PARAMETERS:
         return why
-    clause = _NAMED.sub(lambda name: _PARAMETERS[name[0]], said["clause"])
-    if said["quoted"] is None:
+    clause = _NAMED.sub(lambda name: _PARAMETERS[name[0]], message["clause"])
+    if message["quoted"] is None:
         return clause
-    return f"{_PARAMETERS[said['parameter']]}, {said['quoted']},{clause}"
+    return f"{_PARAMETERS[message['parameter']]}, {message['quoted']},{clause}"

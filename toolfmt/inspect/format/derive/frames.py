@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind, common_end, common_start
+from toolfmt.inspect.format.derive.text_cuts import common_end, common_start, leading_whitespace, trailing_whitespace
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Frames:
     @property
     def apart(self) -> str:
         """The text between two framed calls, including the whitespace of their frames."""
-        return blanks_behind(self.each_close) + self.between + blanks_before(self.each)
+        return trailing_whitespace(self.each_close) + self.between + leading_whitespace(self.each)
 
 
 def frames(before: str, after: str, between: str | None, *, keep_close: bool = False) -> Frames:

@@ -10,12 +10,12 @@ from typing import Any
 from toolfmt.formats.json_object import JsonObject, KeyedObject
 from toolfmt.formats.values import CODE, JSON, LITERAL
 from toolfmt.formats.written_objects import WrittenObject
-from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, Draft, made
+from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES, Rendered, RenderedCalls
 from toolfmt.inspect.format.derive.surroundings import Surroundings
-from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind, markers
+from toolfmt.inspect.format.derive.text_cuts import leading_whitespace, markers, trailing_whitespace
 from toolfmt.inspect.format.derive.turn_ends import closing, turn_ends
 from toolfmt.inspect.format.derive.value_paths import LocatedValue, Place, enclosing, place_of
 
@@ -40,13 +40,13 @@ class _Object:
     written: WrittenObject
 
 
-def json_objects(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Yield drafts. Raise `Refused` if name and arguments are not in one JSON value, or two calls are inconsistent."""
+def json_objects(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
+    """Yield drafts. Raise `NotDerivable` if name and arguments are not in one JSON value, or two calls are inconsistent."""
     found, ends = _object(rendered), turn_ends(rendered)
     one, end = rendered.one.text, found.outer.end
     between, separator = _between(rendered, found)
-    told = _told(rendered)
-    before, after = around.lead(one[: found.outer.begin], told), one[end:]
+    with_text = _before_with_text(rendered)
+    before, after = around.lead(one[: found.outer.begin], with_text), one[end:]
     if found.listed:
         yield _list(found, one[found.outer.begin : end], Frames(before, after), between, separator, ends)
         return
@@ -62,11 +62,11 @@ def _object(rendered: Rendered) -> _Object:
     name, arguments = one.calls[0]
     outer = enclosing(one.text, (name, VALUES[0])) or enclosing(one.text, (KEYS[0], name))
     if outer is None:
-        raise Refused("name and arguments do not lie in one JSON value")
+        raise NotDerivable("name and arguments do not lie in one JSON value")
     inner = _innermost_list(one.text, outer, (name, VALUES[0]))
     to_name, to_arguments = place_of(inner.value, name), place_of(inner.value, dict(arguments))
     if to_name is None or to_arguments is None:
-        raise Refused("the arguments are not an object in the call's JSON")
+        raise NotDerivable("the arguments are not an object in the call's JSON")
     wrapper, name_key, arguments_key = _keys(to_name, to_arguments)
     shell = one.text[outer.begin : inner.begin], one.text[inner.end : outer.end]
     listed = isinstance(inner.value, list)
@@ -101,11 +101,11 @@ def _keys(to_name: Place, to_arguments: Place) -> tuple[str, str, str]:
     """Return the common parent key, the key of the name, and that of the arguments; empty if the name is a key."""
     if to_name.is_key:
         if to_name.keys or len(to_arguments.keys) != 1:
-            raise Refused("the name is a key that lies deeper in the call's JSON")
+            raise NotDerivable("the name is a key that lies deeper in the call's JSON")
         return "", "", ""
     names, arguments = to_name.keys, to_arguments.keys
     if len(names) not in (1, 2) or names[:-1] != arguments[:-1]:
-        raise Refused("name and arguments do not lie side by side in the call's JSON", near=2)
+        raise NotDerivable("name and arguments do not lie side by side in the call's JSON", near=2)
     return names[0] if len(names) == 2 else "", names[-1], arguments[-1]
 
 
@@ -115,7 +115,7 @@ def _written(rendered: Rendered) -> WrittenObject:
     name, arguments = seen.calls[0]
     found = _own_object(seen.text, (name, *(str(value) for value in arguments.values())))
     if found is None:
-        raise Refused("two arguments are written differently than one")
+        raise NotDerivable("two arguments are written differently than one")
     text = seen.text[found.begin : found.end]
     id, form = next((id for id in seen.ids if id in text), ""), _ID_FORM
     if not id and _counted(rendered):
@@ -123,7 +123,7 @@ def _written(rendered: Rendered) -> WrittenObject:
     try:
         return WrittenObject.from_example(text, name, arguments, id=id, id_form=form)
     except ValueError as why:
-        raise Refused(f"how the call's JSON is spelt is not clear ({why})", near=2) from None
+        raise NotDerivable(f"how the call's JSON is spelt is not clear ({why})", near=2) from None
 
 
 def _own_object(text: str, words: tuple[str, ...]) -> LocatedValue | None:
@@ -152,15 +152,15 @@ def _between(rendered: Rendered, found: _Object) -> tuple[str | None, str]:
         return None, ", "
     first, second = (_of_call(two, at) for at in (0, 1))
     if first is None or second is None:
-        raise Refused("the second of two calls is written differently than the first", near=2)
+        raise NotDerivable("the second of two calls is written differently than the first", near=2)
     if (first.begin, first.end) != (second.begin, second.end):
         between = two.text[first.end : second.begin]
         in_list = found.listed and not found.shell[0] and not isinstance(first.value, list)
         return (None, between) if in_list else (between, ", ")
     if not found.listed:
-        raise Refused("two calls share one JSON object", near=2)
-    signs = [sign[1] for sign in _BETWEEN_OBJECTS.finditer(two.text[first.begin : first.end])]
-    return None, signs[-1] if signs else ", "
+        raise NotDerivable("two calls share one JSON object", near=2)
+    separators = [match[1] for match in _BETWEEN_OBJECTS.finditer(two.text[first.begin : first.end])]
+    return None, separators[-1] if separators else ", "
 
 
 def _of_call(seen: RenderedCalls, at: int) -> LocatedValue | None:
@@ -175,12 +175,12 @@ def _of_call(seen: RenderedCalls, at: int) -> LocatedValue | None:
     return found and LocatedValue(found.value, found.begin + begin, found.end + begin)
 
 
-def _told(rendered: Rendered) -> str | None:
+def _before_with_text(rendered: Rendered) -> str | None:
     """Return the text before a call that has text for the user next to it."""
-    if rendered.told is None:
+    if rendered.with_text is None:
         return None
-    found = _of_call(rendered.told, 0)
-    return rendered.told.text[: found.begin] if found is not None else None
+    found = _of_call(rendered.with_text, 0)
+    return rendered.with_text.text[: found.begin] if found is not None else None
 
 
 @dataclass(frozen=True)
@@ -221,40 +221,42 @@ def _engine(found: _Object, marks: _Marks) -> JsonObject:
 
 def _list(
     found: _Object, text: str, around: Frames, between: str | None, separator: str, ends: frozenset[str]
-) -> Draft:
+) -> EngineCandidate:
     """Calls in a list: one list in a frame, or one list per call."""
     shape = around if between is None else frames(around.outer, around.outer_close, between)
     opener = (shape.each if shape.each.strip() else around.outer).strip()
     after = shape.each_close or around.outer_close
     closer, ignored = closing(after, ends, opened=bool(opener) or between is not None)
     if not opener and found.shell[0]:
-        raise Refused("the calls lie in a list inside of another JSON value, and no marker precedes that", near=2)
+        raise NotDerivable("the calls lie in a list inside of another JSON value, and no marker precedes that", near=2)
     shell, text = found.shell, text[len(found.shell[0]) : len(text) - len(found.shell[1])]
     opens, last = _LIST_OPENS.match(text), text.removesuffix("]")
     enclosed = (
-        (blanks_behind(around.outer) if opener else "") + shell[0] + (opens[0] if opens else "["),
-        blanks_behind(last) + "]" + shell[1] + (blanks_before(after) if closer else ""),
+        (trailing_whitespace(around.outer) if opener else "") + shell[0] + (opens[0] if opens else "["),
+        trailing_whitespace(last) + "]" + shell[1] + (leading_whitespace(after) if closer else ""),
     )
     engine = _engine(found, _Marks(opener, closer, "[", separator, enclosing=enclosed))
-    return Draft("JSON list", engine, ignored, found.written.id or PLAIN_ID)
+    return EngineCandidate("JSON list", engine, ignored, found.written.id or PLAIN_ID)
 
 
-def _framed_each(found: _Object, shape: Frames, ends: frozenset[str], *, several: bool) -> Draft:
+def _framed_each(found: _Object, shape: Frames, ends: frozenset[str], *, several: bool) -> EngineCandidate:
     opener = shape.each.strip()
     closer, rest = closing(shape.each_close, ends if not several else frozenset(), opened=bool(opener))
     if shape.each_close.strip() and several:
         closer, rest = shape.each_close.strip(), ()
     ignored = (*markers(shape.outer), *markers(shape.outer_close), *rest)
-    inside = blanks_behind(shape.each) if opener and closer else ""
+    inside = trailing_whitespace(shape.each) if opener and closer else ""
     engine = _engine(found, _Marks(opener, closer, "{", shape.apart, between=inside))
-    return Draft("JSON in a frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID)
+    return EngineCandidate("JSON in a frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID)
 
 
-def _framed_once(found: _Object, before: str, after: str, between: str, ends: frozenset[str]) -> Draft:
+def _framed_once(found: _Object, before: str, after: str, between: str, ends: frozenset[str]) -> EngineCandidate:
     opener = before.strip()
     closer, ignored = closing(after, ends, opened=bool(opener))
     if closer and closer in between:
-        raise Refused("the second of two calls is closed and has not been opened, unlike the first", near=3)
-    inside = (blanks_behind(before), blanks_before(after) if closer else "")
+        raise NotDerivable("the second of two calls is closed and has not been opened, unlike the first", near=3)
+    inside = (trailing_whitespace(before), leading_whitespace(after) if closer else "")
     engine = _engine(found, _Marks(opener, closer, "{", between, enclosing=inside if opener else ()))
-    return Draft("JSON in one frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID)
+    return EngineCandidate(
+        "JSON in one frame" if opener else "bare JSON", engine, ignored, found.written.id or PLAIN_ID
+    )

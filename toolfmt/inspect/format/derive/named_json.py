@@ -12,17 +12,23 @@ from toolfmt.formats.identities import INDEXED, NAME_ONLY, Identity, IdThenName,
 from toolfmt.formats.named_json import NamedJson
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.formats.written_objects import JsonStyle
-from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, Draft, made
+from toolfmt.inspect.format.derive.engine_drafts import PLAIN_ID, EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import NAMES, Rendered, RenderedCalls
 from toolfmt.inspect.format.derive.surroundings import Surroundings
-from toolfmt.inspect.format.derive.text_cuts import blanks_before, blanks_behind, common_end, common_start, markers
+from toolfmt.inspect.format.derive.text_cuts import (
+    common_end,
+    common_start,
+    leading_whitespace,
+    markers,
+    trailing_whitespace,
+)
 from toolfmt.inspect.format.derive.turn_ends import turn_ends
-from toolfmt.inspect.format.derive.value_paths import object_behind
+from toolfmt.inspect.format.derive.value_paths import find_object
 
 _FENCE = re.compile(r"\s*```")
-_FAR_BEFORE, _FAR_BEHIND = 80, 120
+_FAR_BEFORE, _FAR_AFTER = 80, 120
 """The maximum distance between the name of a call and its id."""
 _TAIL = 400
 _INDEX_LEAD = "functions."
@@ -55,27 +61,27 @@ class _Parts:
     """The text between the arguments and an id after them; empty without one."""
 
 
-def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Yield drafts. Raise `Refused` if no JSON arguments follow a name, or if nothing marks the start of a call."""
+def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
+    """Yield drafts. Raise `NotDerivable` if no JSON arguments follow a name, or if nothing marks the start of a call."""
     parts = _parts(rendered)
-    before = around.lead(parts.before, _told(rendered))
+    before = around.lead(parts.before, _before_with_text(rendered))
     shape, prompted = _around_each(rendered, parts, before)
     each = shape.each.strip() or before.strip()
     at_start: NameAtStart = "usual" if prompted or not each else "never"
-    closes, behind = markers(shape.each_close), markers(shape.outer_close)
+    closes, outer_closes = markers(shape.each_close), markers(shape.outer_close)
     if parts.between is None:
-        closes, behind = closes[:1], closes[1:] + behind
+        closes, outer_closes = closes[:1], closes[1:] + outer_closes
         closes = [] if closes and closes[0] in turn_ends(rendered) else closes
     outer = shape.outer.strip()
     identity, between = _identity(parts.header), shape.apart
-    begun = answer_prefix(rendered.asked[-_TAIL:], headers=around.headers).strip()
-    if prompted and begun and each.endswith(begun):
-        each, between = begun, between + each.removesuffix(begun)
+    prefix = answer_prefix(rendered.question[-_TAIL:], headers=around.headers).strip()
+    if prompted and prefix and each.endswith(prefix):
+        each, between = prefix, between + each.removesuffix(prefix)
     for call_opener, lead in _openers(each, shape.each, divided=not prompted):
         engine = made(
             NamedJson,
             opener=outer,
-            closer=behind[0] if outer and behind else "",
+            closer=outer_closes[0] if outer and outer_closes else "",
             call_opener=call_opener,
             lead=lead,
             separator=_separator(parts.separator),
@@ -84,13 +90,15 @@ def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
             call_closer=shape.each_close.strip() if parts.between is not None else "".join(closes),
             name_at_start=at_start,
             between=between,
-            inside=(blanks_behind(shape.outer), blanks_before(shape.outer_close)) if outer and behind else ("", ""),
+            inside=(trailing_whitespace(shape.outer), leading_whitespace(shape.outer_close))
+            if outer and outer_closes
+            else ("", ""),
             style=_style(rendered),
             id_marker=parts.id_marker,
             id=_ID_FORM if parts.id_marker else "",
         )
         id_form = _ID_FORM if parts.id_marker else _id_form(parts.header)
-        yield Draft("name, then JSON", engine, tuple(behind[1:] if outer else behind), id_form)
+        yield EngineCandidate("name, then JSON", engine, tuple(outer_closes[1:] if outer else outer_closes), id_form)
 
 
 def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
@@ -98,14 +106,14 @@ def _openers(each: str, whole: str, *, divided: bool) -> list[tuple[str, str]]:
     marks = markers(each)
     ways = [(each, "")]
     if divided and len(marks) > 1 and re.fullmatch(r"[<\[].*[>\]]", marks[0], re.S):
-        ways.insert(0, (marks[0], (each[len(marks[0]) :] + blanks_behind(whole)).lstrip()))
+        ways.insert(0, (marks[0], (each[len(marks[0]) :] + trailing_whitespace(whole)).lstrip()))
     return ways
 
 
 def _style(rendered: Rendered) -> JsonStyle:
     """Return the formatting of the arguments, if possible of two, which show the separator."""
     seen = rendered.two_arguments or rendered.one
-    found = object_behind(seen.text, seen.calls[0][1])
+    found = find_object(seen.text, seen.calls[0][1])
     try:
         return JsonStyle.of(seen.text[found.begin : found.end], seen.calls[0][1]) if found else JsonStyle()
     except ValueError:
@@ -121,9 +129,9 @@ def _id_form(header: _Header) -> str:
 def _parts(rendered: Rendered) -> _Parts:
     one = rendered.one
     (header,) = _headers(one)
-    body = object_behind(one.text, one.calls[0][1], header.end)
+    body = find_object(one.text, one.calls[0][1], header.end)
     if body is None:
-        raise Refused("no JSON object of arguments follows the name")
+        raise NotDerivable("no JSON object of arguments follows the name")
     head, after, fence = one.text[header.end : body.begin], one.text[body.end :], ("", "")
     if "```" in head:
         at, closing = head.find("```"), _FENCE.match(after)
@@ -131,26 +139,24 @@ def _parts(rendered: Rendered) -> _Parts:
         head, after = head[:at], after[len(fence[1]) :]
     between, marker = _between(rendered, fence[1]), ""
     if header.form == "name":
-        marker, after = _id_behind(one, after)
-        other, between = (
-            _id_behind(rendered.two, between) if rendered.two and between is not None else (marker, between)
-        )
+        marker, after = _id_after(one, after)
+        other, between = _id_after(rendered.two, between) if rendered.two and between is not None else (marker, between)
         if other != marker:
-            raise Refused("an id follows the arguments of two calls, but not those of one", near=2)
+            raise NotDerivable("an id follows the arguments of two calls, but not those of one", near=2)
     return _Parts(one.text[: header.begin], head, fence, after, between, header, marker)
 
 
-def _id_behind(seen: RenderedCalls, after: str) -> tuple[str, str]:
+def _id_after(seen: RenderedCalls, after: str) -> tuple[str, str]:
     """Return the text between the arguments of the first call and an id after them, and the text after that."""
     id = seen.ids[0] if seen.ids else ""
-    at = after.find(id, 0, _FAR_BEHIND) if id else -1
+    at = after.find(id, 0, _FAR_AFTER) if id else -1
     if at < 0:
         return "", after
     marker, rest = after[:at], after[at + len(id) :]
     if not marker.strip():
-        raise Refused("no marker separates a call's arguments from its id", near=2)
+        raise NotDerivable("no marker separates a call's arguments from its id", near=2)
     if not markers(rest):
-        raise Refused("an id follows the arguments of a call, and nothing closes it", near=2)
+        raise NotDerivable("an id follows the arguments of a call, and nothing closes it", near=2)
     return marker, rest
 
 
@@ -160,9 +166,9 @@ def _between(rendered: Rendered, fence: str) -> str | None:
     if two is None:
         return None
     first, second = _headers(two)
-    body = object_behind(two.text, two.calls[0][1], first.end)
+    body = find_object(two.text, two.calls[0][1], first.end)
     if body is None or body.end > second.begin:
-        raise Refused("the arguments of two calls are written differently than those of one", near=2)
+        raise NotDerivable("the arguments of two calls are written differently than those of one", near=2)
     return two.text[body.end : second.begin].removeprefix(fence)
 
 
@@ -182,7 +188,7 @@ def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
         return _Header(spot, spot + len(id), "indexed", led=id.startswith(_INDEX_LEAD))
     spot = text.find(name, begin)
     if spot < 0:
-        raise Refused("the name of a call does not precede its arguments")
+        raise NotDerivable("the name of a call does not precede its arguments")
     end = spot + len(name)
     if text.startswith(f":{number}", end):
         led = text[:spot].endswith(_INDEX_LEAD)
@@ -190,17 +196,17 @@ def _header(seen: RenderedCalls, name: str, number: int, begin: int) -> _Header:
     at = text.find(id, begin) if id else -1
     if 0 <= at < spot and spot - at < _FAR_BEFORE:
         return _Header(at, end, "id first", text[at + len(id) : spot])
-    body = object_behind(text, seen.calls[number][1], end)
-    if spot < at < spot + _FAR_BEHIND and (body is None or at < body.begin):
+    body = find_object(text, seen.calls[number][1], end)
+    if spot < at < spot + _FAR_AFTER and (body is None or at < body.begin):
         return _Header(spot, at + len(id), "id after", text[end:at])
     return _Header(spot, end, "name")
 
 
-def _told(rendered: Rendered) -> str | None:
-    told = rendered.told
-    if told is None or NAMES[0] not in told.text:
+def _before_with_text(rendered: Rendered) -> str | None:
+    with_text = rendered.with_text
+    if with_text is None or NAMES[0] not in with_text.text:
         return None
-    return told.text[: _headers(told)[0].begin]
+    return with_text.text[: _headers(with_text)[0].begin]
 
 
 def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames, bool]:
@@ -208,13 +214,13 @@ def _around_each(rendered: Rendered, parts: _Parts, before: str) -> tuple[Frames
     shape = frames(before, parts.after, parts.between)
     if parts.between is None:
         return shape, False
-    written = parts.before if parts.before.strip() else (rendered.asked or rendered.one.before) + parts.before
+    written = parts.before if parts.before.strip() else (rendered.question or rendered.one.before) + parts.before
     prompted = common_end(written, parts.between)
-    asked = rendered.asked
-    if prompted.strip() and (not shape.each or asked.rstrip().endswith(prompted.strip())):
+    question = rendered.question
+    if prompted.strip() and (not shape.each or question.rstrip().endswith(prompted.strip())):
         return Frames("", parts.after, prompted, common_start(parts.after, parts.between), ""), True
     if not shape.each:
-        raise Refused("no common text precedes every call", near=1)
+        raise NotDerivable("no common text precedes every call", near=1)
     return shape, False
 
 
@@ -224,7 +230,7 @@ def _identity(header: _Header) -> Identity:
     if header.form == "indexed":
         return INDEXED if header.led else made(Indexed, prefix="")
     if not header.marker.strip():
-        raise Refused("no marker separates a call's name from its id", near=2)
+        raise NotDerivable("no marker separates a call's name from its id", near=2)
     if header.form == "id first":
         return made(IdThenName, header.marker, _ID_FORM)
     return made(NameThenId, header.marker, _ID_FORM)
@@ -234,5 +240,5 @@ def _separator(head: str) -> str:
     if head.strip():
         return head.strip()
     if not head:
-        raise Refused("there is nothing between the name and its arguments", near=1)
+        raise NotDerivable("there is nothing between the name and its arguments", near=1)
     return "\n" if "\n" in head else head

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from toolfmt.formats.nested_tags import NestedTags
-from toolfmt.inspect.format.derive.engine_drafts import Draft, made
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate, made
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import KEYS, NAMES, VALUES, Rendered
 from toolfmt.inspect.format.derive.surroundings import Surroundings
 from toolfmt.inspect.format.derive.text_cuts import cut
@@ -17,53 +17,53 @@ _CLOSING = re.compile(r"\s*(</[^<>\s]{1,60}>)")
 _NO_TAGS = "keys are not in two tags around their values"
 
 
-def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
+def nested_tags(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
     """Yield drafts.
 
-    Raise `Refused` if keys are not in a start and an end tag, or if values could contain the same tags.
+    Raise `NotDerivable` if keys are not in a start and an end tag, or if values could contain the same tags.
     """
     if rendered.two_arguments is None:
-        raise Refused("two arguments are not written")
+        raise NotDerivable("two arguments are not written")
     pieces = cut(rendered.two_arguments.text, (NAMES[0], *KEYS[:2], *VALUES[:2]))
     if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], KEYS[0], KEYS[1], VALUES[1], KEYS[1]]:
-        raise Refused(_NO_TAGS)
+        raise NotDerivable(_NO_TAGS)
     before, head, opened, closing, between, *_, after = pieces[0::2]
-    sign = closing[:-2]
-    opens = sign + "<"
+    prefix = closing[:-2]
+    opens = prefix + "<"
     if opened == ">" and closing == "</" and head.endswith(opens):
-        raise Refused(
+        raise NotDerivable(
             "the tags of arguments contain only their names, so a value with a tag looks like the next argument",
             near=3,
         )
-    if opened != ">" or not closing.endswith("</") or not sign.strip():
-        raise Refused(
+    if opened != ">" or not closing.endswith("</") or not prefix.strip():
+        raise NotDerivable(
             "what closes a value repeats its key, and a derived format has one end marker for all values", near=3
         )
     if not head.endswith(opens) or not between.startswith(">"):
-        raise Refused("the tags of keys differ", near=2)
+        raise NotDerivable("the tags of keys differ", near=2)
     call_begin = before.rfind(opens)
-    end = _CLOSING.match(after.removeprefix(">").lstrip().removeprefix(sign))
+    end = _CLOSING.match(after.removeprefix(">").lstrip().removeprefix(prefix))
     if call_begin < 0 or end is None:
-        raise Refused("no tag surrounds tags that are keys", near=2)
+        raise NotDerivable("no tag surrounds tags that are keys", near=2)
     opener = around.lead(before, None)[: call_begin - len(before)].strip()
-    behind = after.removeprefix(">").lstrip().removeprefix(sign)[end.end() :]
-    closes = saying_nothing(behind.lstrip())
-    call_opener = before[call_begin + len(sign) :]
+    after_call = after.removeprefix(">").lstrip().removeprefix(prefix)[end.end() :]
+    closes = saying_nothing(after_call.lstrip())
+    call_opener = before[call_begin + len(prefix) :]
     engine = made(
         NestedTags,
-        sign=sign,
+        sign=prefix,
         opener=opener,
-        closer=_with_sign(behind, sign) if opener else "",
-        unframed_openers=() if opener else (sign + call_opener,),
+        closer=_with_prefix(after_call, prefix) if opener else "",
+        unframed_openers=() if opener else (prefix + call_opener,),
         call_opener=call_opener,
         name_closer=head[: -len(opens)].strip(),
         call_closer=end[1],
     )
-    yield Draft("nested tags", engine, () if opener else closes)
+    yield EngineCandidate("nested tags", engine, () if opener else closes)
 
 
-def _with_sign(behind: str, sign: str) -> str:
+def _with_prefix(after: str, prefix: str) -> str:
     """Return the end tag of the frame, with the prefix before it."""
-    text = behind.lstrip()
-    closing = _CLOSING.match(text.removeprefix(sign))
-    return (sign if text.startswith(sign) else "") + closing[1] if closing else ""
+    text = after.lstrip()
+    closing = _CLOSING.match(text.removeprefix(prefix))
+    return (prefix if text.startswith(prefix) else "") + closing[1] if closing else ""

@@ -16,11 +16,11 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 
 ANOTHER_TIME = datetime(2033, 11, 27, 19, 48, 56)
 """Differs from the default time of renders in year, month, day, weekday, hour and minute."""
-_SAID_BEFORE: list[Message] = [
+_EARLIER_TURNS: list[Message] = [
     {"role": "user", "content": "Are you there?"},
     {"role": "assistant", "content": "Yes, what is it?"},
 ]
-_ASKED = "Please look it up."
+_QUESTION = "Please look it up."
 _FIRST_ID = 3
 """The number of the first earlier call, so that its ids differ from those of later calls."""
 
@@ -60,13 +60,13 @@ class RendersElsewhere(Renders):
     ) -> str | TemplateError:
         if self._later:
             messages = _continued(messages)
-        asked = next((number for number, message in enumerate(messages, 1) if message["role"] == "user"), 0)
-        messages = [*messages[:asked], *self._called, *messages[asked:]]
+        position = next((number for number, message in enumerate(messages, 1) if message["role"] == "user"), 0)
+        messages = [*messages[:position], *self._called, *messages[position:]]
         return super().render(messages, tools, generation=generation, now=now or self._time)
 
 
 def _continued(messages: Sequence[Message]) -> list[Message]:
     """Return the conversation after another question and its response, with its own question reworded."""
-    asked = next((number for number, message in enumerate(messages) if message["role"] == "user"), 0)
-    renamed = [message | {"content": _ASKED} if message.get("content") == USER else message for message in messages]
-    return [*renamed[:asked], *_SAID_BEFORE, *renamed[asked:]]
+    position = next((number for number, message in enumerate(messages) if message["role"] == "user"), 0)
+    renamed = [message | {"content": _QUESTION} if message.get("content") == USER else message for message in messages]
+    return [*renamed[:position], *_EARLIER_TURNS, *renamed[position:]]

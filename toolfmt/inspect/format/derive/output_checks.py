@@ -2,7 +2,7 @@
 
 These are a text response, calls next to text and next to reasoning, calls that continue the generation prompt, and
 ordinary responses that mention the markers. Calls and content must be correct, reasoning must be reported as
-reasoning, and no part of a frame may remain in the content. Raises `Refused`. Kinds that the template does not render
+reasoning, and no part of a frame may remain in the content. Raises `NotDerivable`. Kinds that the template does not render
 are limits.
 """
 
@@ -16,7 +16,7 @@ from toolfmt.errors import TemplateError
 from toolfmt.formats import ToolCallFormat
 from toolfmt.formats.prefix import answer_prefix
 from toolfmt.inspect.format.derive.reading import differing, left_over, read_answer, shown
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import (
     ALL_TOOLS,
@@ -45,7 +45,7 @@ _SHORT_REST = 30
 _TAIL = 400
 _WORDS = re.compile(r"[\w\s.,:;!?'\"-]+")
 """Characters of prose; a line break does not indicate a marker either."""
-_SIGNS = re.compile(r"[!-/:-@\[-`{-~\s]+")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~\s]+")
 """Characters that mark headings, lists, quotations and code."""
 ORDINARY = (
     "Here is the plan: first we look, then we decide. Is that right?",
@@ -104,27 +104,27 @@ class RenderedAnswer:
 
 
 def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
-    """Raise `Refused` if the format's markers are not usable: plain words, a single character, or a part of an id."""
+    """Raise `NotDerivable` if the format's markers are not usable: plain words, a single character, or a part of an id."""
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
-            raise Refused(f"a call would start with {shown(opener)}, which ordinary responses contain")
-        if _SIGNS.fullmatch(opener):
-            raise Refused(f"a call would start with {shown(opener.strip())}, which ordinary responses contain")
+            raise NotDerivable(f"a call would start with {shown(opener)}, which ordinary responses contain")
+        if _PUNCTUATION.fullmatch(opener):
+            raise NotDerivable(f"a call would start with {shown(opener.strip())}, which ordinary responses contain")
         if _WORDS.fullmatch(opener):
-            raise Refused(f"a call would start with plain words: {shown(opener.strip())}")
+            raise NotDerivable(f"a call would start with plain words: {shown(opener.strip())}")
     if any(ID[:-1] in mark for mark in (*format.markers.in_answers, *own_markers(format))):
-        raise Refused("the id of a call would be one of its markers")
+        raise NotDerivable("the id of a call would be one of its markers")
 
 
 def read_answers(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
-    """Test every kind of output that the template shows, and ordinary ones. Raise `Refused` at the first failure."""
+    """Test every kind of output that the template shows, and ordinary ones. Raise `NotDerivable` at the first failure."""
     answers = WholeAnswers(renders, shape, format)
     right, limits = 0, []
     for what, wrong in _all(answers, parallel):
         if wrong is None:
             limits.append(f"{what} is not shown by the template")
         elif wrong:
-            raise Refused(f"{what}: {wrong}")
+            raise NotDerivable(f"{what}: {wrong}")
         else:
             right += 1
     return AnswersRead(right, tuple(limits))
@@ -149,7 +149,7 @@ class WholeAnswers:
     def __init__(self, renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
         self.renders, self.shape, self.format = renders, shape, format
         self.tools = ALL_TOOLS
-        self.asked = self._render(user(system=shape.system), generation=True)
+        self.question = self._render(user(system=shape.system), generation=True)
         self.tail = self._render(reply(shape)).rpartition(REPLY)[2]
 
     def ordinary(self) -> str:
@@ -206,24 +206,24 @@ class WholeAnswers:
 
     def answer(self, messages: Sequence[Message]) -> RenderedAnswer | None:
         """Return the last turn as an output after the generation prompt; None if it is not rendered as one."""
-        prompt, asked = self._render(messages), self.asked
-        if not prompt or not asked:
+        prompt, question = self._render(messages), self.question
+        if not prompt or not question:
             return None
         if self.tail and prompt.endswith(self.tail):
             prompt = prompt[: len(prompt) - len(self.tail)]
-        closers = [closer for opener, closer in self.format.reasoning_read if _open(asked[-_NEAR:], opener, closer)]
-        same = common_prefix(prompt, asked)
-        if same == len(asked):
+        closers = [closer for opener, closer in self.format.reasoning_read if _open(question[-_NEAR:], opener, closer)]
+        same = common_prefix(prompt, question)
+        if same == len(question):
             goes_on = not closers or any(closer in prompt[same:] for closer in closers)
-            return RenderedAnswer(prompt[same:], asked[-_TAIL:]) if goes_on else None
+            return RenderedAnswer(prompt[same:], question[-_TAIL:]) if goes_on else None
         same = token_begin(prompt, same)
-        begun = prompt[same:].lstrip()
-        if closers or any(begun.startswith(closer) for _, closer in self.format.reasoning_read):
+        start = prompt[same:].lstrip()
+        if closers or any(start.startswith(closer) for _, closer in self.format.reasoning_read):
             return None
-        near = not asked[same:].strip() or (len(asked) - same < _SHORT_REST and same > len(asked) // 2)
+        near = not question[same:].strip() or (len(question) - same < _SHORT_REST and same > len(question) // 2)
         # It follows another generation prompt: the rest of that prompt's header is not part of the output.
-        begun = opened(self.format, asked[:same])
-        return RenderedAnswer(answer_prefix(prompt[same:]), begun) if near else None
+        start = opened(self.format, question[:same])
+        return RenderedAnswer(answer_prefix(prompt[same:]), start) if near else None
 
     def _render(self, messages: Sequence[Message], *, generation: bool = False) -> str:
         made = self.renders.render(messages, self.tools if self.shape.tools else None, generation=generation)

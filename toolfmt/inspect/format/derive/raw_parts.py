@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import (
     KEYS,
     NAMES,
@@ -37,28 +37,28 @@ class RawParts:
     """The text between the last value of a call and the name of the next one; None for one call per turn."""
     none: str | None
     """The text after the name of a call without arguments; None if that was not rendered."""
-    told: str | None
+    with_text: str | None
     """The text before the name, with text for the user next to the call."""
 
 
 def raw_parts(rendered: Rendered) -> RawParts:
-    """Return the parts. Raise `Refused` if they are not in this order, repeat, or differ between arguments."""
+    """Return the parts. Raise `NotDerivable` if they are not in this order, repeat, or differ between arguments."""
     if rendered.two_arguments is None:
-        raise Refused("two arguments are not written")
+        raise NotDerivable("two arguments are not written")
     (name, key, value), (second, other) = (NAMES[0], KEYS[0], VALUES[0]), (KEYS[1], VALUES[1])
     pieces = cut(rendered.two_arguments.text, (name, key, second, value, other))
     words = pieces[1::2]
     if words != [name, key, value, second, other]:
-        raise Refused(_order(words), near=1)
+        raise NotDerivable(_order(words), near=1)
     before, head, assign, separator, again, after = pieces[0::2]
     if again != assign:
-        raise Refused("the second argument is written differently than the first")
+        raise NotDerivable("the second argument is written differently than the first")
     if _OF_JSON.match(assign):
-        raise Refused("keys are quoted as in JSON, but name and arguments are not JSON", near=1)
+        raise NotDerivable("keys are quoted as in JSON, but name and arguments are not JSON", near=1)
     number_assign, number_after = _of_number(rendered.number, assign, after)
     return RawParts(
         before, head, assign, separator, after, number_assign, number_after, _between(rendered), _none(rendered),
-        _told(rendered),
+        _before_with_text(rendered),
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _of_number(seen: RenderedCalls | None, assign: str, after: str) -> tuple[str
         return assign, after
     pieces = cut(seen.text, (NAMES[0], NUMBER_KEY, str(NUMBER)))
     if pieces[1::2] != [NAMES[0], NUMBER_KEY, str(NUMBER)]:
-        raise Refused("a number is written differently than a string")
+        raise NotDerivable("a number is written differently than a string")
     return pieces[4], pieces[6]
 
 
@@ -89,7 +89,7 @@ def _between(rendered: Rendered) -> str | None:
         return None
     pieces = cut(rendered.two.text, (*NAMES, *KEYS, *VALUES))
     if pieces[1::2] != [NAMES[0], KEYS[0], VALUES[0], NAMES[1], KEYS[1], VALUES[1]]:
-        raise Refused("two calls are written differently than one", near=2)
+        raise NotDerivable("two calls are written differently than one", near=2)
     return pieces[6]
 
 
@@ -100,6 +100,10 @@ def _none(rendered: Rendered) -> str | None:
     return pieces[2] if len(pieces) == 3 else None
 
 
-def _told(rendered: Rendered) -> str | None:
-    told = rendered.told
-    return told.text[: told.text.find(NAMES[0])] if told is not None and NAMES[0] in told.text else None
+def _before_with_text(rendered: Rendered) -> str | None:
+    with_text = rendered.with_text
+    return (
+        with_text.text[: with_text.text.find(NAMES[0])]
+        if with_text is not None and NAMES[0] in with_text.text
+        else None
+    )

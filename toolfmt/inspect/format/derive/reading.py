@@ -25,7 +25,7 @@ _END_OF_TURN = re.compile(
 
 @dataclass(frozen=True)
 class AnswerRead:
-    """`before` and `between` are content around the calls, `behind` is what follows the last one.
+    """`before` and `between` are content around the calls, `after` is what follows the last one.
 
     Without calls, all content is in `before`. `streams` is whether chunks have the same result as the whole output.
     """
@@ -33,7 +33,7 @@ class AnswerRead:
     calls: tuple[tuple[str, Any], ...]
     before: str
     between: str
-    behind: str
+    after: str
     reasoning: str
     tolerated: tuple[str, ...]
     rejected: str
@@ -41,7 +41,7 @@ class AnswerRead:
 
     @property
     def content(self) -> str:
-        return self.before + self.between + self.behind
+        return self.before + self.between + self.after
 
 
 def read_answer(
@@ -56,26 +56,26 @@ def read_answer(
     whole = _events(format, [text], tools, prefix)
     length = -(-len(text) // (_CHARACTERS if characters else _PIECES)) or 1
     pieces = [text[at : at + length] for at in range(0, len(text), length)]
-    return _told(whole, streams=_events(format, pieces, tools, prefix) == whole)
+    return _answer_read(whole, streams=_events(format, pieces, tools, prefix) == whole)
 
 
-def differing(wanted: Sequence[Call], came: AnswerRead) -> str:
+def differing(expected: Sequence[Call], came: AnswerRead) -> str:
     """Return how the calls differ from the expected ones, ignoring the order of arguments; empty if they do not."""
     if came.rejected:
         return f"it is rejected as {came.rejected}"
-    if len(came.calls) != len(wanted):
-        return f"{len(came.calls)} {'call is' if len(came.calls) == 1 else 'calls are'} read instead of {len(wanted)}"
-    for (name, arguments), (read_name, read_arguments) in zip(wanted, came.calls, strict=True):
+    if len(came.calls) != len(expected):
+        return f"{len(came.calls)} {'call is' if len(came.calls) == 1 else 'calls are'} read instead of {len(expected)}"
+    for (name, arguments), (read_name, read_arguments) in zip(expected, came.calls, strict=True):
         if name != read_name:
             return f"the name {shown(name)} comes back as {shown(read_name)}"
-        if said := _differing_arguments(dict(arguments), read_arguments):
-            return said
+        if difference := _differing_arguments(dict(arguments), read_arguments):
+            return difference
     return "" if came.streams else "it is parsed differently in chunks"
 
 
-def reordered(wanted: Sequence[Call], came: AnswerRead) -> bool:
+def reordered(expected: Sequence[Call], came: AnswerRead) -> bool:
     """Return whether arguments of a call are in another order."""
-    pairs = zip(wanted, came.calls, strict=False)
+    pairs = zip(expected, came.calls, strict=False)
     return any(list(arguments) != list(read) for (_, arguments), (_, read) in pairs)
 
 
@@ -92,15 +92,15 @@ def shown(value: Any) -> str:
 
 def _events(format: ToolCallFormat, pieces: Sequence[str], tools: Any, prefix: str) -> list[Event]:
     parser = Parser(format, tools=tools, prefix=prefix)
-    told = [event for piece in pieces for event in parser.feed(piece)]
-    return merge([*told, *parser.finish()])
+    events = [event for piece in pieces for event in parser.feed(piece)]
+    return merge([*events, *parser.finish()])
 
 
-def _told(events: Sequence[Event], *, streams: bool) -> AnswerRead:
+def _answer_read(events: Sequence[Event], *, streams: bool) -> AnswerRead:
     read = reading_of(events)
     rejected = read.rejected[0] if read.rejected else ""
-    beside = read.leading, read.between, read.trailing
-    return AnswerRead(read.calls, *beside, read.reasoning, read.tolerated, rejected, streams)
+    contents = read.leading, read.between, read.trailing
+    return AnswerRead(read.calls, *contents, read.reasoning, read.tolerated, rejected, streams)
 
 
 def _differing_arguments(arguments: dict[str, Any], came: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Why no format can be derived."""
 
 
-class Refused(Exception):
+class NotDerivable(Exception):
     """The message is a clause in plain English without a final period.
 
     `near` is how closely the calls match the syntax that rejected them: of several reasons the nearest is reported.

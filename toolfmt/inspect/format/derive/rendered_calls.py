@@ -2,7 +2,7 @@
 
 Everything that a derivation needs is rendered here once. Names, keys, values and ids are sentinels, so that the rest
 of the text belongs to the format. A call on which the template raises is None. If the first call cannot be rendered,
-`Refused` is raised.
+`NotDerivable` is raised.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.probe.conversations import (
     DESCRIPTION,
     FURTHER,
@@ -59,7 +59,7 @@ _LONGEST_PROMPT = 200_000
 _LONGEST_CALLS = 20_000
 _NEAR = 200
 """Maximum length of the part of a response in the generation prompt."""
-_CUT_BEFORE, _CUT_BEHIND = re.compile(r"[<\w|｜▁/]"), re.compile(r"[\w|｜▁/>]")
+_CUT_BEFORE, _CUT_AFTER = re.compile(r"[<\w|｜▁/]"), re.compile(r"[\w|｜▁/>]")
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Rendered:
     """Everything that a derivation needs. A set on which the template raises, or that it writes partly, is None."""
 
     shape: TurnShape
-    asked: str
+    question: str
     """A question with the generation prompt; empty if the template raises."""
-    untold: str
+    question_without_tools: str
     """The same without tools."""
     header: str
     """The generation prompt in it."""
-    spoken: str
+    text_response: str
     """A question and a text response."""
     thinking: tuple[str, ...]
     """Text responses with reasoning before them, with and without text in the calls' shape."""
@@ -97,32 +97,32 @@ class Rendered:
     words: RenderedCalls | None
     """A call with true, false and null."""
     two: RenderedCalls | None
-    told: RenderedCalls | None
+    with_text: RenderedCalls | None
     """The first call with text for the user."""
     thought: RenderedCalls | None
     """The first call with reasoning."""
 
 
 def rendered(renders: Renders, shape: TurnShape) -> Rendered:
-    """Render everything. Raise `Refused` if the template does not write the first call."""
+    """Render everything. Raise `NotDerivable` if the template does not write the first call."""
     name, (key, second), (value, other) = NAMES[0], KEYS[:2], VALUES[:2]
     first, another = (name, {key: value}), (NAMES[1], {second: other})
     one = _see(renders, shape, [first])
     if one is None:
-        raise Refused("the template throws on a call of one string argument")
+        raise NotDerivable("the template throws on a call of one string argument")
     if value not in one.text or name not in one.text + one.before[-_NEAR:]:
-        raise Refused("the value of a call is not in the output")
+        raise NotDerivable("the value of a call is not in the output")
     given = TOOLS if shape.tools else None
     question = user(system=shape.system)
-    asked = _text(renders, question, given, generation=True)
+    prompt = _text(renders, question, given, generation=True)
     plain = _text(renders, question, given)
     with_reasoning = replace(shape, reasoning=True)
     return Rendered(
         shape=shape,
-        asked=asked,
-        untold=_text(renders, question, None, generation=True),
-        header=asked[common_prefix(asked, plain) :] if plain else "",
-        spoken=_text(renders, reply(shape), given),
+        question=prompt,
+        question_without_tools=_text(renders, question, None, generation=True),
+        header=prompt[common_prefix(prompt, plain) :] if plain else "",
+        text_response=_text(renders, reply(shape), given),
         thinking=tuple(
             _text(renders, reply(thinking), given)
             for thinking in (replace(with_reasoning, content="text"), with_reasoning)
@@ -135,7 +135,7 @@ def rendered(renders: Renders, shape: TurnShape) -> Rendered:
         hard=_see(renders, shape, [(name, {key: HARD})]),
         words=_see(renders, shape, [(name, {key: True, second: [False, None]})]),
         two=_whole(_see(renders, shape, [first, another])),
-        told=_whole(_see(renders, replace(shape, content="text"), [first])),
+        with_text=_whole(_see(renders, replace(shape, content="text"), [first])),
         thought=_whole(_see(renders, with_reasoning, [first])),
     )
 
@@ -153,7 +153,7 @@ def _text(
 
 def _check_length(prompt: str) -> None:
     if len(prompt) > _LONGEST_PROMPT:
-        raise Refused(f"a prompt of a question and a call is longer than {_LONGEST_PROMPT:,} characters")
+        raise NotDerivable(f"a prompt of a question and a call is longer than {_LONGEST_PROMPT:,} characters")
 
 
 def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> RenderedCalls | None:
@@ -165,23 +165,23 @@ def _see(renders: Renders, shape: TurnShape, calls: Sequence[Call]) -> RenderedC
             continue
         prompt = region.before + region.text
         _check_length(prompt)
-        asked = _text(renders, user(system=shape.system), tools if shape.tools else None, generation=True)
-        begin = _begin(region, asked)
+        question = _text(renders, user(system=shape.system), tools if shape.tools else None, generation=True)
+        begin = _begin(region, question)
         if len(prompt) - begin > _LONGEST_CALLS:
-            raise Refused(f"what is written of a call is longer than {_LONGEST_CALLS:,} characters")
+            raise NotDerivable(f"what is written of a call is longer than {_LONGEST_CALLS:,} characters")
         ids = (call_id(shape, name, at) for at, (name, _) in enumerate(calls))
         return RenderedCalls(prompt[begin:], prompt[:begin], tuple(calls), tuple(id for id in ids if id))
     return None
 
 
-def _begin(region: Region, asked: str) -> int:
+def _begin(region: Region, question: str) -> int:
     """Return the offset where the model would start to write: the end of the generation prompt, not within a token."""
     prompt, begin = region.before + region.text, len(region.before)
-    same = common_prefix(prompt, asked)
-    if asked and same >= len(asked) - 40:
+    same = common_prefix(prompt, question)
+    if question and same >= len(question) - 40:
         begin = min(begin, same)
     begin = max(begin, len(region.before) - _NEAR)
-    while 0 < begin < len(region.before) and _CUT_BEFORE.match(prompt[begin - 1]) and _CUT_BEHIND.match(prompt[begin]):
+    while 0 < begin < len(region.before) and _CUT_BEFORE.match(prompt[begin - 1]) and _CUT_AFTER.match(prompt[begin]):
         begin -= 1
     return begin
 

@@ -62,10 +62,10 @@ class Surroundings:
         around = tuple(mark for pair in self.wrapped if not _THOUGHT.search(pair[0]) for mark in pair)
         return tuple(dict.fromkeys((*around, *self._turns)))
 
-    def lead(self, before: str, told: str | None) -> str:
+    def lead(self, before: str, with_text: str | None) -> str:
         """Return the part of the text before a call that belongs to it, without header, reasoning and text.
 
-        `told` is the text before the same call with text for the user: the common end belongs to the call.
+        `with_text` is the text before the same call with text for the user: the common end belongs to the call.
         """
         header = self.rendered.header.strip()
         if header and header in before:
@@ -76,20 +76,20 @@ class Surroundings:
                 before = before[closed + len(closer) :]
             elif opened >= 0 and not before[opened + len(opener) :].strip():
                 before = before[opened + len(opener) :]
-        if told is not None and REPLY in told:
-            same = common_end(before, told[told.rfind(REPLY) + len(REPLY) :])
+        if with_text is not None and REPLY in with_text:
+            same = common_end(before, with_text[with_text.rfind(REPLY) + len(REPLY) :])
             before = before[len(before) - len(same) :] if same.strip() else before
         return before
 
 
 def _wrapped(rendered: Rendered, own_reasoning: tuple[Pair, ...]) -> tuple[Pair, ...]:
     """Return the markers around the text for the user before a call."""
-    if rendered.told is None or REPLY not in rendered.told.text:
+    if rendered.with_text is None or REPLY not in rendered.with_text.text:
         return ()
-    before, _, behind = rendered.told.text.partition(REPLY)
-    if NAMES[0] not in behind:
+    before, _, after = rendered.with_text.text.partition(REPLY)
+    if NAMES[0] not in after:
         return ()  # the text follows the call
-    opener, closer = _last(markers(before)), _first(markers(behind))
+    opener, closer = _last(markers(before)), _first(markers(after))
     if not is_marker(opener) or not is_marker(closer) or opener.startswith("</") or opener in rendered.header:
         return ()
     if any(word in closer for word in SENTINELS):
@@ -105,61 +105,63 @@ def _wrapped(rendered: Rendered, own_reasoning: tuple[Pair, ...]) -> tuple[Pair,
 
 def _reasoning(rendered: Rendered) -> Iterator[Pair]:
     """Yield the markers around reasoning, in a text response or else next to a call."""
-    for said in rendered.thinking:
-        pair = _around_reasoning(rendered, said)
+    for response in rendered.thinking:
+        pair = _around_reasoning(rendered, response)
         if pair is not None:
             yield pair
             return
     thought = rendered.thought
     if thought is None or REASONING not in thought.text:
         return
-    before, _, behind = thought.text.partition(REASONING)
+    before, _, after = thought.text.partition(REASONING)
     opener = before.strip() if 0 < len(before.strip()) < _LONGEST_MARK else _last(markers(thought.before + before))
-    closer = _first(markers(behind))
+    closer = _first(markers(after))
     if holds_marker(opener) and is_marker(closer) and not any(word in closer for word in (*NAMES, *KEYS)):
         yield opener, closer
 
 
-def _around_reasoning(rendered: Rendered, said: str) -> Pair | None:
+def _around_reasoning(rendered: Rendered, response: str) -> Pair | None:
     """Return the markers around the reasoning of a text response; the generation prompt may contain the first."""
-    if REASONING not in said or REPLY not in said or not rendered.asked:
+    if REASONING not in response or REPLY not in response or not rendered.question:
         return None
-    at = said.find(REASONING)
-    same = common_prefix(said, rendered.asked)
-    start = before_marker(said, min(same, at, common_prefix(said, rendered.spoken) if rendered.spoken else at))
-    closer = _closer(said[at + len(REASONING) : said.find(REPLY)])
-    prompted = rendered.asked[same:].strip() if same >= at and closer not in rendered.asked[same:] else ""
-    opener = prompted or said[start:at].strip()
+    at = response.find(REASONING)
+    same = common_prefix(response, rendered.question)
+    start = before_marker(
+        response, min(same, at, common_prefix(response, rendered.text_response) if rendered.text_response else at)
+    )
+    closer = _closer(response[at + len(REASONING) : response.find(REPLY)])
+    prompted = rendered.question[same:].strip() if same >= at and closer not in rendered.question[same:] else ""
+    opener = prompted or response[start:at].strip()
     if not 0 < len(opener) < _LONGEST_MARK:
-        last = _LAST_MARK.search(said[max(0, at - _LONGEST_MARK) : at])
+        last = _LAST_MARK.search(response[max(0, at - _LONGEST_MARK) : at])
         opener = last[0].strip() if last else ""
-    header = rendered.header.removesuffix(rendered.asked[same:]) if prompted else ""
+    header = rendered.header.removesuffix(rendered.question[same:]) if prompted else ""
     if not opener or len(closer) < _SHORTEST_MARK or (opener == header.strip()) or len(opener) >= _LONGEST_MARK:
         return None
     common = (pair for pair in COMMON if opener.endswith(pair[0]) and pair[1] == closer)
     return next(common, (opener, closer))
 
 
-def _closer(behind: str) -> str:
+def _closer(after: str) -> str:
     """Return the end marker of reasoning: the first marker, or a whole line in brackets."""
-    line = behind.strip().split("\n")[0].strip()
+    line = after.strip().split("\n")[0].strip()
     if _LINE_IN_BRACKETS.fullmatch(line):
         return line
-    closer = _first(markers(behind))
+    closer = _first(markers(after))
     return closer if len(closer) < _LONGEST_MARK else ""
 
 
 def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pair, ...], tuple[str, ...]]:
     """Return what surrounds a text response after the generation prompt: a tag with its end tag, or only a start."""
-    if not rendered.asked or not rendered.spoken.startswith(rendered.asked):
+    if not rendered.question or not rendered.text_response.startswith(rendered.question):
         return (), ()
-    first, _, behind = rendered.spoken[len(rendered.asked) :].partition(REPLY)
+    first, _, after = rendered.text_response[len(rendered.question) :].partition(REPLY)
     for _, closer in (*pairs, *COMMON):
         first = first[first.rfind(closer) + len(closer) :] if closer in first else first
     if not first.strip() or len(first) >= _LONGEST_START:
         return (), ()
     opener = first.strip()
-    closer = _first(markers(behind))
+    closer = _first(markers(after))
     if is_marker(opener) and closer == f"</{opener[1:]}":
         return ((opener, closer),), ()
     return (), (first.lstrip(),)
@@ -167,10 +169,10 @@ def _around_words(rendered: Rendered, pairs: tuple[Pair, ...]) -> tuple[tuple[Pa
 
 def _headers(rendered: Rendered) -> tuple[str, ...]:
     """Return the text between a question and the response, if it is recognizable only for this template."""
-    header = rendered.header.strip() or rendered.asked.rpartition(USER)[2].strip()
+    header = rendered.header.strip() or rendered.question.rpartition(USER)[2].strip()
     for mark in (*(closer for _, closer in COMMON), *(opener for opener, _ in COMMON)):
         header = header.removesuffix(mark).strip()
-    tail = rendered.asked[-_TAIL:]
+    tail = rendered.question[-_TAIL:]
     if not 0 < len(header) < _LONGEST_HEADER or not holds_marker(header) or header not in tail:
         return ()
     return (re.escape(header),) if header in answer_prefix(tail) else ()
@@ -182,10 +184,10 @@ def _turns_between(rendered: Rendered) -> tuple[str, ...]:
     Only if the template ends a turn there and starts another one.
     """
     header = rendered.header.strip()
-    if rendered.told is None or REPLY not in rendered.told.text or not is_marked_header(header):
+    if rendered.with_text is None or REPLY not in rendered.with_text.text or not is_marked_header(header):
         return ()
-    behind = rendered.told.text.rpartition(REPLY)[2].partition(NAMES[0])[0]
-    before, found, _ = behind.partition(header)
+    after = rendered.with_text.text.rpartition(REPLY)[2].partition(NAMES[0])[0]
+    before, found, _ = after.partition(header)
     return (*(mark for mark in markers(before) if is_marker(mark)), header) if found else ()
 
 
@@ -194,7 +196,7 @@ def is_marked_header(header: str) -> bool:
     return 0 < len(header) < _LONGEST_HEADER and begins_with_marker(header)
 
 
-def ignored_behind(marks: Iterator[str] | tuple[str, ...], between: str) -> tuple[str, ...]:
+def ignored_after(marks: Iterator[str] | tuple[str, ...], between: str) -> tuple[str, ...]:
     """Return the markers among what follows and separates calls, which have no meaning."""
     found = [mark for mark in marks if is_marker(mark)]
     if begins_with_marker(between.strip()):

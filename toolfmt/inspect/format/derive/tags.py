@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from toolfmt.formats.headers import PLAIN, QUOTED, Attributes, Header
 from toolfmt.formats.tagged import Tagged
 from toolfmt.formats.value_writers import TextBesideType, TextByType, TextInMarks, TextWriter
-from toolfmt.inspect.format.derive.engine_drafts import Draft, made
+from toolfmt.inspect.format.derive.engine_drafts import EngineCandidate, made
 from toolfmt.inspect.format.derive.frames import Frames, frames
 from toolfmt.inspect.format.derive.raw_parts import RawParts, raw_parts
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.derive.rendered_calls import HARD, KEYS, NAMES, VALUES, Rendered
 from toolfmt.inspect.format.derive.surroundings import Surroundings
 from toolfmt.inspect.format.derive.text_cuts import (
-    blanks_before,
-    blanks_behind,
     chunks,
     common_end,
     common_start,
     cut,
+    leading_whitespace,
     markers,
+    trailing_whitespace,
 )
 
 _TYPE = re.compile(r'\s*\b(\w{1,40})="(\w{1,40})"')
@@ -67,26 +67,26 @@ class _Frame:
     ignored: tuple[str, ...] = ()
 
 
-def tags(rendered: Rendered, around: Surroundings) -> Iterator[Draft]:
-    """Yield drafts. Raise `Refused` if keys or values have no tags of their own, or a call has no frame."""
+def tags(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
+    """Yield drafts. Raise `NotDerivable` if keys or values have no tags of their own, or a call has no frame."""
     parts = raw_parts(rendered)
     own = _tags(rendered, parts)
-    between = _behind_value(parts.between, own.value_closer) if parts.between is not None else None
-    after, before = _behind_value(parts.after, own.value_closer), around.lead(parts.before, parts.told)
+    between = _after_value(parts.between, own.value_closer) if parts.between is not None else None
+    after, before = _after_value(parts.after, own.value_closer), around.lead(parts.before, parts.with_text)
     shapes = dict.fromkeys(frames(before, after, between, keep_close=keep) for keep in (False, True))
-    refused: Refused | None = None
+    error: NotDerivable | None = None
     some = False
     for frame in (frame for shape in shapes for frame in _framed(shape, own, several=between is not None)):
         for newline in own.newlines:
             try:
                 engine = _engine(own, frame, newline)
-            except Refused as why:
-                refused = why
+            except NotDerivable as why:
+                error = why
                 continue
             some = True
-            yield Draft("tags", engine, frame.ignored)
+            yield EngineCandidate("tags", engine, frame.ignored)
     if not some:
-        raise refused or Refused("no markers open and close a call")
+        raise error or NotDerivable("no markers open and close a call")
 
 
 def _engine(own: _Tags, frame: _Frame, newline: str) -> Tagged:
@@ -124,20 +124,20 @@ def _text_writer(header: Header) -> TextWriter:
 
 
 def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
-    key_header, behind_key = _key_header(parts)
+    key_header, after_key = _key_header(parts)
     key_opener = _key_opener(parts)
     name_closer = parts.head[: len(parts.head) - len(key_opener)]
-    blanks = key_opener[: len(key_opener) - len(key_opener.lstrip())]
-    behind_value = parts.separator[: len(parts.separator) - len(key_opener.lstrip())]
-    value_closer = common_start(behind_value if behind_value.endswith(blanks) else "", parts.after).strip()
+    whitespace = key_opener[: len(key_opener) - len(key_opener.lstrip())]
+    after_value = parts.separator[: len(parts.separator) - len(key_opener.lstrip())]
+    value_closer = common_start(after_value if after_value.endswith(whitespace) else "", parts.after).strip()
     if not value_closer:
-        raise Refused(
+        raise NotDerivable(
             "values have no quotes or end markers: a line break in a value looks like the next argument",
             near=3,
         )
-    key_closer, value_opener, line = _between_key_and_value(behind_key)
+    key_closer, value_opener, line = _between_key_and_value(after_key)
     name_header, name_end = _name_header(rendered, name_closer.strip())
-    in_lines = "\n" in line or "\n" in blanks_before(parts.separator)
+    in_lines = "\n" in line or "\n" in leading_whitespace(parts.separator)
     return _Tags(
         key_opener=key_opener.lstrip(),
         key_closer=key_closer,
@@ -146,7 +146,7 @@ def _tags(rendered: Rendered, parts: RawParts) -> _Tags:
         value_closer=value_closer,
         name_closer=name_end,
         name_header=name_header,
-        between=blanks_behind(behind_value) if behind_value.strip() else "",
+        between=trailing_whitespace(after_value) if after_value.strip() else "",
         cdata=_cdata(rendered, parts),
         newlines=("\n", "") if in_lines else ("",),
     )
@@ -161,10 +161,12 @@ def _key_header(parts: RawParts) -> tuple[Header, str]:
         quoted = parts.assign.startswith('"') and ">" in parts.assign
         return (QUOTED, parts.assign[1:]) if quoted else (PLAIN, parts.assign)
     if parts.assign.removeprefix(parts.number_assign) in _QUOTES:
-        raise Refused("strings are quoted and numbers are not: the values are not text between tags", near=-1)
+        raise NotDerivable("strings are quoted and numbers are not: the values are not text between tags", near=-1)
     of_string, of_number = _TYPE.search(parts.assign), _TYPE.search(parts.number_assign)
     if not of_string or not of_number or of_string[1] != of_number[1] or not parts.assign.startswith('"'):
-        raise Refused("the text after a key depends on the type of its value", near=-1 if ":" in parts.assign else 1)
+        raise NotDerivable(
+            "the text after a key depends on the type of its value", near=-1 if ":" in parts.assign else 1
+        )
     header = Attributes(type_attribute=of_string[1], string=of_string[2].lower(), other_types=(of_number[2].lower(),))
     return header, parts.assign[of_string.end() :]
 
@@ -178,24 +180,24 @@ def _key_opener(parts: RawParts) -> str:
         if same and rest.strip() and parts.separator.endswith(rest.lstrip()):
             opener = rest
     if not opener:
-        raise Refused("no common text precedes every key")
+        raise NotDerivable("no common text precedes every key")
     return opener
 
 
-def _between_key_and_value(behind_key: str) -> tuple[str, str, str]:
+def _between_key_and_value(after_key: str) -> tuple[str, str, str]:
     """Return the end marker of a key, the start marker of a value, and the whitespace before the value."""
-    found = _KEY_CLOSER.match(behind_key)
+    found = _KEY_CLOSER.match(after_key)
     closer = found[0] if found else ""
-    rest = behind_key[len(closer) :]
+    rest = after_key[len(closer) :]
     if closer:
-        return closer, rest.strip(), blanks_behind(rest)
-    closer, opener = behind_key.strip(), ""
+        return closer, rest.strip(), trailing_whitespace(rest)
+    closer, opener = after_key.strip(), ""
     two = _TWO_TAGS.match(closer)
     if two:
         closer, opener = two[1], two[2]
     if not closer:
-        raise Refused("there is nothing between a key and its value")
-    return closer, opener, blanks_behind(behind_key)
+        raise NotDerivable("there is nothing between a key and its value")
+    return closer, opener, trailing_whitespace(after_key)
 
 
 def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
@@ -213,7 +215,7 @@ def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
     ids = tuple(name for name, value in first.items() if any(id in value for id in rendered.one.ids))
     constant = tuple((name, value) for name, value in first.items() if name not in (*counted, *ids))
     if len(counted) > 1 or any(second.get(name, value) != value for name, value in constant):
-        raise Refused("an attribute next to the name differs from call to call")
+        raise NotDerivable("an attribute next to the name differs from call to call")
     first_index = int(first[counted[0]]) if counted else 1
     header = made(
         Attributes,
@@ -228,8 +230,8 @@ def _name_header(rendered: Rendered, closer: str) -> tuple[Header, str]:
 def _second_attributes(rendered: Rendered) -> dict[str, str]:
     """Return the attributes next to the name of the second of two calls."""
     text = rendered.two.text if rendered.two is not None else ""
-    _, found, behind = text.partition(NAMES[1] + '"')
-    attributes = _ATTRIBUTES.match(behind) if found else None
+    _, found, after = text.partition(NAMES[1] + '"')
+    attributes = _ATTRIBUTES.match(after) if found else None
     return dict(_ATTRIBUTE.findall(attributes[0])) if attributes else {}
 
 
@@ -250,7 +252,7 @@ def _cdata(rendered: Rendered, parts: RawParts) -> tuple[str, str] | tuple[()]:
     return (opener, closer) if opener.strip() and closer.strip() else ()
 
 
-def _behind_value(text: str, closer: str) -> str:
+def _after_value(text: str, closer: str) -> str:
     return text.lstrip().removeprefix(closer)
 
 
@@ -260,14 +262,14 @@ def _behind_value(text: str, closer: str) -> str:
 def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
     """Yield every frame that the text around calls allows, the most likely first."""
     each, outer = _before_name(shape.each), shape.outer.strip()
-    marks, closes, behind = chunks(each), markers(shape.each_close), markers(shape.outer_close)
-    if several and outer and behind and closes:
-        yield from _framed_twice(shape, marks, closes, behind)
+    marks, closes, outer_closes = chunks(each), markers(shape.each_close), markers(shape.outer_close)
+    if several and outer and outer_closes and closes:
+        yield from _framed_twice(shape, marks, closes, outer_closes)
         return
     ignored: tuple[str, ...] = ()
     if not several and len(closes) > len(marks):
         ignored, closes = tuple(closes[len(marks) :]), closes[: len(marks)]
-    ignored = (*ignored, *markers(outer), *behind)
+    ignored = (*ignored, *markers(outer), *outer_closes)
     if len(marks) >= 2 and len(closes) >= 2:
         lead = each[len(marks[0]) :].lstrip()
         yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=ignored)
@@ -279,21 +281,21 @@ def _framed(shape: Frames, own: _Tags, *, several: bool) -> Iterator[_Frame]:
 
 def _before_name(text: str) -> str:
     """Return the text before a name, with the whitespace between them if both are on one line."""
-    return text.strip() + ("" if "\n" in (blanks := blanks_behind(text)) else blanks)
+    return text.strip() + ("" if "\n" in (whitespace := trailing_whitespace(text)) else whitespace)
 
 
-def _framed_twice(shape: Frames, marks: list[str], closes: list[str], behind: list[str]) -> Iterator[_Frame]:
+def _framed_twice(shape: Frames, marks: list[str], closes: list[str], outer_closes: list[str]) -> Iterator[_Frame]:
     """Yield frames around all calls, with one around each."""
-    each, outer, rest = _before_name(shape.each), shape.outer.strip(), tuple(behind[1:])
+    each, outer, rest = _before_name(shape.each), shape.outer.strip(), tuple(outer_closes[1:])
     inside = (
-        blanks_behind(shape.outer) + blanks_before(shape.each),
-        blanks_behind(shape.each_close) + blanks_before(shape.outer_close),
+        trailing_whitespace(shape.outer) + leading_whitespace(shape.each),
+        trailing_whitespace(shape.each_close) + leading_whitespace(shape.outer_close),
     )
     if len(marks) > 1:
         tag = marks[-1] + each[len(each.rstrip()) :]
         yield _Frame(
             outer,
-            behind[0],
+            outer_closes[0],
             tag,
             closes[0],
             shape.apart,
@@ -304,9 +306,9 @@ def _framed_twice(shape: Frames, marks: list[str], closes: list[str], behind: li
             ignored=rest,
         )
     if each:
-        yield _Frame(outer, behind[0], each, closes[0], shape.apart, inside, ignored=rest)
+        yield _Frame(outer, outer_closes[0], each, closes[0], shape.apart, inside, ignored=rest)
     if len(marks) > 1 and len(closes) > 1:
         lead = " ".join(marks[1:])
-        yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=(outer, *behind))
+        yield _Frame(marks[0], closes[-1], lead, closes[0], shape.apart, ignored=(outer, *outer_closes))
     if len(marks) == 1:
-        yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(outer, *behind))
+        yield _Frame(each, closes[0], between_calls=shape.apart, ignored=(outer, *outer_closes))

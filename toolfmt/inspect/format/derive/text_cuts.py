@@ -23,7 +23,9 @@ def _paired() -> dict[str, str]:
         *range(0xFB00, 0x10000),
     ):  # the range in between has only ideographs and syllables
         if unicodedata.category(chr(code)) == "Ps":
-            closing = [sign for sign in (chr(code + 1), chr(code + 2)) if unicodedata.category(sign) == "Pe"]
+            closing = [
+                character for character in (chr(code + 1), chr(code + 2)) if unicodedata.category(character) == "Pe"
+            ]
             pairs |= dict.fromkeys(chr(code), *closing[:1]) if closing else {}
     return pairs
 
@@ -111,10 +113,10 @@ def common_end(one: str, other: str) -> str:
 
 def inside_marker(text: str) -> bool:
     """Return whether a string ends within a tag or bracket: one is open, without whitespace after it."""
-    for sign in reversed(text):
-        if sign in _OPENS:
+    for character in reversed(text):
+        if character in _OPENS:
             return True
-        if sign in _CLOSES or sign.isspace():
+        if character in _CLOSES or character.isspace():
             return False
     return False
 
@@ -139,11 +141,11 @@ def before_marker(text: str, end: int) -> int:
     return max(0, end - _MOST_SHARED)
 
 
-def blanks_before(text: str) -> str:
+def leading_whitespace(text: str) -> str:
     """Return the leading whitespace."""
     return text[: len(text) - len(text.lstrip())]
 
 
-def blanks_behind(text: str) -> str:
+def trailing_whitespace(text: str) -> str:
     """Return the trailing whitespace."""
     return text[len(text.rstrip()) :]

@@ -6,15 +6,15 @@ import itertools
 
 from toolfmt.inspect.format.derive.rendered_calls import Rendered
 from toolfmt.inspect.format.derive.text_cuts import is_marker, markers
-from toolfmt.inspect.probe.conversations import REPLY, STAND_INS
+from toolfmt.inspect.probe.conversations import PLACEHOLDERS, REPLY
 
 _NEAR = 200
 
 
 def turn_ends(rendered: Rendered) -> frozenset[str]:
     """Return the markers after a text response, and the substitute for the end-of-sequence token."""
-    behind = rendered.spoken.rpartition(REPLY)[2] if REPLY in rendered.spoken else ""
-    return frozenset((*saying_nothing(behind), STAND_INS["eos_token"]))
+    after = rendered.text_response.rpartition(REPLY)[2] if REPLY in rendered.text_response else ""
+    return frozenset((*saying_nothing(after), PLACEHOLDERS["eos_token"]))
 
 
 def closing(after: str, ends: frozenset[str], *, opened: bool) -> tuple[str, tuple[str, ...]]:

@@ -70,19 +70,19 @@ def _bracket_end(text: str, at: int) -> int | None:
     """Return the end of the bracket that opens at this offset, skipping quoted strings."""
     depth, quote, escaped = 0, "", False
     for position in range(at, min(len(text), at + _LONGEST_PYTHON)):
-        sign = text[position]
+        character = text[position]
         if escaped:
             escaped = False
         elif quote:
-            escaped = sign == "\\"
-            quote = "" if sign == quote else quote
-        elif sign in "\"'":
-            quote = sign
-        elif sign in "{[(":
+            escaped = character == "\\"
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+        elif character in "{[(":
             depth += 1
             if depth > _DEEPEST:
                 return None
-        elif sign in ")]}":
+        elif character in ")]}":
             depth -= 1
             if depth == 0:
                 return position + 1
@@ -104,7 +104,7 @@ def enclosing(text: str, words: Sequence[str]) -> LocatedValue | None:
 def _next_bracket(text: str, begin: int, end: int) -> int:
     if end < 0:
         return -1
-    places = [place for place in (text.find(sign, begin, end) for sign in "{[") if place >= 0]
+    places = [place for place in (text.find(bracket, begin, end) for bracket in "{[") if place >= 0]
     return min(places, default=-1)
 
 
@@ -115,32 +115,32 @@ def _dumped(value: Any) -> str:
         return ""
 
 
-def object_behind(text: str, wanted: Mapping[str, Any], begin: int = 0) -> LocatedValue | None:
+def find_object(text: str, expected: Mapping[str, Any], begin: int = 0) -> LocatedValue | None:
     """Return the first occurrence of exactly this object, from `begin` on."""
     at = begin - 1
     for _ in range(_MOST_TRIES):
         at = text.find("{", at + 1)
         found = decode(text, at) if at >= 0 else None
-        if at < 0 or (found is not None and found.value == wanted):
+        if at < 0 or (found is not None and found.value == expected):
             return found
     return None
 
 
-def place_of(value: Any, wanted: Any, path: Path = ()) -> Place | None:
+def place_of(value: Any, expected: Any, path: Path = ()) -> Place | None:
     """Return the path to an equal value, or to an equal key."""
-    if value == wanted:
+    if value == expected:
         return Place(path)
-    if isinstance(value, str) and isinstance(wanted, dict) and _loaded(value) == wanted:
+    if isinstance(value, str) and isinstance(expected, dict) and _loaded(value) == expected:
         return Place(path, in_string=True)
     if len(path) >= _DEEPEST:
         return None
     if isinstance(value, dict):
-        if isinstance(wanted, str) and wanted in value:
+        if isinstance(expected, str) and expected in value:
             return Place(path, is_key=True)
         inner = list(value.items())
     else:
         inner = list(enumerate(value)) if isinstance(value, list) else []
-    found = (place_of(member, wanted, (*path, step)) for step, member in inner)
+    found = (place_of(member, expected, (*path, step)) for step, member in inner)
     return next((place for place in found if place is not None), None)
 
 

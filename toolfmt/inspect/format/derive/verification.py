@@ -25,7 +25,7 @@ from toolfmt.inspect.format.derive.reading import (
     reordered,
     shown,
 )
-from toolfmt.inspect.format.derive.reasons import Refused
+from toolfmt.inspect.format.derive.reasons import NotDerivable
 from toolfmt.inspect.format.read_back import opened, own_markers
 from toolfmt.inspect.probe.conversations import ALL_TOOLS, PARALLEL, SINGLE, Call, Message, call_id
 from toolfmt.inspect.probe.renders import Region, Renders
@@ -51,7 +51,7 @@ class Proof:
     limits: tuple[str, ...]
 
 
-class Unproven(Refused):
+class Unproven(NotDerivable):
     """The failure of a format that was tried: `right` is the number of call sets that were read back before it."""
 
     def __init__(self, why: str, right: int) -> None:
@@ -62,7 +62,7 @@ class Unproven(Refused):
 def prove(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> Proof:
     """Verify a format derived from the calls that the template renders in this shape.
 
-    `parallel`: whether two calls in one turn are rendered. Raise `Refused` with the problem, and `LimitHit`.
+    `parallel`: whether two calls in one turn are rendered. Raise `NotDerivable` with the problem, and `LimitHit`.
     """
     tried = _Tried()
     check_markers(renders, shape, format)
@@ -75,7 +75,7 @@ def prove(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: 
             raise Unproven(why or str(wrong), wrong.right) from None
     try:
         answers = read_answers(renders, shape, format, parallel)
-    except Refused as wrong:
+    except NotDerivable as wrong:
         raise Unproven(str(wrong), tried.right) from None
     missing = () if parallel else ("two calls in one turn were not rendered",)
     ids = (_OWN_IDS,) if _prints_ids(renders, shape, format) else ()
@@ -126,7 +126,7 @@ def _sets(renders: Renders, format: ToolCallFormat, parallel: bool) -> Iterator[
     yield from sets_of_names(renders.template.compared_names)
     yield from sets_of_words(renders.template.compared_words, parallel=parallel)
     for value in own_markers(format):
-        yield string_set(f"the string {shown(value)}", value, "told")
+        yield string_set(f"the string {shown(value)}", value, "reported")
 
 
 def _elsewhere(renders: Renders, shape: TurnShape, called: Sequence[Call]) -> Iterator[tuple[Renders, str, str]]:
@@ -155,7 +155,7 @@ def _try(renders: Renders, shape: TurnShape, format: ToolCallFormat, call_set: C
     if isinstance(region, Region):
         prefix = opened(format, region.before)
         came = read_answer(format, region.text, tools, prefix, characters=tried.right < _IN_CHARACTERS)
-        wrong = differing(call_set.calls, came) or _beside(shape, came)
+        wrong = differing(call_set.calls, came) or _leftover(shape, came)
         if wrong and (name := _not_written(call_set, region)):
             wrong = f"the name {name} is not written as it is"
     if came is not None and not wrong and tried.right == 0 and came.tolerated:
@@ -165,11 +165,11 @@ def _try(renders: Renders, shape: TurnShape, format: ToolCallFormat, call_set: C
     elif call_set.parts:
         for part in call_set.parts:
             _try(renders, shape, format, part, tried)
-    elif call_set.needed in ("if it can be written", "told") and not _can_write(format, call_set, tools):
+    elif call_set.needed in ("if it can be written", "reported") and not _can_write(format, call_set, tools):
         tried.unwritten.append(call_set.what)
-    elif call_set.needed in ("if escaped", "told") and _unescaped(format, call_set, tools, region):
+    elif call_set.needed in ("if escaped", "reported") and _unescaped(format, call_set, tools, region):
         tried.unescaped.append(call_set.what)
-    elif call_set.needed == "told":
+    elif call_set.needed == "reported":
         tried.changed.setdefault(call_set.what, wrong)
     else:
         raise Unproven(f"{call_set.what}: {wrong}", tried.right)
@@ -193,16 +193,16 @@ def _prints_ids(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> b
     given = call_id(shape, SINGLE[0][0], 0)
     if given is None or isinstance(region, TemplateError):
         return False
-    behind = read_answer(format, region.text, tools, opened(format, region.before)).behind
-    return (region.before[-_NEAR:] + region.text).count(given) > behind.count(given)
+    after = read_answer(format, region.text, tools, opened(format, region.before)).after
+    return (region.before[-_NEAR:] + region.text).count(given) > after.count(given)
 
 
-def _beside(shape: TurnShape, came: AnswerRead) -> str:
+def _leftover(shape: TurnShape, came: AnswerRead) -> str:
     """Return leftover text next to the calls. Text after the last one belongs to the next turn if there is one."""
-    beside = answer_prefix(came.before).strip() or left_over(came.between)
-    if not beside and shape.follows == "nothing":
-        beside = left_over(came.behind)
-    return f"{shown(beside)} is left over next to the calls" if beside else ""
+    leftover = answer_prefix(came.before).strip() or left_over(came.between)
+    if not leftover and shape.follows == "nothing":
+        leftover = left_over(came.after)
+    return f"{shown(leftover)} is left over next to the calls" if leftover else ""
 
 
 def _not_written(call_set: CallSet, region: Region) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from toolfmt._util.text_lists import listed
 from toolfmt.errors import TemplateError
-from toolfmt.inspect.probe.capabilities import CALLS_AT, content_beside_call, threw
+from toolfmt.inspect.probe.capabilities import CALLS_AT, content_with_call, threw
 from toolfmt.inspect.probe.conversations import (
     PARALLEL,
     REASONING,
@@ -26,7 +26,7 @@ from toolfmt.inspect.probe.conversations import (
 )
 from toolfmt.inspect.probe.differences import common_prefix
 from toolfmt.inspect.probe.turn_markers import MARK
-from toolfmt.inspect.probe.turns.turn_probe import BESIDE, IS_STRING, SECOND_USER, TurnProbe, no, printed_as, yes
+from toolfmt.inspect.probe.turns.turn_probe import CALL_TEXT, IS_STRING, SECOND_USER, TurnProbe, no, printed_as, yes
 from toolfmt.inspect.report.error_messages import thrown
 from toolfmt.inspect.report.report import Answer
 from toolfmt.inspect.report.wording import around, excerpt, quote
@@ -36,175 +36,179 @@ _ONE_PART = r"\bcontent\b['\"\])]*(?:\[-?[01]\]|\.0\b|\s*\|\s*(?:first|last)\b)"
 _BY_ROLE = {"user": USER, "system": SYSTEM, "assistant": REPLY}
 
 
-def text_beside_call(asking: TurnProbe) -> Answer:
+def text_with_call(probe: TurnProbe) -> Answer:
     """Return whether text and a call in one turn both appear."""
-    if not asking.renders_calls:
+    if not probe.renders_calls:
         return no("not tested: no call is rendered")
-    messages = conversation(asking.shape, SINGLE)
-    messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in messages]
-    prompt = asking.prompt(messages)
+    messages = conversation(probe.shape, SINGLE)
+    messages = [message | {"content": CALL_TEXT} if message.get("tool_calls") else message for message in messages]
+    prompt = probe.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     if VALUES[0] not in prompt:
-        return no("a call is dropped if there is text next to it", "call-dropped", asking.line_of(messages, BESIDE))
-    if BESIDE not in prompt:
-        line = asking.dropped_at([*messages[:-1], {"role": "assistant", "content": BESIDE}], messages, BESIDE)
-        line = line or asking.line_of(messages, VALUES[0])
+        return no("a call is dropped if there is text next to it", "call-dropped", probe.line_of(messages, CALL_TEXT))
+    if CALL_TEXT not in prompt:
+        line = probe.dropped_at([*messages[:-1], {"role": "assistant", "content": CALL_TEXT}], messages, CALL_TEXT)
+        line = line or probe.line_of(messages, VALUES[0])
         return no("text next to a call is dropped", "dropped", line, around(prompt, VALUES[0], 60))
-    line = asking.line_of(messages, BESIDE, *CALLS_AT)
-    later = _beside_two_calls(asking) or _once_answered(asking) or _after_a_call(asking)
-    refused = _with_reasoning(asking, messages)
-    if refused is not None and later is not None and later.outcome == "lost-later":
-        at = "" if refused.line is None else f" (line {refused.line})"
+    line = probe.line_of(messages, CALL_TEXT, *CALLS_AT)
+    later = _with_two_calls(probe) or _once_answered(probe) or _after_a_call(probe)
+    error = _with_reasoning(probe, messages)
+    if error is not None and later is not None and later.outcome == "lost-later":
+        at = "" if error.line is None else f" (line {error.line})"
         return replace(later, words=f"{later.words}, and rejected with reasoning as well{at}", excerpts=())
-    if refused is not None and later is None:
-        return threw(refused, "text and reasoning together next to a call are rejected")
+    if error is not None and later is None:
+        return threw(error, "text and reasoning together next to a call are rejected")
     if later is not None:
         return later
-    behind = ", after the call" if prompt.find(BESIDE) > prompt.find(VALUES[0]) else ""
-    return yes(f"text next to a call appears{behind}", line, around(prompt, BESIDE))
+    position = ", after the call" if prompt.find(CALL_TEXT) > prompt.find(VALUES[0]) else ""
+    return yes(f"text next to a call appears{position}", line, around(prompt, CALL_TEXT))
 
 
-def _with_reasoning(asking: TurnProbe, messages: Sequence[Message]) -> TemplateError | None:
+def _with_reasoning(probe: TurnProbe, messages: Sequence[Message]) -> TemplateError | None:
     """Return the error for a turn with text, reasoning and a call, if the turn without text is accepted."""
-    if not asking.shows_reasoning:
+    if not probe.shows_reasoning:
         return None
     both, alone = (
-        asking.prompt([one | {"reasoning_content": REASONING} if "tool_calls" in one else one for one in talk])
-        for talk in (messages, conversation(asking.shape, SINGLE))
+        probe.prompt([one | {"reasoning_content": REASONING} if "tool_calls" in one else one for one in talk])
+        for talk in (messages, conversation(probe.shape, SINGLE))
     )
     return both if isinstance(both, TemplateError) and isinstance(alone, str) else None
 
 
-def _beside_two_calls(asking: TurnProbe) -> Answer | None:
+def _with_two_calls(probe: TurnProbe) -> Answer | None:
     """Return what goes wrong with text next to two calls, if text next to one call is rendered; else None."""
-    if not asking.parallel:
+    if not probe.parallel:
         return None
-    alone = conversation(asking.shape, PARALLEL)
-    messages = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in alone]
-    prompt = asking.prompt(messages)
+    alone = conversation(probe.shape, PARALLEL)
+    messages = [message | {"content": CALL_TEXT} if message.get("tool_calls") else message for message in alone]
+    prompt = probe.prompt(messages)
     if isinstance(prompt, TemplateError):
         return no("text next to two calls is rejected: {}", "lost-later", prompt.line, thrown(prompt).sentence)
-    if BESIDE not in prompt:
+    if CALL_TEXT not in prompt:
         one_call = [*messages[:-1], messages[-1] | {"tool_calls": messages[-1]["tool_calls"][:1]}]
-        line = asking.dropped_at(one_call, messages, BESIDE) or asking.line_of(messages, VALUES[0])
+        line = probe.dropped_at(one_call, messages, CALL_TEXT) or probe.line_of(messages, VALUES[0])
         return no("text next to two calls is dropped, next to one call it is rendered", "lost-later", line)
     return None
 
 
-def _once_answered(asking: TurnProbe) -> Answer | None:
+def _once_answered(probe: TurnProbe) -> Answer | None:
     """Return what goes wrong with text next to a call later in the conversation, or None.
 
     Tested after the result and after the next user message.
     """
-    if asking.results == "none":
+    if probe.results == "none":
         return None
-    history = [message | {"content": BESIDE} if message.get("tool_calls") else message for message in asking.history()]
+    history = [
+        message | {"content": CALL_TEXT} if message.get("tool_calls") else message for message in probe.history()
+    ]
     history = history if history[-1]["role"] == "tool" else history[:-1]
-    prompt = asking.ask(history)
+    prompt = probe.ask(history)
     if isinstance(prompt, TemplateError) or RESULT not in prompt:
         return None
-    if BESIDE not in prompt:
+    if CALL_TEXT not in prompt:
         return no(
             "text next to a call is dropped once the result follows",
             "lost-later",
-            asking.line_in_history(history, prompt.find(VALUES[0])),
+            probe.line_in_history(history, prompt.find(VALUES[0])),
         )
-    if prompt.find(BESIDE) > prompt.find(RESULT):
-        tools = TOOLS if (asking.answered or asking.shape).tools else None
-        line = asking.renders.line_at(history, tools, prompt.find(BESIDE))
-        shown = excerpt(prompt, prompt.find(RESULT), prompt.find(BESIDE) + len(BESIDE) + 30)
+    if prompt.find(CALL_TEXT) > prompt.find(RESULT):
+        tools = TOOLS if (probe.answered or probe.shape).tools else None
+        line = probe.renders.line_at(history, tools, prompt.find(CALL_TEXT))
+        shown = excerpt(prompt, prompt.find(RESULT), prompt.find(CALL_TEXT) + len(CALL_TEXT) + 30)
         what = "text next to a call appears after the result"
-        outside = _answer_outside(asking, history)
+        outside = _answer_outside(probe, history)
         what = f"{what}: '{{}}', and the response that follows is not inside a turn: '{{}}'" if outside else what
         return no(what, "misplaced", line, *filter(None, (shown, outside)))
-    said: Message = {"role": "assistant", "content": REPLY}
+    response: Message = {"role": "assistant", "content": REPLY}
     again: Message = {"role": "user", "content": SECOND_USER}
-    finished = asking.ask([*history, said, again])
-    if isinstance(finished, str) and REPLY in finished and VALUES[0] in finished and BESIDE not in finished:
+    finished = probe.ask([*history, response, again])
+    if isinstance(finished, str) and REPLY in finished and VALUES[0] in finished and CALL_TEXT not in finished:
         # With the user message directly after the result: does the response in between cause the drop?
-        spoken = asking.ask([*history, again])
-        by_answer = isinstance(spoken, str) and SECOND_USER in spoken and BESIDE in spoken
+        without_response = probe.ask([*history, again])
+        by_answer = (
+            isinstance(without_response, str) and SECOND_USER in without_response and CALL_TEXT in without_response
+        )
         when = "a response without a call follows" if by_answer else "the user has spoken again"
-        line = asking.line_in_history(history, prompt.find(BESIDE))
-        return no(f"text next to a call is dropped once {when}", "lost-later", line or asking.line(*CALLS_AT))
+        line = probe.line_in_history(history, prompt.find(CALL_TEXT))
+        return no(f"text next to a call is dropped once {when}", "lost-later", line or probe.line(*CALLS_AT))
     return None
 
 
-def _after_a_call(asking: TurnProbe) -> Answer | None:
+def _after_a_call(probe: TurnProbe) -> Answer | None:
     """Return what goes wrong with text next to a call that follows an earlier call and its result, or None."""
-    if asking.results == "none":
+    if probe.results == "none":
         return None
-    history = asking.history()
-    said = [] if history[-1]["role"] == "assistant" else reply(asking.shape)[-1:]
+    history = probe.history()
+    response = [] if history[-1]["role"] == "assistant" else reply(probe.shape)[-1:]
     again: Message = {"role": "user", "content": SECOND_USER}
     called = next(message for message in history if message.get("tool_calls"))
-    messages = [*history, *said, again, called | {"content": BESIDE}]
-    prompt = asking.ask(messages)
-    if isinstance(prompt, TemplateError) or prompt.count(VALUES[0]) < 2 or BESIDE in prompt:
+    messages = [*history, *response, again, called | {"content": CALL_TEXT}]
+    prompt = probe.ask(messages)
+    if isinstance(prompt, TemplateError) or prompt.count(VALUES[0]) < 2 or CALL_TEXT in prompt:
         return None
-    line = asking.line_in_history(messages, prompt.rfind(VALUES[0]))
+    line = probe.line_in_history(messages, prompt.rfind(VALUES[0]))
     return no("text next to a call is dropped after an earlier call", "lost-later", line)
 
 
-def _answer_outside(asking: TurnProbe, history: list[Message]) -> str:
+def _answer_outside(probe: TurnProbe, history: list[Message]) -> str:
     """Return the prompt from the text next to a call to the next response, or an empty string.
 
     It is empty unless that text ends the turn and no new turn starts.
     """
-    plain = asking.text(reply(asking.shape))
+    plain = probe.text(reply(probe.shape))
     start_markers = set(MARK.findall(plain.partition(USER)[2].partition(REPLY)[0]))
     end_markers = set(MARK.findall(plain.rpartition(REPLY)[2]))
-    prompt = asking.ask([*history, {"role": "assistant", "content": REPLY}])
+    prompt = probe.ask([*history, {"role": "assistant", "content": REPLY}])
     if not isinstance(prompt, str) or not start_markers:
         return ""
-    between = prompt.rpartition(BESIDE)[2].partition(REPLY)[0]
+    between = prompt.rpartition(CALL_TEXT)[2].partition(REPLY)[0]
     marks = set(MARK.findall(between))
-    return f"{BESIDE}{between}{REPLY}" if end_markers & marks and not (start_markers - end_markers) & marks else ""
+    return f"{CALL_TEXT}{between}{REPLY}" if end_markers & marks and not (start_markers - end_markers) & marks else ""
 
 
-def content_absent(asking: TurnProbe) -> Answer:
+def content_absent(probe: TurnProbe) -> Answer:
     """Return whether a turn with a call may lack `content`."""
-    return content_beside_call(asking.renders, asking.shape if asking.renders_calls else None, "absent")
+    return content_with_call(probe.renders, probe.shape if probe.renders_calls else None, "absent")
 
 
-def calls_empty(asking: TurnProbe) -> Answer:
+def calls_empty(probe: TurnProbe) -> Answer:
     """Return whether a text response may have `tool_calls` set to null or to an empty list."""
-    answer = _calls_empty(asking)
+    answer = _calls_empty(probe)
     # The problem appears after the line that checks for the key; that line is the one to fix.
-    asked = asking.last_line(_KEY_ASKED, answer.line) if answer.outcome and answer.line else None
-    return replace(answer, line=asked) if asked else answer
+    key_line = probe.last_line(_KEY_TESTED, answer.line) if answer.outcome and answer.line else None
+    return replace(answer, line=key_line) if key_line else answer
 
 
-_KEY_ASKED = r"""['"]tool_calls['"]\s+in\b|\btool_calls\b(?:['"]?\])?\s+is\s+(?:not\s+)?(?:defined|none)\b"""
+_KEY_TESTED = r"""['"]tool_calls['"]\s+in\b|\btool_calls\b(?:['"]?\])?\s+is\s+(?:not\s+)?(?:defined|none)\b"""
 
 
-def _calls_empty(asking: TurnProbe) -> Answer:
+def _calls_empty(probe: TurnProbe) -> Answer:
     plain, again = reply(), [{"role": "user", "content": SECOND_USER}]
-    expected = asking.prompt([*plain, *again])
+    expected = probe.prompt([*plain, *again])
     if not isinstance(expected, str) or REPLY not in expected:
         return no("a response with text is not rendered")
     given: dict[str, list[Message] | None] = {"null": None, "an empty list": []}
-    answers = {told: _with_calls(asking, [*plain, *again], value, expected) for told, value in given.items()}
-    first = next((told for told, answer in answers.items() if answer is not None), "")
+    answers = {form: _with_calls(probe, [*plain, *again], value, expected) for form, value in given.items()}
+    first = next((form for form, answer in answers.items() if answer is not None), "")
     wrong = answers.get(first)
     if wrong is not None:
-        alike = {told: answer for told, answer in answers.items() if answer and answer.outcome == wrong.outcome}
-        words = wrong.words.replace("CALLS", listed(alike, "or"))
-        last = _with_calls(asking, plain, given[first], asking.text(plain))
-        if (last.outcome if last else "") != wrong.outcome and REPLY in asking.text(plain):
+        same = {form: answer for form, answer in answers.items() if answer and answer.outcome == wrong.outcome}
+        words = wrong.words.replace("CALLS", listed(same, "or"))
+        last = _with_calls(probe, plain, given[first], probe.text(plain))
+        if (last.outcome if last else "") != wrong.outcome and REPLY in probe.text(plain):
             how = "rendered as one without" if last is None else _HOW[last.outcome]
             words = f"{words} if another message follows; as the last message it is {how}"
-        if any(answer.error != wrong.error for answer in alike.values()):
+        if any(answer.error != wrong.error for answer in same.values()):
             return replace(wrong, words=f"{words}; with {first}")
-        others = [(told, answer) for told, answer in answers.items() if answer and told not in alike]
-        return _told_both((first, wrong), *others) if others else replace(wrong, words=words)
+        others = [(form, answer) for form, answer in answers.items() if answer and form not in same]
+        return _combined((first, wrong), *others) if others else replace(wrong, words=words)
     return yes("a response with null or an empty list as `tool_calls` is rendered as one without")
 
 
-def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
+def _combined(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
     """Combine two variants of empty `tool_calls` that fail differently. An error comes last."""
-    (first, begins), (then, ends) = sorted((one, other), key=lambda told: told[1].error is not None)
+    (first, begins), (then, ends) = sorted((one, other), key=lambda pair: pair[1].error is not None)
     shown = " ({})" if begins.excerpts and "{}" not in begins.words else ""
     words = f"{begins.words.replace('CALLS', first)}{shown}; with {then} it is {_HOW[ends.outcome]}"
     also = () if ends.outcome == "dropped" else ends.excerpts
@@ -214,12 +218,10 @@ def _told_both(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:
 _HOW = {"threw": "rejected", "dropped": "dropped", "like-a-call": "rendered like a turn with calls"}
 
 
-def _with_calls(
-    asking: TurnProbe, talk: Sequence[Message], value: list[Message] | None, expected: str
-) -> Answer | None:
+def _with_calls(probe: TurnProbe, talk: Sequence[Message], value: list[Message] | None, expected: str) -> Answer | None:
     """Return what goes wrong if a text response has this value as `tool_calls` (CALLS in the words), or None."""
     messages = [message | {"tool_calls": value} if message["role"] == "assistant" else message for message in talk]
-    prompt = asking.prompt(messages)
+    prompt = probe.prompt(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt, "a response with CALLS as `tool_calls` is rejected")
     if prompt == expected:
@@ -231,44 +233,44 @@ def _with_calls(
         what = "a response with CALLS as `tool_calls` is dropped"
         if instead.strip():
             what = f"{what}, and {{}} is rendered instead"
-            return no(what, "dropped", asking.line(*CALLS_AT), quote(instead, 40))
-        return no(what, "dropped", asking.line(*CALLS_AT))
+            return no(what, "dropped", probe.line(*CALLS_AT), quote(instead, 40))
+        return no(what, "dropped", probe.line(*CALLS_AT))
     written = excerpt(prompt, prompt.find(REPLY) - 30, prompt.find(REPLY) + len(REPLY) + 30)
     what = "a response with CALLS as `tool_calls` is rendered like a turn with calls"
-    return no(what, "like-a-call", asking.line_at(messages, at) or asking.line(*CALLS_AT), written)
+    return no(what, "like-a-call", probe.line_at(messages, at) or probe.line(*CALLS_AT), written)
 
 
-def content_parts(asking: TurnProbe) -> Answer:
+def content_parts(probe: TurnProbe) -> Answer:
     """Return whether content may be a list of text parts, for user, system and assistant messages."""
-    roles = [role for role, text in _BY_ROLE.items() if text in asking.text(_talk(role, text))]
-    role = next((role for role in roles if _parts(asking, role)), None)
+    roles = [role for role, text in _BY_ROLE.items() if text in probe.text(_talk(role, text))]
+    role = next((role for role in roles if _parts(probe, role)), None)
     if not roles:
         return no("no content is rendered")
     if role is None:
-        wrong = next((wrong for one in roles if (wrong := _of_two_parts(asking, one)) is not None), None)
+        wrong = next((wrong for one in roles if (wrong := _of_two_parts(probe, one)) is not None), None)
         return wrong or yes(f"the text of a list of parts appears (role {', '.join(roles)})")
-    how, text, only = _parts(asking, role), _BY_ROLE[role], ""
-    if _needs_tools(asking, role):  # other roles may fail without tools as well
-        always = [one for one in roles if _parts(asking, one) == how and not _needs_tools(asking, one)]
+    how, text, only = _parts(probe, role), _BY_ROLE[role], ""
+    if _needs_tools(probe, role):  # other roles may fail without tools as well
+        always = [one for one in roles if _parts(probe, one) == how and not _needs_tools(probe, one)]
         only = " if tools are given" + (f", of the role {listed(always)} always" if always else "")
     talk = _talk(role, text_part(text))
-    prompt = asking.prompt(talk)
+    prompt = probe.prompt(talk)
     if isinstance(prompt, TemplateError):
-        every = role == "user" and not only and all(_parts(asking, one) == "threw" for one in roles)
+        every = role == "user" and not only and all(_parts(probe, one) == "threw" for one in roles)
         whose = f"roles {listed(map(_named, roles))}" if every and roles[1:] else f"role {_named(role)}"
-        where = _lines_of(asking, roles) if every else ""
+        where = _lines_of(probe, roles) if every else ""
         what = f"content of the {whose} given as a list of parts is rejected{only}{where}"
-        answer = threw(prompt, what if every else f"{what}{_of_other_roles(asking, roles, how)}")
+        answer = threw(prompt, what if every else f"{what}{_of_other_roles(probe, roles, how)}")
         # jinja2 reports one line for a multi-line expression. A list fails at the line that writes the text.
-        written = asking.line_of(_talk(role, text), text)
-        at_once = answer.line and written and asking.renders.template.in_one_expression(answer.line, written)
+        written = probe.line_of(_talk(role, text), text)
+        at_once = answer.line and written and probe.renders.template.in_one_expression(answer.line, written)
         return replace(answer, line=written) if at_once else answer
-    others = _of_other_roles(asking, roles, how)
+    others = _of_other_roles(probe, roles, how)
     if how == "dropped":
-        line = asking.line_before(asking.line_of(_talk(role, text), text), IS_STRING)
+        line = probe.line_before(probe.line_of(_talk(role, text), text), IS_STRING)
         return no(f"content of the role {_named(role)} given as a list of parts is dropped{only}{others}", how, line)
     like = "Python's repr" if how == "python" else "JSON"
-    line, shown = asking.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
+    line, shown = probe.line_of(talk, text, r"\bcontent\b"), around(prompt, text, 40)
     return no(f"a list of parts (role {_named(role)}) is printed as {like}{only}: {{}}{others}", how, line, shown)
 
 
@@ -280,9 +282,9 @@ _BECOMES = {
 }
 
 
-def _lines_of(asking: TurnProbe, roles: Sequence[str]) -> str:
+def _lines_of(probe: TurnProbe, roles: Sequence[str]) -> str:
     """Return the lines at which the template rejects a list of parts under these roles, if they differ."""
-    errors = [asking.prompt(_talk(role, text_part(_BY_ROLE[role]))) for role in roles]
+    errors = [probe.prompt(_talk(role, text_part(_BY_ROLE[role]))) for role in roles]
     lines = list(dict.fromkeys(str(error.line) for error in errors if isinstance(error, TemplateError) and error.line))
     return f" (lines {listed(lines)})" if len(lines) > 1 else ""
 
@@ -292,12 +294,12 @@ def _named(role: str) -> str:
     return "system at the start" if role == "system" else role
 
 
-def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
+def _of_other_roles(probe: TurnProbe, roles: Sequence[str], how: str) -> str:
     """Return what the template does with a list of parts under the other roles, if it differs."""
     others: dict[str, list[str]] = {}
     for role in roles:
-        if (other := _parts(asking, role)) not in ("", how):
-            prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
+        if (other := _parts(probe, role)) not in ("", how):
+            prompt = probe.prompt(_talk(role, text_part(_BY_ROLE[role])))
             line = prompt.line if isinstance(prompt, TemplateError) else None
             others.setdefault(_BECOMES[other] + (f" (line {line})" if line else ""), []).append(_named(role))
     return "".join(
@@ -305,48 +307,48 @@ def _of_other_roles(asking: TurnProbe, roles: Sequence[str], how: str) -> str:
     )
 
 
-def _of_two_parts(asking: TurnProbe, role: str) -> Answer | None:
+def _of_two_parts(probe: TurnProbe, role: str) -> Answer | None:
     """Return what goes wrong with two text parts as content of the role if each part alone is rendered, or None."""
-    texts = (_BY_ROLE[role], BESIDE)
+    texts = (_BY_ROLE[role], CALL_TEXT)
     talk = _talk(role, [part for text in texts for part in text_part(text)])
-    prompt = asking.prompt(talk)
+    prompt = probe.prompt(talk)
     if isinstance(prompt, TemplateError):
         return threw(prompt, f"content of the role {_named(role)} given as two parts of text is rejected")
     left = [text for text in texts if text in prompt]
     if len(left) == len(texts):
         return None
     if not left:
-        line = asking.line_before(asking.line_of(_talk(role, texts[0]), texts[0]), IS_STRING)
+        line = probe.line_before(probe.line_of(_talk(role, texts[0]), texts[0]), IS_STRING)
         return no(f"of two parts of text (role {_named(role)}) both are dropped", "dropped", line)
-    which = "last" if left[0] == BESIDE else "first"
-    line, shown = asking.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
-    line = (line and asking.last_line(_ONE_PART, line)) or line
+    which = "last" if left[0] == CALL_TEXT else "first"
+    line, shown = probe.line_of(talk, left[0], r"\bcontent\b"), around(prompt, left[0], 40)
+    line = (line and probe.last_line(_ONE_PART, line)) or line
     return no(f"of two parts of text (role {_named(role)}) only the {which} is in the prompt", "dropped", line, shown)
 
 
-def _parts(asking: TurnProbe, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
+def _parts(probe: TurnProbe, role: str) -> Literal["", "threw", "dropped", "python", "json-text"]:
     """Return what happens to a list of parts. Empty if its text is rendered."""
-    prompt = asking.prompt(_talk(role, text_part(_BY_ROLE[role])))
+    prompt = probe.prompt(_talk(role, text_part(_BY_ROLE[role])))
     if isinstance(prompt, TemplateError):
         return "threw"
     return printed_as(prompt, _BY_ROLE[role]) if _BY_ROLE[role] in prompt else "dropped"
 
 
-def _needs_tools(asking: TurnProbe, role: str) -> bool:
+def _needs_tools(probe: TurnProbe, role: str) -> bool:
     """Return whether a list of parts that fails with tools is rendered as its text without tools."""
     text = _BY_ROLE[role]
-    without = asking.without_tools(_talk(role, text_part(text)))
+    without = probe.without_tools(_talk(role, text_part(text)))
     return text in without and not printed_as(without, text)
 
 
 def _talk(role: str, content: object) -> list[Message]:
     """Return a conversation with this content under the role."""
-    return [*_before(role), {"role": role, "content": content}, *_behind(role)]
+    return [*_before(role), {"role": role, "content": content}, *_after(role)]
 
 
 def _before(role: str) -> list[Message]:
     return [{"role": "user", "content": USER}] if role == "assistant" else []
 
 
-def _behind(role: str) -> list[Message]:
+def _after(role: str) -> list[Message]:
     return [{"role": "user", "content": USER}] if role == "system" else []

@@ -21,15 +21,15 @@ _GENERATION = re.compile(r"\{%([-+]?)\s*(end)?generation\s*([-+]?)%\}")
 _MARKED = {"": "Gq1begin", "end": "Gq2end"}
 
 
-def generation_prompt(asking: TurnProbe) -> Answer:
+def generation_prompt(probe: TurnProbe) -> Answer:
     """Return what `add_generation_prompt=True` adds after a question.
 
     The outcome is `misplaced` if the prompt always ends with it, `in-place` if the template renders a response
     directly after the question.
     """
-    without = asking.prompt_as_requested(user())
-    added = asking.prompt(user(), generation=True)
-    line = asking.line(r"\badd_generation_prompt\b")
+    without = probe.prompt_as_requested(user())
+    added = probe.prompt(user(), generation=True)
+    line = probe.line(r"\badd_generation_prompt\b")
     if isinstance(added, TemplateError):
         return threw(added)
     if isinstance(without, TemplateError):
@@ -37,37 +37,39 @@ def generation_prompt(asking: TurnProbe) -> Answer:
     if added != without:
         what = added[token_begin(added, common_prefix(without, added)) :]
         begin = len(added) - len(what.lstrip())
-        line = asking.line_at(user(), begin, generation=True) or line
+        line = probe.line_at(user(), begin, generation=True) or line
         if not what.strip():
             left_out = without[common_prefix(without, added) :]
-            first, second = (partial(asking.renders.fresh, user(), generation=wanted) for wanted in (False, True))
-            expected = asking.without_tools(user())
-            line = asking.renders.deciding_line(first, second, lambda prompt: prompt == expected) or line
+            first, second = (
+                partial(probe.renders.fresh, user(), generation=generation) for generation in (False, True)
+            )
+            expected = probe.without_tools(user())
+            line = probe.renders.deciding_line(first, second, lambda prompt: prompt == expected) or line
             return yes("after a question it only leaves out {}", line, quote(left_out, 80))
-        words, excerpts = _after_result(asking, what)
+        words, excerpts = _after_result(probe, what)
         return yes(f"after a question it adds {{}}{words}", line, quote(what, 80), *excerpts)
     tail = added.rpartition(USER)[2]
     same = "after a question the prompt is the same with and without it"
-    answered = asking.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
+    answered = probe.text(reply()).partition(REPLY)[0].rstrip() == without.rstrip()
     if answered and not tail.strip():
         return no(f"{same}: the template renders a response directly after it", "in-place", line)
     if answered or len(answer_prefix(tail)) < len(tail):
-        line = asking.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
+        line = probe.line_at(user(), len(added.rstrip()) - 1, generation=True) or line
         return no(f"{same}; it always ends with {{}}", "misplaced", line, quote(tail, 80))
     if not tail.strip():
         return no(f"{same}: nothing is added after the text", "", line)
     return no(f"{same}: nothing is added after {{}}", "", line, quote(tail, 80))
 
 
-def _after_result(asking: TurnProbe, what: str) -> tuple[str, tuple[str, ...]]:
+def _after_result(probe: TurnProbe, what: str) -> tuple[str, tuple[str, ...]]:
     """Return the generation prompt after a tool result if it is not `what`: a phrase and its excerpts."""
-    if asking.results == "none":
+    if probe.results == "none":
         return "", ()
-    history = asking.history()
+    history = probe.history()
     history = history if history[-1]["role"] == "tool" else history[:-1]
-    tools = TOOLS if (asking.answered or asking.shape).tools else None
-    renders = asking.renders.as_requested()
-    without, added = (renders.render(history, tools, generation=wanted) for wanted in (False, True))
+    tools = TOOLS if (probe.answered or probe.shape).tools else None
+    renders = probe.renders.as_requested()
+    without, added = (renders.render(history, tools, generation=generation) for generation in (False, True))
     if not isinstance(without, str) or not isinstance(added, str) or added.rstrip().endswith(what.strip()):
         return "", ()
     if added == without:
@@ -76,36 +78,36 @@ def _after_result(asking: TurnProbe, what: str) -> tuple[str, tuple[str, ...]]:
     return "; after a result it adds {}", (quote(other, 80),)
 
 
-def generation_open(profile: TemplateProfile, asking: TurnProbe) -> Answer:
+def generation_open(profile: TemplateProfile, probe: TurnProbe) -> Answer:
     """Return what the generation prompt starts the response with; if nothing, what past responses have after it."""
     if not profile.prefill:
-        asked, answered = asking.prompt(user(), generation=True), asking.text(reply())
-        follows = isinstance(asked, str) and answered.startswith(asked)
-        left = answered[len(asked) :].partition(REPLY)[0] if follows and isinstance(asked, str) else ""
+        prompt, answered = probe.prompt(user(), generation=True), probe.text(reply())
+        follows = isinstance(prompt, str) and answered.startswith(prompt)
+        left = answered[len(prompt) :].partition(REPLY)[0] if follows and isinstance(prompt, str) else ""
         if left.strip():
             # The text before a response may differ between the last message and the history.
-            history = asking.text([*reply(), *user()])
-            kept = history.startswith(f"{asked}{left}")
+            history = probe.text([*reply(), *user()])
+            kept = history.startswith(f"{prompt}{left}")
             which = "earlier responses without calls start" if kept else "a response that is the last message starts"
             return no(f"the prompt contains no part of the response; {which} with {{}}", "", None, quote(left, 80))
         return no("the prompt contains no part of the response")
     return yes("the generation prompt starts the response with {}", None, quote(profile.prefill, 80))
 
 
-def generation_marked(profile: TemplateProfile, asking: TurnProbe) -> Answer:
+def generation_marked(profile: TemplateProfile, probe: TurnProbe) -> Answer:
     """Return whether the region marked by `{% generation %}` includes the token that ends a response."""
-    template = asking.renders.template
+    template = probe.renders.template
     source = _GENERATION.sub(_marking, template.code)
     ends = [stop for stop in profile.stop if stop not in profile.stop_of_calls]
     if source == template.code:
         return no("the template has no `{% generation %}`")
     try:
-        marked = asking.renders.of(ChatTemplate(source, template.special_tokens)).text(reply())
+        marked = probe.renders.of(ChatTemplate(source, template.special_tokens)).text(reply())
     except TemplateError as error:
         return threw(error)
     inside = "".join(re.findall(f"{_MARKED['']}(.*?){_MARKED['end']}", marked, re.DOTALL))
     after = marked.rpartition(REPLY)[2]
-    line = asking.line(r"generation\s*-?%}")
+    line = probe.line(r"generation\s*-?%}")
     if REPLY not in inside:
         return no("`{% generation %}` does not mark the response", "dropped", line)
     outside = next((end for end in ends if end in after and end not in inside), None)
@@ -120,26 +122,26 @@ def _marking(tag: re.Match[str]) -> str:
     return f"{{{{{before} '{_MARKED[end]}' {after}}}}}"
 
 
-def stop(profile: TemplateProfile, *, eos_token: str | None, behind: str | None, follows: str) -> Answer:
+def stop(profile: TemplateProfile, *, eos_token: str | None, after: str | None, follows: str) -> Answer:
     """Return what ends a response, and whether this includes the end-of-sequence token.
 
-    `behind` is what the template writes after a response, None if it renders none. `follows` is the first marker
+    `after` is what the template writes after a response, None if it renders none. `follows` is the first marker
     before the next question, or empty.
     """
     ending = tuple(stop for stop in profile.stop if stop not in profile.stop_of_calls)
-    if not ending and behind is None:
+    if not ending and after is None:
         return no("unknown: no response with text is rendered, and no eos_token is defined")
     if not ending:
         what = "unknown: no eos_token is defined, and the template writes no other marker after a response"
         return no(f"{what}; if the conversation continues, {{}} follows", "", None, follows) if follows else no(what)
-    if eos_token and ending == (eos_token,) and behind is None:
+    if eos_token and ending == (eos_token,) and after is None:
         return no(
             "no response with text is rendered; only the eos_token, {}, is known to end one",
             "",
             None,
             eos_token,
         )
-    if eos_token and ending == (eos_token,) and eos_token not in (behind or ""):
+    if eos_token and ending == (eos_token,) and eos_token not in (after or ""):
         what = "the template writes no marker after a response; only the eos_token, {}, ends one"
         return no(what, "", None, eos_token)
     named, token = ("the eos_token is {}", (eos_token,)) if eos_token else ("no eos_token is defined", ())

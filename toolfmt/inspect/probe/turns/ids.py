@@ -34,40 +34,40 @@ def none(name: str, position: int) -> None:
     return None
 
 
-def ids_ordinary(asking: TurnProbe) -> Answer:
+def ids_ordinary(probe: TurnProbe) -> Answer:
     """Return whether ids may have the form that OpenAI's clients send."""
-    return _taken(asking, ordinary)
+    return _taken(probe, ordinary)
 
 
-def ids_nine(asking: TurnProbe) -> Answer:
+def ids_nine(probe: TurnProbe) -> Answer:
     """Return whether ids may be nine letters and digits (Mistral's)."""
-    return _taken(asking, nine)
+    return _taken(probe, nine)
 
 
-def ids_function(asking: TurnProbe) -> Answer:
+def ids_function(probe: TurnProbe) -> Answer:
     """Return whether ids may be `functions.NAME:N` (Kimi's)."""
-    return _taken(asking, function)
+    return _taken(probe, function)
 
 
-def ids_none(asking: TurnProbe) -> Answer:
+def ids_none(probe: TurnProbe) -> Answer:
     """Return whether calls and results may lack ids."""
-    return _taken(asking, none)
+    return _taken(probe, none)
 
 
-def ids_paired(asking: TurnProbe) -> Answer:
+def ids_paired(probe: TurnProbe) -> Answer:
     """Return whether the id of a call appears in the prompt both at the call and at its result."""
-    if not asking.renders_calls:
+    if not probe.renders_calls:
         return no("not tested: no call is rendered")
-    if asking.results == "none":
+    if probe.results == "none":
         return no("not tested: no result is rendered")
-    form = next((form for form in (ordinary, nine, function) if _taken(asking, form).answer == "yes"), None)
+    form = next((form for form in (ordinary, nine, function) if _taken(probe, form).answer == "yes"), None)
     if form is None:
         return no("calls are rendered only without ids")
-    prompt = asking.ask(numbered(asking.history(), form))
+    prompt = probe.ask(numbered(probe.history(), form))
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     id = form(TOOL, 0) or ""
-    times, line = prompt.count(id), asking.line_in_history(numbered(asking.history(), form), prompt.rfind(id))
+    times, line = prompt.count(id), probe.line_in_history(numbered(probe.history(), form), prompt.rfind(id))
     if times == 0:
         return no("the id of a call is not in the prompt")
     if times == 1:
@@ -95,31 +95,31 @@ def numbered(messages: Sequence[Message], form: Form) -> list[Message]:
     return written
 
 
-def _taken(asking: TurnProbe, form: Form) -> Answer:
+def _taken(probe: TurnProbe, form: Form) -> Answer:
     """Return whether a call with an id of this form is rendered with its name and value, and its result as well."""
-    if not asking.renders_calls:
+    if not probe.renders_calls:
         return no("not tested: no call is rendered")
-    answered = asking.results != "none"
-    messages = numbered(asking.history() if answered else conversation(asking.shape, SINGLE), form)
+    answered = probe.results != "none"
+    messages = numbered(probe.history() if answered else conversation(probe.shape, SINGLE), form)
     unnamed = [{key: value for key, value in message.items() if key != "name"} for message in messages]
-    prompts = asking.ask(unnamed), asking.ask(messages)
+    prompts = probe.ask(unnamed), probe.ask(messages)
     prompt = next((prompt for prompt in prompts if isinstance(prompt, str)), prompts[1])
     if isinstance(prompt, TemplateError):
         return threw(prompt)
     id, given = form(TOOL, 0) or "", unnamed if prompt is prompts[0] else messages
     if VALUES[0] not in prompt:
-        return no("the call is not in the prompt", "dropped", asking.line(*CALLS_AT))
+        return no("the call is not in the prompt", "dropped", probe.line(*CALLS_AT))
     value = prompt.find(VALUES[0])
     name = prompt.rfind(TOOL, max(0, prompt.rfind(USER, 0, value)), value)
-    line = asking.line_in_history(given, name if name >= 0 else value)
-    told = prompt if form is function else prompt.replace(id, "")
-    spoken = asking.text(reply(asking.shape))
-    call = told[told.rfind(USER, 0, told.find(VALUES[0])) : told.find(VALUES[0])]
-    if told.count(TOOL) <= spoken.count(TOOL) and TOOL not in call:
+    line = probe.line_in_history(given, name if name >= 0 else value)
+    without_id = prompt if form is function else prompt.replace(id, "")
+    plain = probe.text(reply(probe.shape))
+    call = without_id[without_id.rfind(USER, 0, without_id.find(VALUES[0])) : without_id.find(VALUES[0])]
+    if without_id.count(TOOL) <= plain.count(TOOL) and TOOL not in call:
         return no("the tool's name is gone from the call", "name-lost", line, around(prompt, VALUES[0], 60))
     what = f"a call with {f'the id {id}' if id else 'no id'} is rendered"
     if id and id in prompt:
-        line = asking.line_in_history(given, prompt.find(id))
+        line = probe.line_in_history(given, prompt.find(id))
         return yes(f"{what}; it is printed", line, quote(around(prompt, id)))
     return yes(what, line)
 

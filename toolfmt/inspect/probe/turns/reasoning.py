@@ -14,9 +14,9 @@ _GIVEN = {"reasoning_content": REASONING}
 _AGAIN: Message = {"role": "user", "content": SECOND_USER}
 
 
-def reasoning_field(asking: TurnProbe) -> Answer:
+def reasoning_field(probe: TurnProbe) -> Answer:
     """Return the names under which the template's source reads reasoning."""
-    read = names_read(asking.renders.template)
+    read = names_read(probe.renders.template)
     if not read:
         return no("the template reads no field for reasoning")
     return yes("read as {}", min(read.values()), ", ".join(sorted(read, key=_usual_first)))
@@ -26,22 +26,22 @@ def _usual_first(name: str) -> tuple[bool, str]:
     return name not in USUAL, name
 
 
-def reasoning_earlier(asking: TurnProbe) -> Answer:
+def reasoning_earlier(probe: TurnProbe) -> Answer:
     """Return whether the reasoning of a response stays in the prompt after the next user message."""
     turn: Message = {"role": "assistant", "content": REPLY, **_GIVEN}
     answered = [*user(), turn]
-    answers = _kept(asking, [*answered, _AGAIN], "before the last user message")
-    if not asking.renders_calls or asking.results == "none":
+    answers = _kept(probe, [*answered, _AGAIN], "before the last user message")
+    if not probe.renders_calls or probe.results == "none":
         return answers
-    called = [message for message in _thinking(asking) if message["role"] != "assistant" or "tool_calls" in message]
+    called = [message for message in _thinking(probe) if message["role"] != "assistant" or "tool_calls" in message]
     calls = _kept(
-        asking,
+        probe,
         [*called, {"role": "assistant", "content": REPLY}, _AGAIN],
         "next to a call before the last user message",
     )
-    by_answer = calls.outcome == "dropped" and _stays(asking, called)
+    by_answer = calls.outcome == "dropped" and _stays(probe, called)
     until = "once a response without a call follows"
-    if REASONING not in asking.text(answered):  # Rendered only next to calls, so test it there.
+    if REASONING not in probe.text(answered):  # Rendered only next to calls, so test it there.
         what = f"reasoning next to a call is not in the prompt {until}"
         return no(what, "lost-later", calls.line) if by_answer else calls
     if by_answer and answers.outcome == "dropped":
@@ -50,26 +50,26 @@ def reasoning_earlier(asking: TurnProbe) -> Answer:
     return answers
 
 
-def _stays(asking: TurnProbe, called: list[Message]) -> bool:
+def _stays(probe: TurnProbe, called: list[Message]) -> bool:
     """Return whether the reasoning of an answered call stays if the next user message directly follows the result."""
-    spoken = asking.ask([*called, _AGAIN])
-    return isinstance(spoken, str) and SECOND_USER in spoken and REASONING in spoken
+    prompt = probe.ask([*called, _AGAIN])
+    return isinstance(prompt, str) and SECOND_USER in prompt and REASONING in prompt
 
 
-def reasoning_in_loop(asking: TurnProbe) -> Answer:
+def reasoning_in_loop(probe: TurnProbe) -> Answer:
     """Return whether the reasoning next to a call stays in the prompt after its result."""
-    if not asking.renders_calls or asking.results == "none":
+    if not probe.renders_calls or probe.results == "none":
         return no("not tested: no call with a result is rendered")
-    return _kept(asking, _thinking(asking), "next to a call that has a result")
+    return _kept(probe, _thinking(probe), "next to a call that has a result")
 
 
-def reasoning_unclosed(asking: TurnProbe) -> Answer:
+def reasoning_unclosed(probe: TurnProbe) -> Answer:
     """Return whether a call is rendered if the text next to it opens a reasoning block and does not close it."""
-    if not asking.renders_calls:
+    if not probe.renders_calls:
         return no("not tested: no call is rendered")
-    messages = conversation(asking.shape, SINGLE)
+    messages = conversation(probe.shape, SINGLE)
     plain, prompt = (
-        asking.ask([one | {"content": text} if one.get("tool_calls") else one for one in messages])
+        probe.ask([one | {"content": text} if one.get("tool_calls") else one for one in messages])
         for text in (REASONING, f"<think>{REASONING}")
     )
     if isinstance(plain, TemplateError) or VALUES[0] not in plain:
@@ -81,21 +81,21 @@ def reasoning_unclosed(asking: TurnProbe) -> Answer:
     return yes("a call next to an unclosed <think> is rendered")
 
 
-def _thinking(asking: TurnProbe) -> list[Message]:
+def _thinking(probe: TurnProbe) -> list[Message]:
     """Return a call with reasoning next to it, and its result."""
-    return [message | _GIVEN if message.get("tool_calls") else message for message in asking.history()]
+    return [message | _GIVEN if message.get("tool_calls") else message for message in probe.history()]
 
 
-def _kept(asking: TurnProbe, messages: list[Message], where: str) -> Answer:
-    if not asking.shows_reasoning:
+def _kept(probe: TurnProbe, messages: list[Message], where: str) -> Answer:
+    if not probe.shows_reasoning:
         return no("reasoning is not rendered with the default variables")
-    prompt = asking.ask(messages)
+    prompt = probe.ask(messages)
     if isinstance(prompt, TemplateError):
         return threw(prompt)
-    asked = asking.ask(messages, generation=True)
-    if REASONING in prompt and isinstance(asked, str) and REASONING not in asked:
+    with_generation = probe.ask(messages, generation=True)
+    if REASONING in prompt and isinstance(with_generation, str) and REASONING not in with_generation:
         return no(f"reasoning {where} is not in a prompt with a generation prompt", "dropped")
     if REASONING in prompt:
         return yes(f"reasoning {where} is kept", None, around(prompt, REASONING))
-    line = asking.dropped_at(messages[:-1], messages, REASONING)
+    line = probe.dropped_at(messages[:-1], messages, REASONING)
     return no(f"reasoning {where} is not in the prompt", "dropped", line)

@@ -22,7 +22,7 @@ from toolfmt.inspect.report.wording import quote
 SECOND_RESULT = "Xr6second"
 SECOND_USER = "Yu7again"
 SECOND_REPLY = "Za8more"
-BESIDE = "Bt9beside"
+CALL_TEXT = "Bt9beside"
 IS_STRING = r"\bcontent\b['\"\])]*\s+is\s+(?:not\s+)?string\b"
 """A template's test whether a content is a string."""
 
@@ -136,9 +136,9 @@ class TurnProbe:
         """Return the question, a turn with one or two calls, and their results, in the shape that renders correctly."""
         shape = self.answered or self.shape
         messages = conversation(shape, PARALLEL if several else SINGLE, results=True)
-        return self.told(messages, [RESULT, SECOND_RESULT])
+        return self.with_results(messages, [RESULT, SECOND_RESULT])
 
-    def told(self, messages: Sequence[Message], texts: Sequence[str]) -> list[Message]:
+    def with_results(self, messages: Sequence[Message], texts: Sequence[str]) -> list[Message]:
         """Return the messages with these strings as results, in the content form that the template renders."""
         return contents(messages, [text_part(text) if self.results == "parts" else text for text in texts])
 
@@ -162,7 +162,7 @@ def printed_as(prompt: str, sentinel: str) -> Literal["", "python", "json-text"]
     return "python" if found[2] == "'" else "json-text"
 
 
-def standing(between: str) -> tuple[str, tuple[str, ...]]:
+def describe_gap(between: str) -> tuple[str, tuple[str, ...]]:
     """Return a phrase and an excerpt for the text between two strings of a prompt. Whitespace is described."""
     if between.strip():
         return "between them is {}", (quote(between, 80),)

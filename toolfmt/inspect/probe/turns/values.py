@@ -26,21 +26,21 @@ _NONE = re.compile(r"\bNone\b")
 TRIED = ((TYPED_TOOL, TYPED), (TYPED_TOOL, {"text": "plain", "limit": None}))
 
 
-def arguments_missing(asking: TurnProbe) -> Answer:
+def arguments_missing(probe: TurnProbe) -> Answer:
     """Return whether a call without parameters may have `arguments` null or "", as some clients send it."""
-    if not asking.renders_calls:
+    if not probe.renders_calls:
         return no("not tested: no call is rendered")
     # A separate cache: errors for an argument in another form have their own finding.
-    shape, renders = asking.shape, asking.renders.anew()
+    shape, renders = probe.shape, probe.renders.anew()
     messages, tools = conversation(shape, ((BARE_TOOL, {}),)), ALL_TOOLS if shape.tools else None
-    plain, asked = renders.text(messages, tools), renders.text(user(system=shape.system), tools)
-    if plain.count(BARE_TOOL) <= asked.count(BARE_TOOL):  # the definition contains the tool's name, too
+    plain, question = renders.text(messages, tools), renders.text(user(system=shape.system), tools)
+    if plain.count(BARE_TOOL) <= question.count(BARE_TOOL):  # the definition contains the tool's name, too
         return no("no call without arguments is rendered")
     for what, value in (("null", None), ("an empty string", "")):
         prompt = renders.render([_with_arguments(message, value) for message in messages], tools)
         if isinstance(prompt, TemplateError):
             return threw(prompt, f"`arguments` that are {what} are rejected")
-        if prompt.count(BARE_TOOL) <= asked.count(BARE_TOOL):
+        if prompt.count(BARE_TOOL) <= question.count(BARE_TOOL):
             return no(f"a call whose `arguments` are {what} is dropped", "dropped")
         if len(_NONE.findall(prompt)) > len(_NONE.findall(plain)):
             at = prompt.rfind("None")
@@ -59,18 +59,18 @@ def _with_arguments(message: Message, value: str | None) -> Message:
     return message | {"tool_calls": calls} if calls else message
 
 
-def values_as_json(asking: TurnProbe) -> Answer:
+def values_as_json(probe: TurnProbe) -> Answer:
     """Return whether true, null and nested values of a call are written as JSON, not as Python's repr."""
-    if not asking.renders_calls:
+    if not probe.renders_calls:
         return no("not tested: no call is rendered")
-    shape, renders = asking.shape, asking.renders
+    shape, renders = probe.shape, probe.renders
     plain = renders.calls(shape, SINGLE, ALL_TOOLS)
     own = set() if isinstance(plain, TemplateError) else set(PYTHON.findall(plain.text))
-    refused: TemplateError | None = None
+    error: TemplateError | None = None
     for call in TRIED:
         region = renders.calls(shape, (call,), ALL_TOOLS)
         if isinstance(region, TemplateError):
-            refused = refused or region
+            error = error or region
             continue
         found = next((match for match in PYTHON.finditer(region.text) if match[0] not in own), None)
         if found is not None:
@@ -82,6 +82,4 @@ def values_as_json(asking: TurnProbe) -> Answer:
             what = found[0] if found[0].isalpha() else "a dict"
             return no(f"{what} is printed as in Python", "python", line, shown)
     given = " (tested with `arguments` as a JSON string)" if shape.arguments == "string" else ""
-    return (
-        threw(refused) if refused else yes("true, null and nested values are not printed as in Python{}", None, given)
-    )
+    return threw(error) if error else yes("true, null and nested values are not printed as in Python{}", None, given)

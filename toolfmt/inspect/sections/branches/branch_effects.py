@@ -45,9 +45,9 @@ def _found(taking: Taking) -> Iterator[Branch]:
 
 
 def _manner(facts: Facts) -> Manner | None:
-    renders, asking = facts.renders, facts.asking
-    if renders is None or asking is None:
+    renders, probe = facts.renders, facts.turn_probe
+    if renders is None or probe is None:
         return None
-    shape = (asking.answered or facts.shape) if asking.renders_calls else None
+    shape = (probe.answered or facts.shape) if probe.renders_calls else None
     tools = isinstance(renders.render(user(), TOOLS), str) and (shape is None or shape.tools)
-    return Manner(shape, tools, facts.yes("system"), facts.profile.text_beside_call, asking.results == "parts")
+    return Manner(shape, tools, facts.yes("system"), facts.profile.text_with_call, probe.results == "parts")

@@ -25,7 +25,7 @@ class BranchRender:
     seen: frozenset[int]
 
     @property
-    def refused_at(self) -> int | None:
+    def raised_at(self) -> int | None:
         """The line on which the template raised, if it did."""
         return self.prompt.line if isinstance(self.prompt, TemplateError) else None
 
@@ -69,7 +69,7 @@ class Taking:
         try:
             return self.renders.fresh(given.messages, given.tools, now=now, generation=True)
         except LimitHit as hit:
-            return TemplateError(str(hit), hit.line, "not-rendered", hit.own_words)
+            return TemplateError(str(hit), hit.line, "not-rendered", hit.engine_message)
 
     def apart(self, given: BranchConversation) -> BranchRender:
         """Return the render of a conversation without counting it as a test of a condition."""

@@ -32,18 +32,18 @@ def by_clock(taking: Taking) -> Iterator[Branch]:
     template = taking.renders.template
     if not template.uses_clock:
         return
-    formats, told = template.clock_formats, set[int | None]()
-    asking = [one for one in taking.watch.conditions if "strftime_now" in one.calls]
-    sought = _sought(asking, formats)
+    formats, reported = template.clock_formats, set[int | None]()
+    clock_conditions = [one for one in taking.watch.conditions if "strftime_now" in one.calls]
+    sought = _sought(clock_conditions, formats)
     for position, (kind, control) in enumerate(taking.usual.items()):
         for now in [*_WEEK, *_MONTHS, *_HOURS, *_FAR, *(sought if position == 0 else ())]:
             made = taking.make(talk(taking.manner, kind), now)
             differing = taking.differing(control, made)
-            first = next((one for one in differing if one in asking), next(iter(differing), None))
+            first = next((one for one in differing if one in clock_conditions), next(iter(differing), None))
             effect = None if first is None else _effect(control, made, now, formats)
-            line = made.refused_at or (None if first is None else first.line)
-            if effect is not None and line not in told:
-                told.add(line)
+            line = made.raised_at or (None if first is None else first.line)
+            if effect is not None and line not in reported:
+                reported.add(line)
                 yield Branch("clock", line, _compared(now), "", effect.words, effect.excerpts)
 
 
@@ -78,13 +78,13 @@ def _sought(conditions: Sequence[Condition], formats: Sequence[str]) -> list[dat
             written = [int(number) for number in _NUMBER.findall(text)[:3]]
             found = [*_date(written), *(day for format in formats if (day := _read(text, format)) is not None)]
             dates |= {
-                day + beside: None for day in found if day.year in _YEARS for beside in (timedelta(), _DAY, -_DAY)
+                day + offset: None for day in found if day.year in _YEARS for offset in (timedelta(), _DAY, -_DAY)
             }
             numbers |= dict.fromkeys(written)
         numbers |= dict.fromkeys(condition.numbers)
-    beside = list(dict.fromkeys(number + step for number in numbers for step in (0, 1, -1)))
-    years = [FROZEN_NOW.replace(year=number) for number in beside if number in _YEARS]
-    parts = [time for number in beside if number not in _YEARS for time in _of_number(number)]
+    adjacent = list(dict.fromkeys(number + step for number in numbers for step in (0, 1, -1)))
+    years = [FROZEN_NOW.replace(year=number) for number in adjacent if number in _YEARS]
+    parts = [time for number in adjacent if number not in _YEARS for time in _of_number(number)]
     return list(dict.fromkeys([*years, *dates, *parts]))[:_MOST_SOUGHT]
 
 

@@ -38,13 +38,13 @@ def by_numbers(taking: Taking) -> Iterator[Branch]:
     numbers = sorted({*(number for one in counted for number in _of(one)), *cuts})
     short = [number for number in numbers if number < _LONGEST_ROW]
     exact = [one for one in counted if one.exact and not one.names & _IDS]
-    told = set[int | None]()
+    reported = set[int | None]()
     without_tools = [WITHOUT_TOOLS] if taking.manner.tools else []
     without_system = WITHOUT_SYSTEM if exact and taking.manner.system else ()
     for what in (*ROWS, *without_tools, *without_system) if short else ():
         for branch in _of_row(_Lengths(taking, what), short[-_MOST_NUMBERS:], exact):
-            if (what.system and what.tools) or branch.line not in told:
-                told.add(branch.line)
+            if (what.system and what.tools) or branch.line not in reported:
+                reported.add(branch.line)
                 yield branch
     fitting = [number for number in numbers if number < _LONGEST_TEXT]
     if fitting:
@@ -99,7 +99,7 @@ def _of_row(lengths: _Lengths, numbers: Sequence[int], exact: Sequence[Condition
         made = lengths.of(length)
         if made is None:
             continue
-        few = _alike(lengths, least, length, exact)
+        few = _similar_row(lengths, least, length, exact)
         effect = effects.of_number(least.text, made.prompt, what.words(length), what, few.text if few else "")
         if effect is not None:
             line = _line(lengths.taking, few if few and not effect.moved else least, made, number)
@@ -123,7 +123,9 @@ def _exactly(exact: Sequence[Condition]) -> Iterator[tuple[int, int]]:
                     yield number, length
 
 
-def _alike(lengths: _Lengths, least: BranchRender, length: int, exact: Sequence[Condition]) -> BranchRender | None:
+def _similar_row(
+    lengths: _Lengths, least: BranchRender, length: int, exact: Sequence[Condition]
+) -> BranchRender | None:
     """Return a short row with the same kind of end as one of this length, or None.
 
     Exact conditions have the same outcomes in it as in the shortest row.
@@ -171,13 +173,13 @@ def _of_exact_texts(taking: Taking, condition: Condition) -> Iterator[Branch]:
             effect = effects.of_text(control.text, made.prompt, slot, text, given.slots)
             if effect is not None:
                 what = f"{SLOTS[slot][1]} of {number:,} characters"
-                yield Branch("length", made.refused_at or condition.line, what, "", effect.words, effect.excerpts)
+                yield Branch("length", made.raised_at or condition.line, what, "", effect.words, effect.excerpts)
 
 
 def _line(taking: Taking, control: BranchRender, made: BranchRender, number: int) -> int | None:
     """Return the line of the condition with another outcome because of a number; else of the cut at a number."""
-    if made.refused_at is not None:
-        return made.refused_at
+    if made.raised_at is not None:
+        return made.raised_at
     differing = taking.differing(control, made)
     deciding = _counted(differing)
     with_number = sorted((one for one in deciding if _of(one)), key=lambda one: number not in _of(one))

@@ -41,11 +41,11 @@ def by_outcome(taking: Taking, stated: str) -> Iterator[Branch]:
 def _effect(taking: Taking, condition: Condition) -> BranchEffect | None:
     """Return the effect on the first prompt that gains a sentence, or None."""
     for kind, control in taking.usual.items():
-        asked = [way for way in (False, True) if 2 * condition.number + way in control.seen]
-        if len(asked) != 1:
+        outcomes = [way for way in (False, True) if 2 * condition.number + way in control.seen]
+        if len(outcomes) != 1:
             continue
         render = partial(taking.prompt, talk(taking.manner, kind))
-        prompt = render_with_outcome(taking.renders.template, condition, not asked[0], render)
+        prompt = render_with_outcome(taking.renders.template, condition, not outcomes[0], render)
         if isinstance(prompt, str):
             effect = effects.of_whole(control.text, prompt, [control.text, prompt].__getitem__)
             if effect is not None and not effect.gone and any(map(SENTENCE.search, effect.excerpts)):

@@ -13,7 +13,7 @@ from toolfmt.inspect.sections.branches import effects
 from toolfmt.inspect.sections.branches.branch_renders import BranchRender, Taking
 from toolfmt.inspect.sections.branches.conversations import SLOTS, inverse, talk
 from toolfmt.inspect.sections.branches.effects import BranchEffect
-from toolfmt.inspect.sections.branches.probe_words import may_be_said, says_probe_word
+from toolfmt.inspect.sections.branches.probe_words import has_probe_word, matches_probe_word
 from toolfmt.inspect.sections.branches.text_conditions import (
     computed_of_messages,
     on_message_text,
@@ -31,7 +31,7 @@ _MIXED_NAME = "Qz.Seek-Zalf"
 _KEYWORDS = ("description", "type", "properties", "required", "nullable", "items", "enum")
 _EVERYWHERE = tuple(slot for slot in SLOTS if slot not in ("id", "other"))
 # Findings of their own report text missing from a question or result. The turns section reports responses.
-_TOLD_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
+_REPORTED_ELSEWHERE = frozenset({"question", "further", "result", "reply", "beside", "reasoning"})
 _OF_THE_MODEL = ("reply", "beside", "reasoning")
 # For these, a text that only changes other words is a switch (`/no_think`) or another form of the text.
 _SWITCHES = ("system", "value")
@@ -39,32 +39,32 @@ _SWITCHES = ("system", "value")
 _QUOTED = ("question", "further", "result")
 # Characters that JSON, HTML or a format's own markers escape.
 _ESCAPED = re.compile(r"[\x00-\x1f\"'\\<>&{}\[\]]")
-_CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_TOLD_ELSEWHERE, *_NAMES))
+_CUT = tuple(slot for slot in _EVERYWHERE if slot not in (*_REPORTED_ELSEWHERE, *_NAMES))
 
 
 def by_texts(taking: Taking) -> Iterator[Branch]:
     """Yield a branch for each text that a condition tests for, once per slot, if it changes the prompt."""
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     tried: dict[str, None] = {}
     # A condition may be reached only after another one has a different outcome, with texts computed at that point.
     while new := [text for text in _looked_for(taking) if text not in tried][: _MOST_TEXTS - len(tried)]:
         for text in new:
-            yield from _told_once(taking, text, told)
+            yield from _new_branches(taking, text, reported)
         tried |= dict.fromkeys(new)
     for text in _put_together(taking):
         if not taking.aims[text] & {one.number for one in untested(taking.watch)[0]}:
             continue  # another text has tested these conditions both ways
-        yield from _told_once(taking, text, told)
+        yield from _new_branches(taking, text, reported)
     yield from _cutting(taking)
-    yield from _matching(taking, told)
+    yield from _matching(taking, reported)
 
 
-def _told_once(taking: Taking, text: str, told: set[tuple[str, str]]) -> Iterator[Branch]:
-    """Yield the branches of a text in every kind of conversation, once per slot; `told` are those already yielded."""
+def _new_branches(taking: Taking, text: str, reported: set[tuple[str, str]]) -> Iterator[Branch]:
+    """Yield the branches of a text in every kind of conversation, once per slot; `reported` are those already yielded."""
     for kind in taking.usual:
         for slot, branch in _taken(taking, kind, text):
-            if (slot, text) not in told:
-                told.add((slot, text))
+            if (slot, text) not in reported:
+                reported.add((slot, text))
                 yield branch
 
 
@@ -96,9 +96,9 @@ def _looked_for(taking: Taking) -> list[str]:
     texts: dict[str, None] = {}
     for condition in taking.watch.conditions:
         unseen = len(taking.watch.came_out(condition)) < 2
-        texts |= {text: None for text in condition.texts if unseen or may_be_said(text)}
+        texts |= {text: None for text in condition.texts if unseen or matches_probe_word(text)}
         computed = [text for text in sought_texts(condition, taking.watch) if text not in condition.texts]
-        texts |= {text: None for text in computed if unseen or says_probe_word(text)}
+        texts |= {text: None for text in computed if unseen or has_probe_word(text)}
     return list(texts)[:_MOST_TEXTS]
 
 
@@ -106,7 +106,7 @@ def _taken(taking: Taking, kind: str, text: str) -> Iterator[tuple[str, Branch]]
     """Yield the branches of a text in this conversation, by slot. All slots are tried together first."""
     control, given = taking.usual[kind], talk(taking.manner, kind)
     # Many templates reject an id in another form, which would hide every other effect.
-    for group in (_EVERYWHERE, ("id",) if says_probe_word(text) else ()):
+    for group in (_EVERYWHERE, ("id",) if has_probe_word(text) else ()):
         slots = [slot for slot in group if slot in given.slots]
         given = talk(taking.manner, kind, dict.fromkeys(slots, text))
         every = control if not slots else taking.apart(given) if text in taking.aims else taking.make(given)
@@ -139,7 +139,7 @@ def _of_slot(taking: Taking, kind: str, slot: str, text: str) -> Branch | None:
                 continue  # a composed text may have to be the whole message
             if effect is None or not _matters(taking, slot, text, effect, whole=not tail):
                 return None
-            return _branch(slot, text, effect, made.refused_at or deciding[0].line, whole=not tail)
+            return _branch(slot, text, effect, made.raised_at or deciding[0].line, whole=not tail)
     return None
 
 
@@ -150,12 +150,12 @@ def _matters(taking: Taking, slot: str, text: str, effect: BranchEffect, *, whol
     where `null` usually means no text (LFM2).
     """
     if slot == "id":
-        return not effect.refused  # accepted ids have a finding of their own
+        return not effect.raised  # accepted ids have a finding of their own
     if slot in _OF_THE_MODEL and text in taking.aims:
         return False  # composed of several texts: a model does not write such output
     if slot in _QUOTED and (whole or text not in {one.text for one in taking.renders.template.tested_texts}):
         return True  # the safety section tries only constants, and never as a whole message
-    if slot in _TOLD_ELSEWHERE:
+    if slot in _REPORTED_ELSEWHERE:
         return bool(effect.moved if whole and slot != "beside" else set(effect.moved) - {slot})
     return slot != "value" or bool(effect.moved)
 
@@ -170,7 +170,7 @@ def by_name(taking: Taking) -> Iterator[Branch]:
     if not _as_expected(control, {"name": _MIXED_NAME}, made):
         effect = effects.of_rewriting(control.text, made.prompt, "name", (_MIXED_NAME, _MIXED_NAME), given.slots)
         if effect is not None:
-            yield _branch("name", _MIXED_NAME, effect, made.refused_at, whole=True)
+            yield _branch("name", _MIXED_NAME, effect, made.raised_at, whole=True)
 
 
 def by_keyword(taking: Taking) -> Iterator[Branch]:
@@ -184,7 +184,7 @@ def by_keyword(taking: Taking) -> Iterator[Branch]:
         effect = effects.of_text(control.text, made.prompt, "parameter", keyword, slots)
         deciding = taking.differing(control, made)
         if effect is not None and deciding:
-            yield _branch("parameter", keyword, effect, made.refused_at or deciding[0].line, whole=True)
+            yield _branch("parameter", keyword, effect, made.raised_at or deciding[0].line, whole=True)
 
 
 def _cutting(taking: Taking) -> Iterator[Branch]:
@@ -215,21 +215,21 @@ def _cut_at(taking: Taking, slots: Sequence[str], text: str, line: int, control:
             yield _branch(slot, text, effect, line)
 
 
-def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Branch]:
+def _matching(taking: Taking, reported: Collection[tuple[str, str]]) -> Iterator[Branch]:
     """Yield what a text changes that the template replaces, looks up or selects by, without a condition.
 
-    `told` are the slots and texts that were reported already.
+    `reported` are the slots and texts that were reported already.
     """
     kind, control = next(iter(taking.usual.items()), ("", None))
     for matched in taking.renders.template.matched_texts[:_MOST_TEXTS] if control else ():
         if control is None or _ESCAPED.search(matched.text):
             continue
         slots = [slot for slot in _EVERYWHERE if slot in talk(taking.manner, kind).slots]
-        if _as_expected(control, *_said(taking, kind, slots, matched)):
+        if _as_expected(control, *_with_text(taking, kind, slots, matched)):
             continue
         for slot in slots:
-            texts, made = _said(taking, kind, [slot], matched)
-            if (slot, matched.text) in told or _as_expected(control, texts, made):
+            texts, made = _with_text(taking, kind, [slot], matched)
+            if (slot, matched.text) in reported or _as_expected(control, texts, made):
                 continue
             given = talk(taking.manner, kind).slots
             effect = effects.of_rewriting(control.text, made.prompt, slot, (matched.text, texts[slot]), given)
@@ -237,17 +237,19 @@ def _matching(taking: Taking, told: Collection[tuple[str, str]]) -> Iterator[Bra
             if effect is not None and (own or set(effect.moved) - {slot}):
                 branch = _branch(slot, matched.text, effect, matched.line, whole=texts[slot] == matched.text)
                 switch = slot == "system" and len(effect.excerpts) == 1 and not effect.moved  # the text is left out
-                yield replace(branch, grave=branch.grave or not switch)
+                yield replace(branch, serious=branch.serious or not switch)
 
 
-def _said(taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText) -> tuple[dict[str, str], BranchRender]:
+def _with_text(
+    taking: Taking, kind: str, slots: Sequence[str], matched: MatchedText
+) -> tuple[dict[str, str], BranchRender]:
     """Return the texts of these slots and the prompt.
 
     A name is replaced by the text. Other slots contain the text if the template matches parts; else they are replaced
     too.
     """
-    beside = [slot for slot in slots if matched.part and slot not in _NAMES]
-    texts = dict.fromkeys(slots, matched.text) | {slot: f"{matched.text} {SLOTS[slot][0]}" for slot in beside}
+    extended = [slot for slot in slots if matched.part and slot not in _NAMES]
+    texts = dict.fromkeys(slots, matched.text) | {slot: f"{matched.text} {SLOTS[slot][0]}" for slot in extended}
     return texts, taking.make(talk(taking.manner, kind, texts))
 
 
@@ -260,7 +262,7 @@ def _as_expected(control: BranchRender, texts: Mapping[str, str], made: BranchRe
 
 
 def _branch(slot: str, text: str, effect: BranchEffect, line: int | None, *, whole: bool = False) -> Branch:
-    grave = bool(effect.moved) or effect.refused or slot not in _SWITCHES or says_probe_word(text)
+    serious = bool(effect.moved) or effect.raised or slot not in _SWITCHES or has_probe_word(text)
     by: Literal["name", "text", "whole-text"] = "name" if slot in _NAMES else "whole-text" if whole else "text"
     left_out = slot == "parameter" and effect.gone and {*effect.moved} <= {"parameter", "about"}
-    return Branch(by, line, SLOTS[slot][1], quote(text, 60), effect.words, effect.excerpts, grave, left_out)
+    return Branch(by, line, SLOTS[slot][1], quote(text, 60), effect.words, effect.excerpts, serious, left_out)

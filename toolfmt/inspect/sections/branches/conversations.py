@@ -81,7 +81,7 @@ class Manner:
     shape: TurnShape | None
     tools: bool
     system: bool
-    beside: bool
+    text_with_call: bool
     parts: bool
 
 
@@ -96,31 +96,31 @@ class BranchConversation:
 
 def talk(manner: Manner, kind: str, texts: Mapping[str, str] = MappingProxyType({})) -> BranchConversation:
     """Return the conversation with these texts in their slots, and the usual words in the others."""
-    said = _WORDS | dict(texts)
+    contents = _WORDS | dict(texts)
     slots = ["question"]
-    asked: Any = said["question"]
+    content: Any = contents["question"]
     if kind == "parts":
         slots.append("further")
-        asked = [*text_part(said["question"]), *text_part(said["further"])]
-    messages: list[Message] = [{"role": "user", "content": asked}]
+        content = [*text_part(contents["question"]), *text_part(contents["further"])]
+    messages: list[Message] = [{"role": "user", "content": content}]
     if manner.system:
         slots.append("system")
-        messages.insert(0, {"role": "system", "content": said["system"]})
-    tools = _tools(said) if manner.tools and kind != "plain" else None
+        messages.insert(0, {"role": "system", "content": contents["system"]})
+    tools = _tools(contents) if manner.tools and kind != "plain" else None
     if tools is not None:
         slots += ["name", "description", "parameter", "about", "other"]
     if kind in ("short", "parts", "plain"):
         return BranchConversation(messages, tools, tuple(slots))
     if manner.shape is not None:
-        beside = kind == "whole" and manner.beside
-        messages += _exchange(manner, manner.shape, said, beside=beside)
-        slots += ["beside"] if beside else []
+        with_text = kind == "whole" and manner.text_with_call
+        messages += _exchange(manner, manner.shape, contents, with_text=with_text)
+        slots += ["beside"] if with_text else []
         slots += ["value", "result", *(["reasoning"] if manner.shape.reasoning else [])]
         slots += ["id"] if manner.shape.ids == "nine" else []
     if kind == "whole":
         messages += [
-            {"role": "assistant", "content": said["reply"]},
-            {"role": "user", "content": said["further"]},
+            {"role": "assistant", "content": contents["reply"]},
+            {"role": "user", "content": contents["further"]},
         ]
         slots += ["reply", "further"]
     return BranchConversation(messages, tools, tuple(dict.fromkeys(slots)))
@@ -130,29 +130,31 @@ def talk_with_role(manner: Manner, role: str, *, first: bool) -> BranchConversat
     """Return a question followed by a message with this role. If `first`, the message comes first."""
     given = talk(manner, "short")
     message: Message = {"role": role, "content": "Zr6wup"}
-    asked = given.messages[-1:]
-    return BranchConversation([message, *asked] if first else [*given.messages, message], given.tools, given.slots)
+    question = given.messages[-1:]
+    return BranchConversation([message, *question] if first else [*given.messages, message], given.tools, given.slots)
 
 
-def _exchange(manner: Manner, shape: TurnShape, said: Mapping[str, str], *, beside: bool) -> list[Message]:
+def _exchange(manner: Manner, shape: TurnShape, contents: Mapping[str, str], *, with_text: bool) -> list[Message]:
     """Return a turn with a call, and its result."""
-    calls = [(said["name"], {said["parameter"]: said["value"]})]
-    turn = calling(shape, calls) | ({"content": said["beside"]} if beside else {})
+    calls = [(contents["name"], {contents["parameter"]: contents["value"]})]
+    turn = calling(shape, calls) | ({"content": contents["beside"]} if with_text else {})
     if shape.reasoning:
-        turn["reasoning_content"] = said["reasoning"]
-    results = answering(shape, calls, [said["result"]])
+        turn["reasoning_content"] = contents["reasoning"]
+    results = answering(shape, calls, [contents["result"]])
     if shape.ids == "nine":
-        turn["tool_calls"] = [call | {"id": said["id"]} for call in turn["tool_calls"]]
-        results = [result | {"tool_call_id": said["id"]} for result in results]
+        turn["tool_calls"] = [call | {"id": contents["id"]} for call in turn["tool_calls"]]
+        results = [result | {"tool_call_id": contents["id"]} for result in results]
     if manner.parts:
         results = [result | {"content": text_part(result["content"])} for result in results]
     return [turn, *results]
 
 
-def _tools(said: Mapping[str, str]) -> list[Message]:
-    parameter = {"type": PARAMETER_TYPE, "description": said["about"]}
-    first = tool_definition(said["name"], said["description"], {said["parameter"]: parameter}, [said["parameter"]])
-    return [first, tool_definition(said["other"], "Grabs it.", {"glub": {"type": PARAMETER_TYPE}}, [])]
+def _tools(contents: Mapping[str, str]) -> list[Message]:
+    parameter = {"type": PARAMETER_TYPE, "description": contents["about"]}
+    first = tool_definition(
+        contents["name"], contents["description"], {contents["parameter"]: parameter}, [contents["parameter"]]
+    )
+    return [first, tool_definition(contents["other"], "Grabs it.", {"glub": {"type": PARAMETER_TYPE}}, [])]
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConver
     every = what.words(length)
     words, results = every[:length], every[length:]
     first: list[Message] = [{"role": "system", "content": _WORDS["system"]}] if manner.system and what.system else []
-    asked: Message = {"role": "user", "content": _WORDS["question"]}
+    question: Message = {"role": "user", "content": _WORDS["question"]}
     tools = _tools(_WORDS) if manner.tools and what.tools else None
     shape = manner.shape
     if what.kind == "messages":
@@ -203,7 +205,7 @@ def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConver
         turns: list[Message] = [{"role": roles[n % 2], "content": word} for n, word in enumerate(words)]
         return BranchConversation([*first, *turns], tools, ())
     if what.kind == "tools":
-        return BranchConversation([*first, asked], [_named(word) for word in words], ()) if manner.tools else None
+        return BranchConversation([*first, question], [_named(word) for word in words], ()) if manner.tools else None
     if shape is None:
         return None
     name, key = _WORDS["name"], _WORDS["parameter"]
@@ -212,20 +214,20 @@ def row(manner: Manner, what: GrowingConversations, length: int) -> BranchConver
         for n, (word, result) in enumerate(zip(words, results, strict=True))
     ]
     if what.kind == "calls":
-        turn = exchanges[0][0] | {"tool_calls": [call for asked, _ in exchanges for call in asked["tool_calls"]]}
-        spoken = [turn, *(result for _, result in exchanges)]
+        turn = exchanges[0][0] | {"tool_calls": [call for called, _ in exchanges for call in called["tool_calls"]]}
+        messages = [turn, *(result for _, result in exchanges)]
     else:
-        spoken = [message for exchange in exchanges for message in exchange]
-    return BranchConversation([*first, asked, *spoken], tools if shape.tools else None, ())
+        messages = [message for exchange in exchanges for message in exchange]
+    return BranchConversation([*first, question, *messages], tools if shape.tools else None, ())
 
 
 def _numbered(shape: TurnShape, call: tuple[str, dict[str, str]], result: str, number: int) -> tuple[Message, Message]:
     """Return a turn with a call, and its result, with an id of nine digits if ids are free."""
-    turn, (told,) = calling(shape, [call], first=number), answering(shape, [call], [result], first=number)
+    turn, (answer,) = calling(shape, [call], first=number), answering(shape, [call], [result], first=number)
     if shape.ids == "nine":
         turn["tool_calls"] = [made | {"id": f"{number + 1:09}"} for made in turn["tool_calls"]]
-        told["tool_call_id"] = f"{number + 1:09}"
-    return turn, told
+        answer["tool_call_id"] = f"{number + 1:09}"
+    return turn, answer
 
 
 def _named(word: str) -> Message:

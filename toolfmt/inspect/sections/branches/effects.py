@@ -21,25 +21,25 @@ from toolfmt.inspect.sections.branches.conversations import (
     GrowingConversations,
 )
 
-_BLANK = "□"
+_PLACEHOLDER = "□"
 # A line this many times longer than any on the other side counts as added or left out.
 _MUCH = 2
 _NUMBER = re.compile(r"\d+")
-_BLANKS = re.compile(r"\s+")
+_WHITESPACE = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
 class BranchEffect:
     """A change of a prompt. `words` has a placeholder for each excerpt.
 
-    `moved` are the slots whose text is in one of the prompts only (`gone`: only in the usual one). `refused` is
+    `moved` are the slots whose text is in one of the prompts only (`gone`: only in the usual one). `raised` is
     whether the template raised.
     """
 
     words: str
     excerpts: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
-    refused: bool = False
+    raised: bool = False
     gone: bool = False
 
 
@@ -51,7 +51,7 @@ def of_text(
     `tail` is a word after it that belongs to the slot's text.
     """
     if isinstance(prompt, TemplateError):
-        return _refused(prompt)
+        return _raised(prompt)
     word = SLOTS[slot][0]
     others = [other for other in slots if other != slot]
     kept = tail in prompt if tail else prompt.count(text) > control.count(text)  # the text may occur in any prompt
@@ -80,7 +80,7 @@ def of_rewriting(
     """
     text, whole = texts
     if isinstance(prompt, TemplateError):
-        return _refused(prompt)
+        return _raised(prompt)
     others = of_text(control, prompt, slot, text, slots, SLOTS[slot][0] if whole != text else "")
     expected = control.replace(SLOTS[slot][0], whole)
     if prompt.count(text) >= expected.count(text) or (others is not None and set(others.moved) - {slot}):
@@ -101,7 +101,7 @@ def of_number(
     `words` are the words that were sent. The text around them is compared with that of `few`, if passed.
     """
     if isinstance(many, TemplateError):
-        return _refused(many)
+        return _raised(many)
     lost = [word for word in words if word not in many]
     if lost:
         are = "is" if len(lost) == 1 else "are"
@@ -123,7 +123,7 @@ def of_whole(one: str, other: str | TemplateError, bare: Callable[[int], str]) -
     `bare` returns the first or the second prompt without what may differ.
     """
     if isinstance(other, TemplateError):
-        return _refused(other)
+        return _raised(other)
     gone = [slot for slot, (word, _) in SLOTS.items() if word in one and word not in other]
     if gone:
         return _gone(gone)
@@ -148,7 +148,7 @@ def _called(slots: Sequence[str], own: str = "") -> list[str]:
     return [*named, "the tools"] if tools else named
 
 
-def _refused(error: TemplateError) -> BranchEffect:
+def _raised(error: TemplateError) -> BranchEffect:
     return BranchEffect("{}", (quote(thrown(error).sentence, 120),), (), True)
 
 
@@ -163,32 +163,35 @@ def _differs(one: str, other: str, text: str = "…") -> BranchEffect | None:
     if len(gone) > _MUCH * len(new):
         return BranchEffect("'{}' is left out", (quote(gone, 80),))
     changed = first_change(one, other)
-    if not (changed.removed + changed.added).replace(_BLANK, "").strip():
+    if not (changed.removed + changed.added).replace(_PLACEHOLDER, "").strip():
         return None
-    was, becomes = quote(changed.removed.replace(_BLANK, "…"), 60), quote(changed.added.replace(_BLANK, text), 60)
+    was, becomes = (
+        quote(changed.removed.replace(_PLACEHOLDER, "…"), 60),
+        quote(changed.added.replace(_PLACEHOLDER, text), 60),
+    )
     if not was:
         return _elsewhere(BranchEffect("'{}' is added", (becomes,)), one, other, changed.added)
-    told = BranchEffect("'{}' becomes '{}'", (was, becomes)) if becomes else BranchEffect("'{}' is left out", (was,))
-    return _elsewhere(told, one, other, changed.added)
+    effect = BranchEffect("'{}' becomes '{}'", (was, becomes)) if becomes else BranchEffect("'{}' is left out", (was,))
+    return _elsewhere(effect, one, other, changed.added)
 
 
-def _elsewhere(told: BranchEffect, one: str, other: str, added: str) -> BranchEffect:
+def _elsewhere(effect: BranchEffect, one: str, other: str, added: str) -> BranchEffect:
     """Add markers that only the other prompt contains to the effect, unless `added` contains one of them."""
-    new = [mark for mark in dict.fromkeys(MARK.findall(other)) if mark not in one and _BLANK not in mark]
+    new = [mark for mark in dict.fromkeys(MARK.findall(other)) if mark not in one and _PLACEHOLDER not in mark]
     if not new or any(mark in added for mark in new):
-        return told
+        return effect
     either = "|".join(map(re.escape, new))
     found = re.search(rf"(?:{either})(?:\s*(?:{either}))*", other)
     stretch = found[0] if found else new[0]
     places = f" in {other.count(stretch)} places" if other.count(stretch) > 1 else ""
     return replace(
-        told, words=f"{told.words}, and '{{}}' is added{places}", excerpts=(*told.excerpts, quote(stretch, 60))
+        effect, words=f"{effect.words}, and '{{}}' is added{places}", excerpts=(*effect.excerpts, quote(stretch, 60))
     )
 
 
 def _longest(lines: Iterable[str]) -> str:
     """Return the longest line (the first in alphabetical order), with placeholders as ellipses."""
-    bare = [line.replace(_BLANK, "…").strip() for line in lines]
+    bare = [line.replace(_PLACEHOLDER, "…").strip() for line in lines]
     return max(sorted(bare), key=len, default="")
 
 
@@ -196,11 +199,11 @@ def _blanked(prompt: str, texts: Iterable[str]) -> str:
     """Replace these texts with a placeholder, both verbatim and as escaped in JSON."""
     forms = {form for text in texts for form in (text, text.strip(), json.dumps(text)[1:-1]) if form}
     for form in sorted(forms, key=len, reverse=True):
-        prompt = prompt.replace(form, _BLANK)
+        prompt = prompt.replace(form, _PLACEHOLDER)
     return prompt
 
 
 def _kinds(prompt: str, words: Sequence[str]) -> dict[str, None]:
     """Return the distinct segments between these words and line breaks, ignoring numbers."""
     stretches = re.split("|".join([*map(re.escape, words), "\n"]), prompt)
-    return dict.fromkeys(_BLANKS.sub(" ", _NUMBER.sub("#", stretch)).strip() for stretch in stretches)
+    return dict.fromkeys(_WHITESPACE.sub(" ", _NUMBER.sub("#", stretch)).strip() for stretch in stretches)

@@ -17,13 +17,13 @@ PROBE_WORDS = tuple(
 """The words of other probes, in lower case."""
 
 
-def says_probe_word(text: str) -> bool:
+def has_probe_word(text: str) -> bool:
     """Return whether a text contains a word of other probes, or is an unusual part of one."""
     text = text.lower()
-    part = len(text) >= _SHORTEST_PART and any(sign in text for sign in "q0123456789")
+    part = len(text) >= _SHORTEST_PART and any(character in text for character in "q0123456789")
     return any(word in text or (part and text in word) for word in PROBE_WORDS)
 
 
-def may_be_said(text: str) -> bool:
+def matches_probe_word(text: str) -> bool:
     text = text.lower()
     return any(text in word or word in text for word in PROBE_WORDS)

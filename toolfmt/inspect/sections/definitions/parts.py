@@ -86,7 +86,7 @@ def definitions(facts: Facts) -> dict[str, Answer]:
         prompt = facts.renders.render(messages, plain)
         if isinstance(prompt, str) and NAME in prompt:
             template = DefinitionProbe(facts.renders, messages)
-            answers = {part: _elsewhere(template, part, ask(template, prompt)) for part, ask in _ASKED.items()}
+            answers = {part: _elsewhere(template, part, ask(template, prompt)) for part, ask in _PROBES.items()}
             return {part: answers[part] for part in PARTS}
     return {}
 
@@ -188,8 +188,8 @@ def _default(template: DefinitionProbe, plain: str) -> Answer:
         if isinstance(prompt, TemplateError) and _takes_without_default(template, DEFAULTS[what])
     }
     # What fails alone fails next to anything.
-    told = [what for what in failed if (alone := what.partition(" next to ")[0]) == what or alone not in failed]
-    return threw(failed[told[0]], listed(told)) if told else answer
+    reported = [what for what in failed if (alone := what.partition(" next to ")[0]) == what or alone not in failed]
+    return threw(failed[reported[0]], listed(reported)) if reported else answer
 
 
 def _takes_without_default(template: DefinitionProbe, schema: dict[str, Any]) -> bool:
@@ -242,16 +242,16 @@ def _types(template: DefinitionProbe, plain: str) -> Answer:
         error = next(iter(failed.values()))
         return threw(error, f"a parameter of type {listed(failed)}")
     texts = {name: prompt for name, prompt in prompts.items() if isinstance(prompt, str)}
-    alike = [[name for name in TYPES if texts[name] == text] for text in dict.fromkeys(texts.values())]
-    same = [group for group in alike if len(group) > 1]
-    told = "; ".join(f"{listed(group)} look the same" for group in same)
+    groups = [[name for name in TYPES if texts[name] == text] for text in dict.fromkeys(texts.values())]
+    same = [group for group in groups if len(group) > 1]
+    message = "; ".join(f"{listed(group)} look the same" for group in same)
     shown = ", ".join(f"{name} as {{}}" for name in _SHOWN_TYPES)
     written = tuple(quote(_as(texts, name), 40) for name in _SHOWN_TYPES)
     if not same:
         return Answer("yes", f"every type is shown: {shown}", excerpts=written)
     if same == [["integer", "number"]]:
-        return Answer("yes", f"{told}, every other type is shown: {shown}", excerpts=written)
-    return Answer("no", told)
+        return Answer("yes", f"{message}, every other type is shown: {shown}", excerpts=written)
+    return Answer("no", message)
 
 
 def _as(texts: dict[str, str], name: str) -> str:
@@ -264,10 +264,10 @@ def _required(template: DefinitionProbe, plain: str) -> Answer:
     """Test whether moving a name in or out of `required` changes the prompt, for one of two parameters."""
     two = {f"{KEY}_{name}": text_parameter() for name in ("one", "two")}
     first, second = ([described_tool(two, (name,))] for name in two)
-    return _told_apart(template.show(first), template.show(second), template.show([described_tool(two, tuple(two))]))
+    return _distinguished(template.show(first), template.show(second), template.show([described_tool(two, tuple(two))]))
 
 
-def _told_apart(*prompts: Shown) -> Answer:
+def _distinguished(*prompts: Shown) -> Answer:
     """Return whether all prompts differ from the first, with the change in the second."""
     texts = []
     for prompt in prompts:
@@ -286,7 +286,7 @@ def _told_apart(*prompts: Shown) -> Answer:
 
 def _nested_types(template: DefinitionProbe, plain: str) -> Answer:
     middle = template.parameter(**_nested("string"))
-    return _told_apart(template.parameter(**_nested()), template.parameter(**_nested(deep="integer")), middle)
+    return _distinguished(template.parameter(**_nested()), template.parameter(**_nested(deep="integer")), middle)
 
 
 def _item_types(template: DefinitionProbe, plain: str) -> Answer:
@@ -296,7 +296,7 @@ def _item_types(template: DefinitionProbe, plain: str) -> Answer:
         template.parameter(type="array", description=KEY_ABOUT, items=items)
         for items in ({"type": "string"}, {"type": "integer"}, item)
     )
-    answer = _told_apart(string, integer, objects)
+    answer = _distinguished(string, integer, objects)
     if answer.answer == "yes" and isinstance(objects, str) and _ITEM not in objects:
         lost = "the properties of items that are objects are dropped; of other items"
         return replace(answer, answer="no", words=f"{lost} {answer.words}")
@@ -307,7 +307,7 @@ def _alternatives(keyword: str, within: _Within = dict) -> Callable[[DefinitionP
     def ask(template: DefinitionProbe, plain: str) -> Answer:
         pairs = (("string", "integer"), ("boolean", "array"))
         schemas = [{keyword: [{"type": name} for name in pair], "description": KEY_ABOUT} for pair in pairs]
-        return _told_apart(*(template.parameter(**within(schema)) for schema in schemas))
+        return _distinguished(*(template.parameter(**within(schema)) for schema in schemas))
 
     return ask
 
@@ -323,7 +323,7 @@ def _elsewhere(template: DefinitionProbe, part: str, answer: Answer) -> Answer:
 
 
 def _nullable(template: DefinitionProbe, plain: str) -> Answer:
-    answer = _told_apart(plain, prompt := template.parameter(**text_parameter(type=["string", "null"])))
+    answer = _distinguished(plain, prompt := template.parameter(**text_parameter(type=["string", "null"])))
     if answer.answer == "yes" and isinstance(prompt, str) and not _NULL.search(first_change(plain, prompt).added):
         return replace(answer, answer="no", words=f"the type is lost: {answer.words}")
     return answer
@@ -335,7 +335,7 @@ def _additional(template: DefinitionProbe, plain: str) -> Answer:
     if isinstance(error := objects["additionalProperties"], TemplateError):
         failing = listed([f"`{key}`" for key, prompt in objects.items() if isinstance(prompt, TemplateError)], "or")
         return threw(error, f"an object without `properties` that has {failing}")
-    closed = _told_apart(
+    closed = _distinguished(
         plain, template.show([described_tool({KEY: text_parameter()}, more={"additionalProperties": False})])
     )
     if closed.answer != "no":
@@ -356,7 +356,7 @@ def _additional(template: DefinitionProbe, plain: str) -> Answer:
 def _strict(template: DefinitionProbe, plain: str) -> Answer:
     tool = described_tool({KEY: text_parameter()})
     tool["function"]["strict"] = True
-    return _told_apart(plain, template.show([tool]))
+    return _distinguished(plain, template.show([tool]))
 
 
 _ANYWHERE: dict[str, Callable[[_Within], Callable[[DefinitionProbe, str], Answer]]] = {
@@ -365,7 +365,7 @@ _ANYWHERE: dict[str, Callable[[_Within], Callable[[DefinitionProbe, str], Answer
     "one_of": partial(_alternatives, "oneOf"),
 }
 """Parts that a template may show for list items or properties only."""
-_ASKED: dict[str, Callable[[DefinitionProbe, str], Answer]] = {
+_PROBES: dict[str, Callable[[DefinitionProbe, str], Answer]] = {
     "name": _in_plain(NAME),
     "description": _in_plain(ABOUT),
     "parameter_names": _in_plain(KEY),

@@ -69,26 +69,26 @@ _GIVE = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    refused: dict[tuple[str, str], list[str]] = {}
+    rejected: dict[tuple[str, str], list[str]] = {}
     first: dict[tuple[str, str], Answer] = {}
     for part, answer in facts.sections.definitions.items():
         if answer.error is not None and (part in _WHAT or part in _LEFT_OUT):
             # Parts that a tool may leave out are reported separately: they have a simple fix.
-            alike = answer.words if part in _LEFT_OUT else "", answer.error.in_words or answer.error.own_words
-            named = refused.setdefault(alike, [])
+            group = answer.words if part in _LEFT_OUT else "", answer.error.explanation or answer.error.engine_message
+            named = rejected.setdefault(group, [])
             what = (answer.words or _WHAT[part]) if part in _WHAT else ""
             named += [what] if what and what not in named else []
-            first.setdefault(alike, answer)
-    for alike, named in refused.items():
-        error = first[alike].error
+            first.setdefault(group, answer)
+    for group, named in rejected.items():
+        error = first[group].error
         assert error is not None
-        change = _GIVE.get(first[alike].words, "Change the definition")
+        change = _GIVE.get(first[group].words, "Change the definition")
         fix, fixed_by = or_in_words(
             facts, change, "; `toolfmt render` adapts the definition or describes the tools in the system prompt"
         )
         yield Diagnostic(
-            f"The template fails on {listed(named) or first[alike].words}: {error.clause}",
+            f"The template fails on {listed(named) or first[group].words}: {error.clause}",
             fix,
-            first[alike].line,
+            first[group].line,
             fixed_by=None if fixed_by == "prompt" else fixed_by,
         )

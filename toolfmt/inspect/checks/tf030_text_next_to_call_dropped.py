@@ -28,7 +28,7 @@ from toolfmt.inspect.facts import Facts
 from toolfmt.inspect.report.wording import filled
 
 OUTCOMES = {
-    "text-beside-call-dropped": FindingOutcome("warning", "render", summary="text next to a call dropped or moved")
+    "text-next-to-call-dropped": FindingOutcome("warning", "render", summary="text next to a call dropped or moved")
 }
 WHY_NOT_FIXED = "the template does not show where the text belongs"
 
@@ -41,7 +41,7 @@ _WHAT = {
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:
-    answer = facts.detail("text_beside_call")
+    answer = facts.detail("text_with_call")
     if not facts.renders_calls:
         return
     if answer.outcome in ("lost-later", "misplaced"):

@@ -50,10 +50,10 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         other = "" if tag[1] else "/"
         if tag[2] in own or tag[0] in plain or (other, tag[2]) in shown:
             continue
-        meant = next((name for name in own if name not in written and _differs_little(tag[2], name)), None)
-        if meant is not None:
+        intended = next((name for name in own if name not in written and _differs_little(tag[2], name)), None)
+        if intended is not None:
             yield Diagnostic(
-                f"The instructions for tools say {tag[0]}, the calls are rendered with <{tag[1]}{meant}>.",
+                f"The instructions for tools say {tag[0]}, the calls are rendered with <{tag[1]}{intended}>.",
                 "Use the same marker in both places: the one that the model was trained on.",
                 renders.line_at(user(), TOOLS, tag.start()),
             )
