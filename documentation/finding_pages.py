@@ -24,6 +24,19 @@ _FIXES: dict[str, str] = {
     "template": "an edit of the template fixes it",
 }
 
+_CODES = {
+    "The template and its files": "TF001 TF002 TF004 TF005 TF006 TF007 TF021 TF039 TF060 TF068 TF070 TF085",
+    "Tool definitions": "TF010 TF011 TF040 TF041 TF042 TF044 TF067 TF078",
+    "Tool calls": "TF009 TF013 TF014 TF017 TF019 TF030 TF049 TF053",
+    "Tool results": "TF020 TF029 TF031 TF032",
+    "Format and parser": "TF022 TF023 TF024 TF025 TF026 TF043 TF061",
+    "System, user and other messages": "TF003 TF027 TF034 TF036 TF037 TF076 TF090 TF091",
+    "Reasoning": "TF033 TF075",
+    "Generation prompt and stop tokens": "TF038 TF045 TF046 TF048 TF065 TF069 TF094",
+    "Prefix cache": "TF050",
+    "Security": "TF047 TF055 TF056 TF057 TF086 TF093",
+}
+_TOPICS = {topic: codes.split() for topic, codes in _CODES.items()}
 
 _LEAD = re.compile(
     r"^(What it checks|Why it matters|Affected runtimes|Example|Fix|References):(?: (\S)|$)", re.MULTILINE
@@ -42,21 +55,29 @@ def pages() -> dict[str, str]:
 
 
 def _overview() -> str:
-    rows = [
-        (
-            f"[{checks.code(check)}](findings/{checks.code(check)}.md)<br>{span(checks.name(check))}",
-            checks.severity(check),
-            _first_line(check),
-        )
-        for check in checks.CHECKS
-    ]
     means = table(("severity", "means"), [(span(name), _MEANS[name]) for name in get_args(Severity)])
+    by_code = {checks.code(check): check for check in checks.CHECKS}
+    groups = [
+        f"## {topic}\n\n" + table(("finding", "severity", "problem"), [_row(by_code.pop(code)) for code in codes])
+        for topic, codes in _TOPICS.items()
+    ]
+    if by_code:
+        raise ValueError(f"no topic lists {', '.join(by_code)}")
     return (
         "# Findings\n\nEverything that `toolfmt inspect` can report. Each finding has a page, which "
         "`toolfmt explain CODE` also prints. The severity shows how reliable tool calling is with the unchanged "
         "model; a single finding can "
         f"have a lower or higher severity than its check.\n\n{means}\n"
-    ) + table(("finding", "severity", "problem"), rows)
+    ) + "\n".join(groups)
+
+
+def _row(check: ModuleType) -> tuple[str, str, str]:
+    code = checks.code(check)
+    return (
+        f"[{code}](findings/{code}.md)<br>{span(checks.name(check))}",
+        checks.severity(check),
+        _first_line(check),
+    )
 
 
 def _first_line(check: ModuleType) -> str:

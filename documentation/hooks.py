@@ -27,13 +27,24 @@ from documentation.repository_links import (  # needs the path
     DOCS,
     ROOT,
     TEXTS,
+    repository_url,
     rewritten,
     shown_files,
     texts,
 )
+from toolfmt import __version__  # needs the path
 
 PLAYGROUND = "playground.md"
 _LOG = get_plugin_logger("toolfmt")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Set the address of the repository, which only pyproject.toml has, and the version in the footer."""
+    config.repo_url = repository_url()
+    config.repo_name = config.repo_url.removeprefix("https://github.com/")
+    config.edit_uri = "edit/main/docs/"
+    config.copyright = f"toolfmt {__version__}"
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -58,6 +69,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """A page of `docs/` with links to other files of the repository that lead to the pages that show these."""
     if page.file.generated_by is not None:
         return markdown
+    markdown = markdown.replace("OWNER/toolfmt", str(config.repo_name))
     return rewritten(markdown, f"docs/{page.file.src_uri}", page.file.src_uri)
 
 

@@ -2,7 +2,7 @@
 
 The pages are written for readers of the repository as well, so their links are paths from file to file. What lies in
 `docs/` stays where it is; a text beside the code (the README, the changelog) is a page; any other file is shown as it
-is, a folder as the list of what is in it. There is no public address of the repository that could stand instead.
+is, a folder as the list of what is in it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,12 @@ _BY_REFERENCE = re.compile(r"(^\[[^\]]+\]: +)(\S+)()$", re.MULTILINE)
 _LANGUAGES = {".py": "python", ".json": "json", ".yml": "yaml", ".jinja": "jinja", ".toml": "toml", ".sh": "bash"}
 _LONGEST = 200_000
 """Characters of a file that are shown."""
+
+
+def repository_url() -> str:
+    """Return the address of the repository, which `[project.urls]` in pyproject.toml has."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return str(tomllib.load(file)["project"]["urls"]["Repository"])
 
 
 def texts() -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ MEMBERS: dict[str, dict[str, str]] = {
     "component": {"name": "", "version": "", "rules": "rule"},
     "rule": {
         "id": "", "name": "", "shortDescription": "string", "fullDescription": "string", "help": "string",
-        "defaultConfiguration": "configuration",
+        "helpUri": "", "defaultConfiguration": "configuration",
     },
     "string": {"text": "", "markdown": ""},
     "configuration": {"level": ""},
@@ -197,3 +198,24 @@ def test_the_command_line_prints_the_same_log_every_time() -> None:
     assert [(one["ruleId"], physical(one)[1]) for one in only["runs"][0]["results"]] == [
         ("TF019", 21)
     ]  # where it says `one call a turn`
+
+
+@pytest.mark.parametrize(
+    ("address", "linked"),
+    [
+        ("https://docs.example.org/toolfmt", "https://docs.example.org/toolfmt/reference/findings/TF001.html"),
+        ("https://OWNER.example.org/toolfmt/", None),
+        (None, None),
+    ],
+)
+def test_a_rule_links_to_its_page_if_the_site_has_an_address(
+    address: str | None, linked: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = Message()
+    package["Project-URL"] = "Repository, https://example.org/toolfmt"
+    if address is not None:
+        package["Project-URL"] = f"Documentation, {address}"
+    monkeypatch.setattr("toolfmt.cli.printing.sarif.metadata", lambda name: package)
+    rules = SarifLog().to_dict()["runs"][0]["tool"]["driver"]["rules"]
+    assert rules[0].get("helpUri") == linked
+    assert len(rules) == len(CHECKS)

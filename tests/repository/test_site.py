@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -26,6 +27,7 @@ import pytest
 import site_pages
 from site_pages import Page
 
+import toolfmt
 from toolfmt.cli.commands import main
 from toolfmt.formats import TOLERANCES, Call, formats, write
 from toolfmt.inspect import checks
@@ -219,6 +221,17 @@ def test_pages_are_light(read: dict[str, Page], site: Path) -> None:
     assert {page: size for page, size in sizes.items() if size > _MOST_HTML} == {}
 
 
+def test_pages_link_to_the_repository_and_to_their_source(site: Path) -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        repository = tomllib.load(file)["project"]["urls"]["Repository"]
+    html = (site / "inspect.html").read_text(encoding="utf-8")
+    assert f'href="{repository}"' in html
+    assert f'href="{repository}/edit/main/docs/inspect.md"' in html
+    assert f"toolfmt {toolfmt.__version__}" in html[html.index("<footer") :]
+    generated = (site / "reference" / "findings.html").read_text(encoding="utf-8")
+    assert "/edit/" not in generated
+
+
 # --- in a browser
 
 
@@ -327,6 +340,20 @@ def test_pages_are_read_without_scripts(width: int, chromium: Any, address: str)
 
 def _left_edge(page: Any, link: str) -> float:
     return float(page.get_by_role("link", name=link).first.bounding_box()["x"])
+
+
+def test_findings_are_filtered(chromium: Any, address: str) -> None:
+    page = chromium.new_page()
+    page.goto(f"{address}/reference/findings.html")
+    rows = page.locator("tbody tr:visible", has_text="TF")
+    every = rows.count()
+    page.fill("#filter", "tf014")
+    assert rows.all_inner_texts()[0].startswith("TF014") and rows.count() == 1
+    page.fill("#filter", "prefix cache")
+    assert 1 <= rows.count() < every
+    page.fill("#filter", "")
+    assert rows.count() == every
+    page.close()
 
 
 def test_the_site_is_read_from_a_folder(site: Path, chromium: Any) -> None:

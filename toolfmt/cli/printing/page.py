@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 
 from toolfmt import __version__
 from toolfmt.cli.printing.control_characters import visible
+from toolfmt.cli.printing.sample_words import with_sample_words
 from toolfmt.cli.printing.settings import invented_result, leaving_out, special_markers, stops
 from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step, is_broken
@@ -60,6 +61,7 @@ class _Paragraph:
 def report_page(report: Report, index: str = "") -> str:
     """Return the page. `index` links to the page that lists it. Never raises because of the report's content."""
     style = resource("page.css")
+    report = with_sample_words(report)
     findings = worst_first(report.findings)
     rendered: str = template("page.html.jinja").render(
         report=report,

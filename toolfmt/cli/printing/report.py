@@ -19,6 +19,7 @@ from rich.text import Text
 from toolfmt.cli.printing.control_characters import shortened, visible
 from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.cli.printing.phrases import phrases
+from toolfmt.cli.printing.sample_words import with_sample_words
 from toolfmt.cli.printing.sections import chapters, everything
 from toolfmt.cli.printing.settings import invented_result, special_markers, stops
 from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
@@ -49,6 +50,7 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     With `notes`, notes are shown like findings. With `full`, every answer with its evidence follows. Sentences are
     printed `whole`, or cut if they are long.
     """
+    report = with_sample_words(report)
     every = notes or full
     shown = worst_first((*report.findings, *(report.notes if every else ())))
     longest = None if whole or full else _LONGEST

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import PurePath
 from types import ModuleType
 from typing import Any
@@ -77,8 +78,20 @@ def _rule(check: ModuleType) -> dict[str, Any]:
         "shortDescription": {"text": short},
         "fullDescription": {"text": " ".join([short, *why]).replace("\n", " ")},
         "help": {"text": text, "markdown": text},
+        **({"helpUri": f"{site}reference/findings/{code(check)}.html"} if (site := _documentation()) else {}),
         "defaultConfiguration": {"level": severity(check)},
     }
+
+
+def _documentation() -> str | None:
+    """Return the address of the documentation in the package's metadata, or None if it has no real one yet."""
+    try:
+        urls = metadata("toolfmt").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return None
+    named = dict(entry.split(", ", 1) for entry in urls)
+    site = named.get("Documentation")
+    return None if site is None or "OWNER" in site else site.rstrip("/") + "/"
 
 
 def _results(one: InspectionOutcome) -> Iterator[dict[str, Any]]:

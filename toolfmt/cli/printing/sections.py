@@ -115,7 +115,7 @@ def _variable(variable: Variable) -> str:
 
 _SCOPE = (
     "Each row states what the template does in the tested conversations, with its default variables unless the row "
-    "names others. Words such as Vq8first are test data."
+    "names others. Words such as Oslo and get_weather are test data."
 )
 
 

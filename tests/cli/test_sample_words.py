@@ -1,0 +1,58 @@
+"""Reports for people show sample words instead of the sentinels of the probes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from invented_reports import finding, report
+from model_cases import MODELS
+
+import toolfmt
+from toolfmt.cli.printing.page import report_page
+from toolfmt.cli.printing.report import report_text
+from toolfmt.cli.printing.sample_words import SAMPLES, with_sample_words
+from toolfmt.inspect.probe import conversations
+from toolfmt.inspect.report.report import Report
+
+_SENTINEL = re.compile(r"[A-Z][a-z]\d[a-z]{3,}|\b(?:find|set|tell|ask)_z?q[a-z]{3,}|\bzq[a-z]+|\b[A-Z]q\d{2}\b")
+
+
+def inspected(name: str) -> Report:
+    return toolfmt.load(MODELS / name, trusted=True).inspect()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in MODELS.iterdir() if path.is_dir()))
+def test_no_report_for_people_has_a_sentinel(name: str) -> None:
+    model = inspected(name)
+    printed = report_text(model, 100, False, full=True, notes=True, whole=True)
+    assert _SENTINEL.findall(printed.replace("\n", " ")) == []
+    assert _SENTINEL.findall(report_page(model)) == []
+
+
+def test_the_sentinels_of_conversations_have_samples() -> None:
+    texts = {value for name, value in vars(conversations).items() if name.isupper() and isinstance(value, str)}
+    assert texts - {conversations.PARAMETER, conversations.ID} <= set(SAMPLES)
+    assert set(conversations.VALUES) <= set(SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("find_qplace(place=Vq8first)", "get_weather(place=Oslo)"),
+        ("…Rq4result<|end|>\nUq1question", "…sunny<|end|>\nIs it sunny?"),
+        ("RQ4RESULT and rq4result", "SUNNY and sunny"),
+        ("…qplace:0 and find_qpl…", "…:0 and …"),
+        ("Wq51 Riverside<|end|>", "Riverside<|end|>"),
+        ("no test data", "no test data"),
+    ],
+)
+def test_words_are_replaced(message: str, shown: str) -> None:
+    made = report("model", replace(finding("TF014"), message=message))
+    assert with_sample_words(made).findings[0].message == shown
+
+
+def test_a_report_without_sentinels_is_unchanged() -> None:
+    made = report("model", finding("TF014"))
+    assert with_sample_words(made) == made
