@@ -11,10 +11,10 @@ _MOST_SHOWN = 2_000
 class InvariantViolation(AssertionError):
     """A parser violates an invariant.
 
-    `invariant` is its name (`toolfmt.testing.INVARIANTS`), and `kind` distinguishes bugs with the same invariant (`a string came as
-    an integer`). `message` is the message. If known, `text` is the output, `pieces` are the chunks, `actual` is what the
-    parser returned and `expected` what it should have returned, both as lines of a corpus case. `unusable` means that the
-    parser could not be run, or that its result cannot be judged.
+    `invariant` is its name (`toolfmt.testing.INVARIANTS`), and `kind` distinguishes bugs with the same invariant (`a
+    string came as an integer`). `message` is the message. If known, `text` is the output, `pieces` are the chunks,
+    `actual` is what the parser returned and `expected` what it should have returned, both as lines of a corpus case.
+    `unusable` means that the parser could not be run, or that its result cannot be judged.
     """
 
     def __init__(

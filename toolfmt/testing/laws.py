@@ -102,7 +102,8 @@ def check_round_trip(
     """Invariant 7: calls written in a format, with text around them, are parsed to these calls and this text.
 
     `calls` are names and arguments. Values are compared as JSON (types count, 1 and 1.0 are equal), text except for
-    whitespace next to the calls. For a parser that returns only calls, only these are compared. Raises `InvariantViolation`, and
+    whitespace next to the calls. For a parser that returns only calls, only these are compared. Raises
+    `InvariantViolation`, and
     `CannotWrite` if the format cannot represent a call.
     """
     text = before + write(format, calls, tools) + after

@@ -1,9 +1,9 @@
 """The result of any parser in one form, from events, their dicts or messages.
 
-`read` feeds an output to a new parser. If the parser raises or returns anything invalid, that is a `InvariantViolation`; the
-content of the result is not judged here. `make_parser` is called with tools (in OpenAI's format, or None). It returns
-an object whose `feed(text)` and `finish()` return events of toolfmt or their `to_dict()`, or a callable that takes a
-whole output and returns a message.
+`read` feeds an output to a new parser. If the parser raises or returns anything invalid, that is a
+`InvariantViolation`; the content of the result is not judged here. `make_parser` is called with tools (in OpenAI's
+format, or None). It returns an object whose `feed(text)` and `finish()` return events of toolfmt or their `to_dict()`,
+or a callable that takes a whole output and returns a message.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class ParserOutcome:
 def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> ParserOutcome:
     """Return the result of a new parser for an output in these chunks.
 
-    A parser of whole outputs gets it whole. Raises `InvariantViolation`: `never-raises` if the parser raises, `shape` if its
-    result is neither an event nor a message, or if the factory does not return a parser.
+    A parser of whole outputs gets it whole. Raises `InvariantViolation`: `never-raises` if the parser raises, `shape`
+    if its result is neither an event nor a message, or if the factory does not return a parser.
     """
     made = False
     try:

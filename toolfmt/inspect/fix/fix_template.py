@@ -1,8 +1,8 @@
 """Fix one template: try one fix after the other and keep those that are verified.
 
-`apply_fixes` takes the files and the report of a model and returns the template's new text with the steps. A fix is kept if
-the invariant in `verification.py` holds and a second inspection reports nothing worse. Edits that are not needed are
-dropped.
+`apply_fixes` takes the files and the report of a model and returns the template's new text with the steps. A fix is
+kept if the invariant in `verification.py` holds and a second inspection reports nothing worse. Edits that are not
+needed are dropped.
 """
 
 from __future__ import annotations

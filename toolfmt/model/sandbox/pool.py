@@ -167,7 +167,7 @@ class Worker:
             raise LimitHit("the process that ran the template wrote what is no answer to its job", "crash") from None
 
     def _answer(self, request: bytes) -> bytes:
-        """Return the response of the process. Raises `UnexpectedResponse` if it is for another request, and what `run` raises."""
+        """Return the response of the process. Raises what `run` raises, and `UnexpectedResponse` for a wrong number."""
         process = self._running()
         try:
             exchange = self._exchange = _Exchange(process, request, self.limits.answer, wait_for_start=not self._ready)
@@ -430,8 +430,8 @@ def send(stream: IO[bytes], nonce: bytes, data: bytes) -> None:
 def receive(stream: IO[bytes], expected: bytes | None = None, longest: int | None = None) -> tuple[bytes, bytes]:
     """Read one message. Return its number and its content.
 
-    Raises `EOFError` if there is none, `UnexpectedResponse` if it does not have the `expected` number, and `MessageTooLong` if it
-    is longer than `longest` bytes. After the last two, nothing more is read.
+    Raises `EOFError` if there is none, `UnexpectedResponse` if it does not have the `expected` number, and
+    `MessageTooLong` if it is longer than `longest` bytes. After the last two, nothing more is read.
     """
     nonce, length = _HEADER.unpack(_exactly(stream, _HEADER.size))
     if expected is not None and nonce != expected:

@@ -1,8 +1,8 @@
 """Send messages and tools to another process and back. Stand-ins replace objects that are not plain JSON.
 
 `toolfmt.model.jobs` calls it. Of an image or an array, a template sees only the type's name. Of an object that can dump
-itself, it sees the dump (`toolfmt.templates.engine.environment.plain`). A `Placeholder` shows the template the same. The
-result refers to stand-ins by number, and `given_back` restores the objects.
+itself, it sees the dump (`toolfmt.templates.engine.environment.plain`). A `Placeholder` shows the template the same.
+The result refers to stand-ins by number, and `given_back` restores the objects.
 """
 
 from __future__ import annotations

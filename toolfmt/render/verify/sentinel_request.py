@@ -95,8 +95,8 @@ def sentinel_request_of(
 ) -> SentinelRequest:
     """Return the sentinel request of checked messages and canonical tools.
 
-    `tested` are the strings that the template searches for. `other_text` is other text in the prompt. `prefill` is the part
-    of the response that the generation prompt already contains.
+    `tested` are the strings that the template searches for. `other_text` is other text in the prompt. `prefill` is the
+    part of the response that the generation prompt already contains.
     """
     words = _Words(tested, free_number(messages, tools, other_text), prefill)
     replaced = [words.message(message, position) for position, message in enumerate(messages)]

@@ -41,7 +41,7 @@ class _Object:
 
 
 def json_objects(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
-    """Yield drafts. Raise `NotDerivable` if name and arguments are not in one JSON value, or two calls are inconsistent."""
+    """Yield candidates. Raise `NotDerivable` if a call is not one JSON value, or two calls are inconsistent."""
     found, ends = _object(rendered), turn_ends(rendered)
     one, end = rendered.one.text, found.outer.end
     between, separator = _between(rendered, found)

@@ -62,7 +62,7 @@ class _Parts:
 
 
 def name_then_json(rendered: Rendered, around: Surroundings) -> Iterator[EngineCandidate]:
-    """Yield drafts. Raise `NotDerivable` if no JSON arguments follow a name, or if nothing marks the start of a call."""
+    """Yield candidates. Raise `NotDerivable` if no JSON follows a name, or if nothing marks the start of a call."""
     parts = _parts(rendered)
     before = around.lead(parts.before, _before_with_text(rendered))
     shape, prompted = _around_each(rendered, parts, before)

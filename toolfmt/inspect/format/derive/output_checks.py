@@ -2,8 +2,8 @@
 
 These are a text response, calls next to text and next to reasoning, calls that continue the generation prompt, and
 ordinary responses that mention the markers. Calls and content must be correct, reasoning must be reported as
-reasoning, and no part of a frame may remain in the content. Raises `NotDerivable`. Kinds that the template does not render
-are limits.
+reasoning, and no part of a frame may remain in the content. Raises `NotDerivable`. Kinds that the template does not
+render are limits.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class RenderedAnswer:
 
 
 def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) -> None:
-    """Raise `NotDerivable` if the format's markers are not usable: plain words, a single character, or a part of an id."""
+    """Raise `NotDerivable` if the format's markers are plain words, a single character, or a part of an id."""
     for opener in format.openers:
         if not opener.strip() or len(opener.strip()) == 1:
             raise NotDerivable(f"a call would start with {shown(opener)}, which ordinary responses contain")
@@ -117,7 +117,7 @@ def check_markers(renders: Renders, shape: TurnShape, format: ToolCallFormat) ->
 
 
 def read_answers(renders: Renders, shape: TurnShape, format: ToolCallFormat, parallel: bool) -> AnswersRead:
-    """Test every kind of output that the template shows, and ordinary ones. Raise `NotDerivable` at the first failure."""
+    """Test each kind of output that the template shows, and ordinary ones. Raise `NotDerivable` at a failure."""
     answers = WholeAnswers(renders, shape, format)
     right, limits = 0, []
     for what, wrong in _all(answers, parallel):

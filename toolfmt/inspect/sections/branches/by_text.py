@@ -60,7 +60,7 @@ def by_texts(taking: Taking) -> Iterator[Branch]:
 
 
 def _new_branches(taking: Taking, text: str, reported: set[tuple[str, str]]) -> Iterator[Branch]:
-    """Yield the branches of a text in every kind of conversation, once per slot; `reported` are those already yielded."""
+    """Yield the branches of a text in every conversation, once per slot; `reported` are those already yielded."""
     for kind in taking.usual:
         for slot, branch in _taken(taking, kind, text):
             if (slot, text) not in reported:
