@@ -194,7 +194,7 @@ def test_a_run_without_turns_is_misuse(weather: Weather) -> None:
 
 @pytest.mark.parametrize("answer", ["Hi.", {"role": "assistant"}, None])
 def test_an_answer_that_is_no_message_is_misuse(weather: Weather, answer: Any) -> None:
-    with pytest.raises(TypeError, match=r"a model answers with a toolfmt\.Message, not "):
+    with pytest.raises(TypeError, match=r"a model returns a toolfmt\.Message, not "):
         run(lambda messages, tools: answer, [USER], weather.registry)
 
 

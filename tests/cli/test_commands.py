@@ -450,8 +450,8 @@ def test_recorded_answers_take_what_one_answer_takes(tmp_path: Path) -> None:
         ("{oops", "not JSON (Expecting property name enclosed in double quotes, column 2)"),
         ("[" * 100_000, "JSON that cannot be read (nested too deeply); "),
         ("[" + "1" * 5000 + "]", "JSON that cannot be read (an integer of more than 4300 digits); "),
-        ("[1]", "not a JSON object with the answer under 'text'"),
-        ('"Hi."', "not a JSON object with the answer under 'text'"),
+        ("[1]", "not a JSON object with the output under 'text'"),
+        ('"Hi."', "not a JSON object with the output under 'text'"),
         ("{}", "no 'text'; --text-key names the key that has the answer"),
         ('{"answer": "Hi."}', "no 'text', only 'answer'; --text-key names the key that has the answer"),
         (
@@ -513,7 +513,7 @@ def test_one_answer_and_many_have_options_of_their_own(tmp_path: Path) -> None:
     recorded = file(tmp_path, lines_of([{"text": "Hi."}]))
     given = ("parse", "--format", "json", "--jsonl")
     assert "cannot be read" in complaint(*given, str(tmp_path / "nowhere"))
-    assert "give either a FILE with one answer or --jsonl with many" in complaint(*given, recorded, recorded)
+    assert "give either a FILE with one output or --jsonl with many" in complaint(*given, recorded, recorded)
     for options in (("--chunk", "2"), ("--output", "events"), ("--output", "openai")):
         assert f"{' '.join(options[:1])}" in complaint(*given, recorded, *options)
     for options in (("--text-key", "text"), ("--tools-key", "tools"), ("--processes", "2")):

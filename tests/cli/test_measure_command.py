@@ -420,9 +420,9 @@ def complaint(result: Result) -> str:
         ((401, {"error": {"message": "Wrong key"}}), "401 Wrong key"),
         ((400, {"error": {"message": "x" * 1000}}), "400 " + "x" * 195 + "…"),
         ((200, b"<html>"), "no answer that can be read (JSONDecodeError"),
-        ((200, []), "no answer that can be read: it has no choices"),
-        ((200, {"choices": []}), "no answer that can be read: it has no choices"),
-        ((200, {"choices": [None]}), "no answer that can be read: it has no choices"),
+        ((200, []), "unreadable response: it has no choices"),
+        ((200, {"choices": []}), "unreadable response: it has no choices"),
+        ((200, {"choices": [None]}), "unreadable response: it has no choices"),
     ],
 )
 def test_if_nothing_is_answered_one_line_gives_the_reason(answer: tuple[int, Any], reason: str) -> None:
@@ -539,7 +539,7 @@ def test_an_answer_that_drips_is_not_waited_for(wait: float) -> None:
 def test_an_answer_without_an_end_is_not_read_to_its_end() -> None:
     with sending(head(JSON), *[b"[" * 2**20] * 200) as url:
         line = complaint(measure(url, *ONE))
-    assert line.startswith(f"{url}: no request was answered: no answer that can be read: it is longer than 33,554,432")
+    assert line.startswith(f"{url}: no request was answered: unreadable response: it is longer than 33,554,432")
 
 
 @pytest.mark.parametrize("calls", [5, True, {}, [{"function": {}}], [{"function": {"name": None, "arguments": "{}"}}]])
@@ -554,7 +554,7 @@ def test_responses_that_were_cut_are_reported() -> None:
     with endpoint(lambda body: chat("So", finish="length")) as url:
         result = measure(url, "--runs", "2", "--scenario", "poem", "--temperature", "0", "--tool-choice", "auto")
     printed = " ".join(result.stdout.split())
-    assert "2 of 2 answers ran out of tokens: --max-tokens N gives them more." in printed
+    assert "2 of 2 responses ran out of tokens: allow more with --max-tokens N." in printed
     assert "At temperature 0 every run of a scenario is likely to be the same" in printed
 
 

@@ -102,10 +102,10 @@ def test_a_template_that_throws_differs_by_what_it_throws_and_not_by_the_line() 
         for name in (
             "a call and its result",
             "two calls and their results",
-            "a call, its result and an answer",
+            "a call, its result and a response",
             "a call with reasoning and its result, to be answered",
-            "an earlier call, its result and an answer",
-            "an earlier call, its result and an answer with reasoning",
+            "an earlier call, its result and a response",
+            "an earlier call, its result and a response with reasoning",
         )
     ]
 
@@ -122,16 +122,16 @@ def test_an_inspection_carries_a_prompt_of_each_kind_of_conversation() -> None:
     assert "<tool_call>" in unwrapped["a call with name and arguments without the function wrapper"].text
 
 
-EARLIER = {"an earlier answer", "an earlier answer with reasoning"}
+EARLIER = {"an earlier response", "an earlier response with reasoning"}
 
 
 @pytest.mark.parametrize(
     ("when", "differing"),
     [
         ("not loop.last", EARLIER),
-        ("not loop.last and m.reasoning_content", {"an earlier answer with reasoning"}),
-        ("loop.last and m.reasoning_content", {"an answer with reasoning"}),
-        ("loop.last and not add_generation_prompt", {"an answer in words", "an answer with reasoning"}),
+        ("not loop.last and m.reasoning_content", {"an earlier response with reasoning"}),
+        ("loop.last and m.reasoning_content", {"a response with reasoning"}),
+        ("loop.last and not add_generation_prompt", {"a text response", "a response with reasoning"}),
     ],
 )
 def test_what_becomes_of_an_answer_once_the_user_goes_on_is_compared(when: str, differing: set[str]) -> None:

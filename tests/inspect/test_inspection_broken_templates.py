@@ -253,7 +253,7 @@ def notes(template: str, code: str) -> list[Finding]:
 def test_a_line_end_missing_from_the_generation_prompt_is_a_note() -> None:
     cut = broken(GENERATION, "{{- '<|im_start|>assistant' }}\n{%- endif %}")
     (found,) = notes(cut, "TF045")
-    assert "without the line end that the template writes there before an answer" in found.message
+    assert "without the line end that the template writes there before a response" in found.message
     assert found.line == line_of(cut, "{{- '<|im_start|>assistant' }}")
     assert notes(SOUND, "TF045") == []
 

@@ -60,7 +60,7 @@ def test_a_template_that_takes_no_question_without_tools_is_probed_with_them() -
     assert answers(needs_tools) == expected | {"content_kept": "yes"}
     finding = found(inspect_template(needs_tools), "TF055")
     assert finding is not None
-    assert "gives the prompt of a question with an answer" in finding.message
+    assert "gives the prompt of a question with a response" in finding.message
 
 
 def test_the_finding_shows_a_question_that_gives_the_prompt_of_another_conversation() -> None:

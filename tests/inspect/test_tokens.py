@@ -375,7 +375,7 @@ def test_an_id_that_no_file_knows_is_a_finding(tmp_path: Path) -> None:
     ids = {"eos_token_id": [99_999, -1, 2**70, 0]}
     (finding,) = found(inspected(tmp_path, special(*FRAMES), generation_config=ids), "stop-token-unknown")
     assert finding.message == (
-        f"generation_config.json ends answers at the token 99999, -1, {2**70}, which the tokenizer does not define."
+        f"generation_config.json ends responses at the token 99999, -1, {2**70}, which the tokenizer does not define."
     )
 
 

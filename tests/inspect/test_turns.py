@@ -293,7 +293,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("system_later", "yes", "", "moved after the question that follows it",
      changed(LOOP, "{% for m in messages | rejectattr('role', 'eq', 'system') | list + "
              "messages | selectattr('role', 'eq', 'system') | list %}")),
-    ("system_later", "yes", "", "moved before the answer",
+    ("system_later", "yes", "", "moved before the response",
      changed(LOOP, "{% for m in messages[:2] + messages[3:4] + messages[2:3] + messages[4:] %}")),
     ("system_later", "no", "dropped", "is dropped", when("m.role == 'system' and not loop.first", SKIP)),
     ("system_later", "error", "threw", "no, thank you", when("m.role == 'system' and not loop.first", RAISE)),
@@ -363,11 +363,11 @@ CASES += [
     ("reasoning_in_loop", "no", "dropped", "is not in a prompt with a generation prompt",
      changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and not (add_generation_prompt and "
              "messages[-1].role == 'tool') %}", THINKS)),
-    ("assistants_in_a_row", "yes", "", "before another question, two answers in a row: both",
+    ("assistants_in_a_row", "yes", "", "before another question, two responses in a row: both",
      changed(ROLE, ROLE + "{{ '+' if m.role == 'assistant' and messages[-1].role == 'user' }}")),
-    ("assistants_in_a_row", "yes", "", "without a system message, two answers in a row: both",
+    ("assistants_in_a_row", "yes", "", "without a system message, two responses in a row: both",
      changed(ROLE, ROLE + "{{ '+' if m.role == 'assistant' and messages[0].role == 'system' }}")),
-    ("assistants_in_a_row", "yes", "", "two answers in a row: both are in the prompt; between them is <|end|>", BASE),
+    ("assistants_in_a_row", "yes", "", "two responses in a row: both are in the prompt; between them is <|end|>", BASE),
     ("generation_prompt", "yes", "", "after a question it adds <|assistant|>; after a result it adds nothing",
      changed("{% if add_generation_prompt %}", "{% if add_generation_prompt and messages[-1].role != 'tool' %}")),
     ("generation_prompt", "yes", "", "after a question it adds <|assistant|>; after a result it adds <|more|>",

@@ -173,10 +173,10 @@ def test_what_a_template_that_takes_no_question_lacks_is_reported_once() -> None
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("{{ messages[-1].content }}", "the first question and the answer do not reach the prompt."),
+        ("{{ messages[-1].content }}", "the first question and the response do not reach the prompt."),
         (
             "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}",
-            "the answer does not reach the prompt.",
+            "the response does not reach the prompt.",
         ),
         (
             "{% if messages | length > 1 %}{{ raise_exception('One message.') }}{% endif %}{{ messages[0].content }}",

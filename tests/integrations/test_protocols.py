@@ -413,7 +413,7 @@ def test_a_shape_is_for_one_answer_and_knows_two_reasons(kind: type[StreamEncode
     failed = made(kind)
     failed.fail("no more memory")
     for ended in (shape, failed):
-        over = pytest.raises(RuntimeError, match=r"^the answer has ended; make a shape for each answer$")
+        over = pytest.raises(RuntimeError, match=r"^the response has ended; create an encoder for each response$")
         with over:
             ended.push([])
         with over:

@@ -84,10 +84,10 @@ def test_an_agent_calls_the_tool_and_gives_its_answer(name: str) -> None:
             '<tool_call>{"name": "get_weather", "arguments": 3}</tool_call>',
             r"rejected \(invalid_arguments\): <tool_cal",
         ),
-        (PROSE, "^the answer holds no tool call$"),
-        ("", "^the answer holds no tool call$"),
-        (None, "^the answer holds no tool call$"),
-        ([{"type": "text", "text": PROSE}], "^the answer holds no tool call$"),
+        (PROSE, "^the output contains no tool call$"),
+        ("", "^the output contains no tool call$"),
+        (None, "^the output contains no tool call$"),
+        ([{"type": "text", "text": PROSE}], "^the output contains no tool call$"),
     ],
 )
 def test_nothing_is_executed_that_is_no_whole_call(answer: Any, message: str) -> None:

@@ -173,7 +173,7 @@ def test_what_a_job_leaves_in_the_pipe_is_no_answer_to_the_next_job(
 @posix
 def test_a_job_with_an_invalid_result_is_retried_and_then_given_up(worker: Worker) -> None:
     forging = LEFT["a whole answer"].format(main=MAIN, nonce="bytes(16)")
-    with pytest.raises(LimitHit, match="wrote what is no answer to its job") as hit:
+    with pytest.raises(LimitHit, match="wrote something that is not a response") as hit:
         worker.run(TEXT, f"{forging} or 'honest'")
     assert hit.value.limit == "crash"
     assert worker._process is None

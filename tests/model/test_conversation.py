@@ -254,7 +254,7 @@ def test_a_template_that_takes_no_conversation_with_the_answer_last() -> None:
     talk.answered("Yes.")
     talk.add(user("two"))
     turn = talk.prompt(raw=True)
-    assert turn.why_not_raw == "the template takes no conversation that ends with this answer"
+    assert turn.why_not_raw == "the template rejects a conversation that ends with this response"
     assert (turn.raw, prompt_after_tools(turn)) == (False, turns("user: one", "assistant: Yes.", "user: two"))
 
 
@@ -262,7 +262,7 @@ def test_a_template_that_takes_no_conversation_with_the_answer_last() -> None:
 
 
 def test_an_answer_needs_a_prompt() -> None:
-    message = re.escape("no prompt has been made that this text would answer; call prompt() first")
+    message = re.escape("there is no prompt yet that this text could follow; call prompt() first")
     talk = conversation()
     with pytest.raises(ToolfmtError, match=f"^{message}$"):
         talk.answered("Yes.")

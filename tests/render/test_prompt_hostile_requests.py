@@ -130,7 +130,7 @@ def test_turns_stored_on_a_server_are_requested_from_the_caller(name: str, tmp_p
         ({"documents": ["it's"]}, "a template that reads it is given --var documents=JSON"),
         ({"chat_template": "x"}, "name its file in the place of MODEL to render with it"),
         ({"tool_choice": "none"}, "the prompt offers all tools; leave out those that are not to be called"),
-        ({"response_format": {"type": "json_object"}}, "say in a message what the answer is to look like"),
+        ({"response_format": {"type": "json_object"}}, "describe the form of the response in a message"),
     ],
 )
 def test_options_that_each_server_renders_differently_are_reported(
@@ -596,7 +596,7 @@ def test_an_image_that_the_template_takes_is_there() -> None:
 TALKS = LOOP + "{{ '<|im_start|>' + m.role + '\n' + (m.content or '') + '<|im_end|>\n' }}{%- endfor %}"
 CHATML = TALKS + "{{ '<|im_start|>assistant\n' if add_generation_prompt }}"
 TIME = {"name": "tell_time", "description": "The time."}
-OTHERS = "the messages before the answer are others than the prompt was made of"
+OTHERS = "the messages before the response differ from those of the prompt"
 
 
 def test_text_after_a_stop_string_reaches_no_prompt() -> None:
@@ -631,7 +631,7 @@ def changed_messages(talk: Conversation, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["added", "replaced", "changed", "taken away"])
-@pytest.mark.parametrize("late", [False, True], ids=["before the answer", "behind the answer"])
+@pytest.mark.parametrize("late", [False, True], ids=["before the response", "behind the answer"])
 def test_there_is_no_raw_prompt_of_messages_that_were_changed(how: str, late: bool) -> None:
     talk = Conversation(model_of(PLAIN), [user(), user("more")])
     talk.prompt()

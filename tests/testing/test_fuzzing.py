@@ -190,7 +190,7 @@ def test_text_that_a_reader_drops_is_a_defect_if_it_returns_no_call() -> None:
     half = Local(lambda tools: lambda text: {"content": text[: len(text) // 2], "tool_calls": []})
     for kind in ("soup", "damaged"):
         (broken,), _ = broken_by(half, GeneratedOutput(kind, "json", "abcd", None))
-        assert (broken.invariant, broken.kind) == ("nothing-lost", "a part of an answer without a call is lost")
+        assert (broken.invariant, broken.kind) == ("nothing-lost", "a part of an output without a call is lost")
 
 
 def test_variants_are_drawn_if_they_are_requested() -> None:
@@ -393,7 +393,7 @@ def test_the_command_finds_nothing_in_our_own_parser() -> None:
     result = run("json", "--answers", "30")
     assert result.exit_code == 0
     first, second = result.output.splitlines()
-    assert first == "json: no defect in 30 answers of json, seed 0"
+    assert first == "json: no defect in 30 outputs of json, seed 0"
     assert second.startswith("fed whole and in pieces; markers tried: ")
 
 
@@ -403,7 +403,7 @@ def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
     assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
     assert "\n    <tool_call>" in result.output
     assert "first_closer:parser 1.0: " in result.output.splitlines()[-2]
-    assert result.output.splitlines()[-1].startswith("whole answers only; markers tried: ")
+    assert result.output.splitlines()[-1].startswith("whole outputs only; markers tried: ")
 
 
 def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
@@ -419,7 +419,7 @@ def test_a_search_ends_after_its_seconds_and_reports_its_rate() -> None:
     result = run("json", "--seconds", "0.3", "--json")
     assert 0.3 <= json.loads(result.output)["seconds"] < 3
     assert re.search(
-        r" answers of json, seed 3 \([0-9,]+ answers a second\)\n",
+        r" outputs of json, seed 3 \([0-9,]+ answers a second\)\n",
         run("json", "--seconds", "0.2", "--seed", "3").output,
     )
 
@@ -518,7 +518,7 @@ def test_an_exception_of_a_command_is_reported_by_the_line_that_names_it(
 def test_a_target_that_never_answers_is_bad_input_and_not_a_defect(elsewhere: None, given: str, expected: str) -> None:
     result = run(given, "--format", "json", "--format", "glm4", "--answers", "5")
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
-    assert ": cannot be tried, a plain call of any of the formats gets no answer (" in result.output
+    assert ": cannot be tested: a plain call of any of the formats gets no result (" in result.output
     assert expected in result.output
     if ":" in given:
         assert "; give a factory that is called with the tools and returns an object with feed and" in result.output
@@ -538,7 +538,7 @@ def test_a_target_that_never_answers_is_bad_input_and_not_a_defect(elsewhere: No
 def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewhere: None, given: str) -> None:
     result = run(given, "--format", "json", "--answers", "12")
     assert result.exit_code == 1
-    assert " in 12 answers of json, seed 0" in result.output
+    assert " in 12 outputs of json, seed 0" in result.output
 
 
 @pytest.mark.sample(0)
@@ -554,7 +554,7 @@ def test_a_hanging_factory_parser_is_usable_but_a_hanging_command_is_bad_input(e
         check_usable(tried, ["json"])
     result = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
     assert result.exit_code == 2
-    assert "sleep 60: cannot be tried, a plain call gets no answer (nothing came within 0.2 seconds)" in result.output
+    assert "sleep 60: cannot be tested: a plain call gets no result (nothing came within 0.2 seconds)" in result.output
 
 
 def test_a_file_that_no_system_runs_is_bad_input(tmp_path: Path) -> None:
@@ -589,7 +589,7 @@ def test_an_interrupted_search_is_reported_and_shows_its_results(
         interrupting(patched, "_try", 20)
         result = run("first_closer:parser", "--answers", "1000")
     assert result.exit_code == 130
-    assert " defects in 20 answers of json, seed 0, interrupted\n" in result.output
+    assert " defects in 20 outputs of json, seed 0, interrupted\n" in result.output
     heads = [line for line in result.output.splitlines() if ", first by answer " in line]
     assert len(heads) > 1
     assert all(head.endswith(", not made smaller") for head in heads)
@@ -628,7 +628,7 @@ def test_an_interrupted_search_without_defects_is_reported_as_interrupted(monkey
     result = run("json", "--answers", "9")
     assert (result.exit_code, result.output.splitlines()[0]) == (
         130,
-        "json: no defect in 3 answers of json, seed 0, interrupted",
+        "json: no defect in 3 outputs of json, seed 0, interrupted",
     )
 
 

@@ -210,8 +210,8 @@ def test_lost_text_is_found_without_offsets_if_there_is_no_call() -> None:
     check = toolfmt.testing.check_nothing_lost
     check(FixedOutput({"type": "content", "text": "ab"}), "<think>a b</think>", "json")
     raised = broken(check, FixedOutput({"type": "content", "text": "a"}), "a b", "json")
-    assert raised.kind == "a part of an answer without a call is lost"
-    assert broken(check, FixedOutput(), "a b", "json").kind == "all of an answer without a call is lost"
+    assert raised.kind == "a part of an output without a call is lost"
+    assert broken(check, FixedOutput(), "a b", "json").kind == "all of an output without a call is lost"
     call = [{"type": "tool_call_start", "index": 0, "name": "f"}, {"type": "tool_call_end", "index": 0}]
     check(FixedOutput(*call), "a b", "json")
 
@@ -222,7 +222,7 @@ def test_a_chunking_violation_shows_the_pieces_and_both_results() -> None:
     assert (raised.actual, raised.expected) == (['content "ab"'], ['content "a<b"'])
     assert str(raised).splitlines() == [
         "chunking: in pieces the content differs, whole not",
-        "  answer   'a<b'",
+        "  output   'a<b'",
         "  pieces   ['a<', 'b']",
         '  actual   content "ab"',
         '  expected content "a<b"',
@@ -238,7 +238,7 @@ def test_swallowed_prose_is_reported() -> None:
     raised = broken(
         toolfmt.testing.check_prose, FixedOutput({"type": "content", "text": "a"}), "a <tool_call>\nThe rest."
     )
-    assert (raised.invariant, raised.kind) == ("prose", "the rest of the answer is swallowed")
+    assert (raised.invariant, raised.kind) == ("prose", "the rest of the output is lost")
 
 
 def test_a_call_that_was_cut_off_is_reported() -> None:

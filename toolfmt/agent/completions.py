@@ -69,7 +69,7 @@ def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     """
     check_function(create, "create")
     if options.get("stream"):
-        raise ValueError("run asks for whole answers; leave stream out")
+        raise ValueError("run needs whole responses; leave stream out")
 
     def ask(messages: list[Any], tools: list[dict[str, Any]]) -> ModelResponse:
         completion = create(**{"messages": messages, **({"tools": tools} if tools else {}), **options})

@@ -71,7 +71,7 @@ def run(
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")
     if turns < 1:
-        raise ValueError(f"turns is how many answers a run may take, at least 1, not {turns}")
+        raise ValueError(f"turns is the maximum number of responses, at least 1, not {turns}")
     check_model_function(model)
     registry = registry_of(registry)
     conversation: list[Any] = list(messages)
@@ -87,7 +87,7 @@ def run(
             answer = model(list(conversation), registry.definitions)
             check_waited_for(answer, "the model")
             if not isinstance(answer, Message):
-                raise TypeError(f"a model answers with a toolfmt.Message, not {kind_of(answer)}")
+                raise TypeError(f"a model returns a toolfmt.Message, not {kind_of(answer)}")
             answer = heard(answer)
             add(stored_response(answer))
             for call in answer.tool_calls:

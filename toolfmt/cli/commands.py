@@ -325,7 +325,7 @@ def parse(
     if (format_name is None) == (directory is None):
         raise click.UsageError("give either --format or --model")
     if tools_file == "-" == (jsonl_file or file or "-"):
-        raise click.UsageError("the answer and --tools cannot both be standard input")
+        raise click.UsageError("the output and --tools cannot both be standard input")
     from toolfmt.errors import BadTools
 
     tools = None
@@ -356,9 +356,9 @@ def _check_one_way(
         if given := [name for name, value in only_many.items() if value]:
             raise click.UsageError(f"{given[0]} goes with --jsonl")
     elif file is not None:
-        raise click.UsageError("give either a FILE with one answer or --jsonl with many")
+        raise click.UsageError("give either a FILE with one output or --jsonl with many")
     elif given := [name for name, value in only_one.items() if value]:
-        raise click.UsageError(f"{given[0]} is for one answer; --jsonl prints a message a line")
+        raise click.UsageError(f"{given[0]} is for one output; --jsonl prints one message per line")
 
 
 @main.command(short_help="Measure how often and how well a model calls tools.")

@@ -75,7 +75,7 @@ class Fuzzing:
         if chosen:
             return list(dict.fromkeys(chosen))
         if not tried.formats:
-            raise click.UsageError(f"--format NAME says which answers {self.given} reads")
+            raise click.UsageError(f"--format NAME selects the outputs that {self.given} parses")
         try:
             return [get(name).name for name in tried.formats]
         except ToolfmtError as error:

@@ -42,7 +42,7 @@ class Reporting:
         if self.answer_file is not None and self.format_name is None and self.place is None:
             raise click.UsageError("--answer needs --format, or a MODEL whose format it has")
         if self.tools_file == "-" == self.answer_file:
-            raise click.UsageError("the answer and --tools cannot both be standard input")
+            raise click.UsageError("the output and --tools cannot both be standard input")
 
     def _output(self) -> WrongOutput | None:
         if self.answer_file is None:

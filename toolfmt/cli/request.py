@@ -93,7 +93,7 @@ def _not_passed_on(request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     others = {
         "chat_template": "name its file in the place of MODEL to render with it",
         "tool_choice": "the prompt offers all tools; leave out those that are not to be called",
-        "response_format": "say in a message what the answer is to look like",
+        "response_format": "describe the form of the response in a message",
     }
     for key, way_out in others.items():
         if request.get(key) is not None and request[key] != _BY_DEFAULT.get(key):

@@ -102,7 +102,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
             if model.profile.format is None and self.options.format is None:
                 _log.warning(
                     f"{path}: the tool-call format of this model is not known ({model.profile.why_no_format}); "
-                    f"its answers are read as {default_format().name}, unless --tool-format names another"
+                    f"its outputs are parsed as {default_format().name}, unless --tool-format names another"
                 )
         return self._models[path]
 
@@ -384,7 +384,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.exit(2, f"{error}\n")
 
 
-_DESCRIPTION = "mlx-lm's server, with prompts that toolfmt renders and answers that it reads. Besides mlx-lm's options:"
+_DESCRIPTION = (
+    "mlx-lm's server, with prompts that toolfmt renders and outputs that it parses. Besides mlx-lm's options:"
+)
 
 
 def _format(name: str) -> ToolCallFormat:

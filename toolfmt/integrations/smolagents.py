@@ -82,6 +82,6 @@ def _read(message: Any, parser: Parser) -> None:
 
 def _why(read: Message) -> str:
     if not read.rejected:
-        return "the answer holds no tool call"
+        return "the output contains no tool call"
     bad = read.rejected[0]
     return f"the tool call is rejected ({bad.reason}): {bad.raw[:_MOST_SHOWN]}"

@@ -22,12 +22,12 @@ LIMITS = {
     "closer_behind_bracket": "a value that contains the text that ends a call, right after a bracket",
     "opener_in_text": "a string that mentions the start marker of a call",
     "quoted_call": "a call that a sentence quotes between backticks",
-    "second_frame": "a second list of calls in one answer",
+    "second_frame": "a second list of calls in one output",
     "null": "null, where the family writes Python's None",
     "odd_keys": "a key that is not a word",
     "untyped_values": "arguments that are not strings, if the tools are not passed",
     "string_or_number": "text that looks like a number, where the schema allows a string or a number",
-    "cut_answer": "an answer that ends within a call: an error, or a call that was never written",
+    "cut_answer": "an output that ends within a call: an error, or a call that was never written",
 }
 """What the template of a format may parse wrongly, by name: the text or call is lost, changed, or raises an error."""
 

@@ -104,7 +104,7 @@ class Conversation:
         """
         prompt = self._last_prompt
         if prompt is None:
-            raise ToolfmtError("no prompt has been made that this text would answer; call prompt() first")
+            raise ToolfmtError("there is no prompt yet that this text could follow; call prompt() first")
         parser = prompt.parser()
         read = [*parser.feed(text), *parser.finish(cut=cut)]
         events = unreadable_rejected([*parser.continued, *read], text)
@@ -166,9 +166,9 @@ class Conversation:
         known = self._answered_with
         at = len(known or "") - 1
         if known is None or _reprs(self.messages[:at]) != known[:at]:
-            return "", "the messages before the answer are others than the prompt was made of"
+            return "", "the messages before the response differ from those of the prompt"
         if _reprs(self.messages[at : at + 1]) != known[at:]:
-            return "", "the answer is another than the model wrote"
+            return "", "the response is not the one that the model wrote"
         if (plain.strategy, plain.shown_tools) != self._shown:
             return "", "this prompt shows other tools than the last one"
         if at == len(self.messages) - 1:
@@ -179,7 +179,7 @@ class Conversation:
         except WorkerUnavailable:
             raise
         except ToolfmtError:
-            return "", "the template takes no conversation that ends with this answer"
+            return "", "the template rejects a conversation that ends with this response"
         at = _place(self.messages[: at + 1])
         last, later = (_last_span(made, at) for made in (closed, plain))
         if last is None or later is None:
@@ -192,7 +192,7 @@ class Conversation:
         if end is None and written.endswith(closed.text[last.begin : last.end]):
             end = 0
         if end is None or after[:end] != after_closed[:end]:
-            return "", "where the template ends an answer is not clear"
+            return "", "it is not clear where the template ends a response"
         given = {str(message.get("tool_call_id", "")) for message in plain.messages if message["role"] == "tool"}
         if any(id and id in after[end:] and id not in self._computed for id in given):
             return "", "the results name their calls by ids that the model did not write"

@@ -48,7 +48,7 @@ class InvariantViolation(AssertionError):
         return self
 
     def __str__(self) -> str:
-        shown = [("answer", None if self.text is None else [_short(self.text)])]
+        shown = [("output", None if self.text is None else [_short(self.text)])]
         shown.append(("pieces", None if self.pieces is None else [_short(self.pieces)]))
         shown += [("actual", self.actual), ("expected", self.expected)]
         lines = [f"{self.invariant}: {self.message}"]

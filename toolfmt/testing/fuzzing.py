@@ -61,7 +61,7 @@ class Defect:
             "pieces": broken.pieces,
             "actual": broken.actual,
             "expected": self.expected_lines,
-            "answer": self.number,
+            "output": self.number,
             "seconds": round(self.seconds, 3),
             "times": self.times,
             "shrunk": self.shrunk,

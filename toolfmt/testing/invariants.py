@@ -144,7 +144,7 @@ def nothing_lost(text: str, outcome: ParserOutcome, markers: Iterable[str]) -> N
             sorted(_squeezed(outcome.reasoning + outcome.content, markers)),
         )
         if missing != here:
-            kind = "all of an answer without a call" if not here else "a part of an answer without a call"
+            kind = "all of an output without a call" if not here else "a part of an output without a call"
             raise InvariantViolation("nothing-lost", f"{kind} is lost", f"no call is emitted, and {kind} is lost")
 
 
@@ -252,9 +252,7 @@ def prose(outcome: ParserOutcome, last: str = "") -> None:
         )
     if outcome.texts:
         text = outcome.content + outcome.reasoning
-        _hold(
-            last.strip(_WHITESPACE) in text, "prose", "the rest of the answer is swallowed", f"{last!r} is not emitted"
-        )
+        _hold(last.strip(_WHITESPACE) in text, "prose", "the rest of the output is lost", f"{last!r} is not emitted")
 
 
 def cut_short(outcome: ParserOutcome, expected: Expected) -> None:

@@ -261,7 +261,7 @@ def _hangs(seconds: float) -> InvariantViolation:
 
 
 def _prints_too_much() -> InvariantViolation:
-    message = f"more than {MOST_PRINTED // 10**6} MB came for one answer, and it was ended"
+    message = f"more than {MOST_PRINTED // 10**6} MB were printed for one output, and the process was ended"
     return InvariantViolation("shape", "too much is printed", message)
 
 

@@ -37,7 +37,7 @@ def check_usable(target: Target, formats: Sequence[str]) -> None:
     if first is not None:
         way_out = _OF_COMMANDS if isinstance(target, CommandTarget) else _OF_FACTORIES
         of = "a plain call" if len(formats) == 1 else "a plain call of any of the formats"
-        raise ToolfmtError(f"{target.name}: cannot be tried, {of} gets no answer ({first.message}); {way_out}")
+        raise ToolfmtError(f"{target.name}: cannot be tested: {of} gets no result ({first.message}); {way_out}")
 
 
 def _plain(formats: Sequence[str], declared_alone: bool) -> Iterator[tuple[str, Tools]]:

@@ -82,7 +82,7 @@ class _Endpoint:
             raise self._failure(error) from None
         choices = answered.get("choices") if isinstance(answered, dict) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise NotAnswered("no answer that can be read: it has no choices")
+            raise NotAnswered("unreadable response: it has no choices")
         return choices[0]
 
     def _body(self, create: Callable[..., Any], request: Mapping[str, Any], seed: int) -> bytes:
@@ -93,7 +93,7 @@ class _Endpoint:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > _MOST_BYTES:
-                    raise NotAnswered(f"no answer that can be read: it is longer than {_MOST_BYTES:,} bytes")
+                    raise NotAnswered(f"unreadable response: it is longer than {_MOST_BYTES:,} bytes")
                 if time.monotonic() > until:
                     raise self._too_late()
         return bytes(body)
@@ -110,10 +110,10 @@ class _Endpoint:
             return self._too_late()
         if kind == "ConnectError":
             return NotReached(in_one_line(f"cannot be reached ({cause})"))
-        return NotAnswered(in_one_line(f"no answer that can be read ({kind}: {cause})"))
+        return NotAnswered(in_one_line(f"unreadable response ({kind}: {cause})"))
 
     def _too_late(self) -> NotAnswered:
-        return NotAnswered(f"no answer within {self._address.timeout:g} seconds")
+        return NotAnswered(f"no response within {self._address.timeout:g} seconds")
 
 
 class ChatEndpoint(_Endpoint):

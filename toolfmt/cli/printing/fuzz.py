@@ -31,7 +31,7 @@ def fuzzed_text(found: Mapping[str, Any], colour: bool, timed: bool = True) -> s
 
 def _defect(defect: Mapping[str, Any]) -> Group:
     times = "once" if defect["times"] == 1 else f"{defect['times']:,} times"
-    met = f"  {defect['format']}, {times}, first by answer {defect['answer']}"
+    met = f"  {defect['format']}, {times}, first by output {defect['output']}"
     met += "" if defect["shrunk"] else ", not made smaller"
     head = Text.assemble((f"{defect['invariant']}: {defect['kind']}", "bold red"), met)
     rows = grid()
@@ -56,11 +56,11 @@ def _summary(found: Mapping[str, Any], timed: bool) -> Text:
     formats = found["formats"]
     of = formats[0] if len(formats) == 1 else f"{len(formats)} formats"
     name = visible(found["target"] + (f" {found['version']}" if found["version"] else ""))
-    rate = f" ({answers / found['seconds']:,.0f} answers a second)" if timed and found["seconds"] else ""
+    rate = f" ({answers / found['seconds']:,.0f} outputs per second)" if timed and found["seconds"] else ""
     broken_off = ", interrupted" if found["interrupted"] else ""
-    first = f"{name}: {some} in {answers:,} answers of {of}, seed {found['seed']}{rate}{broken_off}"
+    first = f"{name}: {some} in {answers:,} outputs of {of}, seed {found['seed']}{rate}{broken_off}"
     colour = "red" if defects else "yellow" if broken_off else "green"
-    how = "fed whole and in pieces" if found["streams"] else "whole answers only"
+    how = "fed whole and in pieces" if found["streams"] else "whole outputs only"
     tried = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]
     return Text.assemble((first, colour), f"\n{how}; markers tried: {', '.join(tried)}")
 
@@ -76,7 +76,7 @@ class Searching(Bar):
         """Update the progress."""
         rate = found.answers / found.seconds if found.seconds else 0.0
         tried = ", ".join(f"{count}/{every} {way}" for way, (count, every) in found.coverage.items())
-        status = f"{found.answers:,} answers, {rate:,.0f} a second, {len(found.defects)} defects, markers {tried}"
+        status = f"{found.answers:,} outputs, {rate:,.0f} per second, {len(found.defects)} defects, markers {tried}"
         if found.shrinking:
             status = f"made smaller: {found.shrinking} of {len(found.defects)} defects"
         self.draw(round(found.seconds * 10), status=status)

@@ -103,7 +103,7 @@ def _percent(rate: Rate) -> str:
 def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
     """Yield why requests failed, the most frequent reason first."""
     for why, count in tally.failures.most_common():
-        yield f"{cell.wording}: {count:,} without an answer: {visible(why)}"
+        yield f"{cell.wording}: {count:,} without a response: {visible(why)}"
     if tally.skipped:
         yield f"{cell.wording}: {tally.skipped:,} more not asked, since none before was answered"
 
@@ -111,8 +111,8 @@ def _failed(cell: Cell, tally: Tally) -> Iterable[str]:
 def _legend(measurement: Measurement) -> Text:
     level = round(100 * LEVEL)
     lines = [
-        f"Below each rate its {level} % interval (Wilson). Right tool, valid and invented arguments: of the answers "
-        "that call; misread results: of the answers to results; the others: of all answers to the question.",
+        f"Below each rate its {level} % interval (Wilson). Right tool, valid and invented arguments: of the responses "
+        "with calls; misread results: of the responses to results; the others: of all responses to the question.",
     ]
     if "no-tool" in {cell.wording for cell in measurement.tallies}:
         lines.append("no-tool: no tool helps with the question, and a call is wrong.")
@@ -120,7 +120,7 @@ def _legend(measurement: Measurement) -> Text:
         lines.append("Left in text: the server read no call there; toolfmt inspect MODEL names the parser it needs.")
     if cut := sum(tally.cut for tally in measurement.tallies.values()):
         answers = measurement.answers
-        lines.append(f"{cut:,} of {answers:,} answers ran out of tokens: --max-tokens N gives them more.")
+        lines.append(f"{cut:,} of {answers:,} responses ran out of tokens: allow more with --max-tokens N.")
     if measurement.settings.get("temperature") == 0 and measurement.plan.runs > 1:
         lines.append("At temperature 0 every run of a scenario is likely to be the same: the intervals are too narrow.")
     return Text("\n".join(lines))
@@ -139,4 +139,4 @@ class MeasurementProgress(Bar):
     def update(self, measurement: Measurement) -> None:
         """Update the progress after one more question."""
         failed = measurement.failures.total()
-        self.draw(measurement.completed, failed=f"{failed:,} without an answer" if failed else "")
+        self.draw(measurement.completed, failed=f"{failed:,} without a response" if failed else "")

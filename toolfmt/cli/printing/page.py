@@ -21,12 +21,12 @@ from markupsafe import Markup, escape
 
 from toolfmt import __version__
 from toolfmt.cli.printing.control_characters import visible
-from toolfmt.cli.printing.sample_words import with_sample_words
 from toolfmt.cli.printing.settings import invented_result, leaving_out, special_markers, stops
 from toolfmt.cli.printing.severities import worst_first
 from toolfmt.cli.printing.verdict import LEVELS, counts, first_step, is_broken
 from toolfmt.inspect.checks import CHECKS, code, page
 from toolfmt.inspect.report.report import Report, SampleSpan, SampleSpanKind, token_mark
+from toolfmt.inspect.report.sample_words import with_sample_words
 from toolfmt.templates import place_name
 
 _KINDS: dict[SampleSpanKind, tuple[str, str]] = {
@@ -36,7 +36,7 @@ _KINDS: dict[SampleSpanKind, tuple[str, str]] = {
     "reasoning": ("reasoning", "what the model thought"),
     "call": ("call", "a tool call"),
     "result": ("result", "what a tool answered"),
-    "answer": ("answer", "what the model says"),
+    "answer": ("response", "text of the model"),
     "generation": ("generation", "the generation prompt: here the model goes on"),
     "frame": ("frame", "what the template writes around it all"),
 }

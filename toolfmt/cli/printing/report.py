@@ -19,7 +19,6 @@ from rich.text import Text
 from toolfmt.cli.printing.control_characters import shortened, visible
 from toolfmt.cli.printing.layout import GLUE, grid, printed, spaced
 from toolfmt.cli.printing.phrases import phrases
-from toolfmt.cli.printing.sample_words import with_sample_words
 from toolfmt.cli.printing.sections import chapters, everything
 from toolfmt.cli.printing.settings import invented_result, special_markers, stops
 from toolfmt.cli.printing.severities import SEVERITY_STYLES, notable, worst_first
@@ -27,6 +26,7 @@ from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_ste
 from toolfmt.inspect.checks import summary
 from toolfmt.inspect.report.growing_prompts import starts_vary
 from toolfmt.inspect.report.report import Finding, Report
+from toolfmt.inspect.report.sample_words import with_sample_words
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:

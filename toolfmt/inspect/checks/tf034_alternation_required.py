@@ -32,7 +32,7 @@ FIXED_BY: FixedBy = "render"
 
 _WHAT = {
     "users_in_a_row": "two user messages in a row",
-    "assistants_in_a_row": "two answers in a row",
+    "assistants_in_a_row": "two responses in a row",
     "user_after_result": "a user message right after a result",
 }
 

@@ -69,7 +69,7 @@ def _changed(renders: Renders) -> Iterator[Diagnostic]:
         changes += [f"the template rejects a conversation: {thrown(error).sentence}"] if error else []
         yield Diagnostic(
             f"In a prompt {which} add_generation_prompt {', and '.join(changes)}.",
-            "Set add_generation_prompt only for a prompt that the model is to answer; this report is about prompts "
+            "Set add_generation_prompt only for a prompt that the model continues; this report is about prompts "
             "with it.",
             error.line if error else _deciding_line(renders.as_requested(), mine[0]),
             "note" if holds else None,

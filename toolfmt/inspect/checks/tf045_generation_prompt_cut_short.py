@@ -55,7 +55,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     line_ends = "\\n" * tail[len(tail.rstrip()) :].count("\n")
     yield Diagnostic(
         f"The generation prompt ends with '{quote(tail[-60:])}{line_ends}', without the line end that the template "
-        "writes there before an answer: the model has to write it itself.",
+        "writes there before a response: the model has to write it itself.",
         "Nothing to do where the original template has none either; else put the line end into the generation prompt.",
         renders.line_at(user(), None, len(prompt) - 1, generation=True),
     )

@@ -73,7 +73,7 @@ def _unknown(facts: Facts) -> Iterator[Diagnostic]:
     if unknown:
         ids = ", ".join(map(str, unknown))
         yield Diagnostic(
-            f"{eos_place(facts.files)} ends answers at the token {ids}, which the tokenizer does not define.",
+            f"{eos_place(facts.files)} ends responses at the token {ids}, which the tokenizer does not define.",
             "Correct eos_token_id in generation_config.json and config.json.",
             outcome="stop-token-unknown",
         )

@@ -34,7 +34,7 @@ from toolfmt.inspect.report.report import Severity
 
 SEVERITY: Severity = "error"
 
-_CONTENTS = {USER: "the first question", REPLY: "the answer", FURTHER: "the second question"}
+_CONTENTS = {USER: "the first question", REPLY: "the response", FURTHER: "the second question"}
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

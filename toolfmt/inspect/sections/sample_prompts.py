@@ -65,10 +65,10 @@ def _conversations() -> Iterator[_Request]:
     yield "a question", user(), None, False
     yield "a question to be answered", user(), None, True
     yield "a system message", user(system=True), None, False
-    yield "an answer in words", reply(), None, False
-    yield "an answer with reasoning", reply(thinking), None, False
-    yield "an earlier answer", [*reply(), *user()], None, True
-    yield "an earlier answer with reasoning", [*reply(thinking), *user()], None, True
+    yield "a text response", reply(), None, False
+    yield "a response with reasoning", reply(thinking), None, False
+    yield "an earlier response", [*reply(), *user()], None, True
+    yield "an earlier response with reasoning", [*reply(thinking), *user()], None, True
     yield "a tool", user(), TOOLS, False
     yield "a tool, to be answered", user(), TOOLS, True
     yield "a tool and a system message", user(system=True), TOOLS, False
@@ -82,11 +82,11 @@ def _conversations() -> Iterator[_Request]:
     yield "two calls", conversation(plain, PARALLEL), TOOLS, False
     yield "a call and its result", conversation(replace(plain, follows="result"), SINGLE), TOOLS, False
     yield "two calls and their results", conversation(replace(plain, follows="result"), PARALLEL), TOOLS, False
-    yield "a call, its result and an answer", conversation(answered, SINGLE), TOOLS, False
+    yield "a call, its result and a response", conversation(answered, SINGLE), TOOLS, False
     yield "a call with reasoning and its result, to be answered", conversation(called, SINGLE), TOOLS, True
-    yield "an earlier call, its result and an answer", [*conversation(answered, SINGLE), *user()], TOOLS, True
+    yield "an earlier call, its result and a response", [*conversation(answered, SINGLE), *user()], TOOLS, True
     earlier = [*conversation(replace(called, follows="answer"), SINGLE), *user()]
-    yield "an earlier call, its result and an answer with reasoning", earlier, TOOLS, True
+    yield "an earlier call, its result and a response with reasoning", earlier, TOOLS, True
 
 
 def _in_its_shape(facts: Facts) -> Iterator[_Request]:

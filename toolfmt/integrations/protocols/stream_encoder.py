@@ -147,7 +147,7 @@ class StreamEncoder(ABC):
 
     def _go_on(self) -> None:
         if self._over:
-            raise RuntimeError("the answer has ended; make a shape for each answer")
+            raise RuntimeError("the response has ended; create an encoder for each response")
 
     def _pushed(self, event: Event) -> Iterator[Payload]:
         if isinstance(event, Content):

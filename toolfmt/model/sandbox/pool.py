@@ -164,7 +164,9 @@ class Worker:
             return self._answer(request)
         except UnexpectedResponse:
             self._end()
-            raise LimitHit("the process that ran the template wrote what is no answer to its job", "crash") from None
+            raise LimitHit(
+                "the process that ran the template wrote something that is not a response", "crash"
+            ) from None
 
     def _answer(self, request: bytes) -> bytes:
         """Return the response of the process. Raises what `run` raises, and `UnexpectedResponse` for a wrong number."""
@@ -190,7 +192,7 @@ class Worker:
             )
         if exchange.too_long:
             self._end()
-            raise LimitHit(f"the answer is longer than {self.limits.answer:,} bytes", "output")
+            raise LimitHit(f"the response is longer than {self.limits.answer:,} bytes", "output")
         if exchange.unexpected:
             raise UnexpectedResponse
         if exchange.answer is None:
@@ -465,7 +467,7 @@ def _result(job: Job[_T], answer: bytes) -> _T:
             raise _error(*unpacked(message, tuple[str, str, int | None, FailureKind, str]))
         if kind == BUG:
             raise _failed(*unpacked(message, tuple[str, tuple[str, ...]]))
-        raise UnreadableJson("no kind of answer")
+        raise UnreadableJson("not a kind of response")
     except UnreadableJson as unreadable:
         raise LimitHit(f"what the worker answered cannot be read ({unreadable})", "crash") from None
 

@@ -47,7 +47,7 @@ def system_later(probe: TurnProbe) -> Answer:
     if prompt.find(REPLY) < at < prompt.find(SECOND_USER):
         return yes("a later system message appears in its place", line, around(prompt, _LATER))
     where = "to the beginning" if at < prompt.find(USER) else "after the question that follows it"
-    where = where if at < prompt.find(USER) or at > prompt.find(SECOND_USER) else "before the answer"
+    where = where if at < prompt.find(USER) or at > prompt.find(SECOND_USER) else "before the response"
     return yes(f"a later system message appears, moved {where}", line, around(prompt, _LATER))
 
 
@@ -75,7 +75,7 @@ def developer(probe: TurnProbe) -> Answer:
     if _DEVELOPER not in prompt:
         return _developer_dropped(probe, messages)
     line, shown = probe.line_of(messages, _DEVELOPER), around(prompt, _DEVELOPER)
-    for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "an answer")):
+    for role, called in (("system", "a system message"), ("user", "a question"), ("assistant", "a response")):
         if probe.prompt([{"role": role, "content": _DEVELOPER}, *user()]) == prompt:
             answer = yes(f"a developer message at the start of the conversation is treated as {called}", line, shown)
             return replace(answer, outcome="as-answer") if role == "assistant" else answer
@@ -111,7 +111,7 @@ def assistants_in_a_row(probe: TurnProbe) -> Answer:
     before, last = [*user(), answer, more, _AGAIN], [*user(), answer, more]
     system: Message = {"role": "system", "content": SYSTEM}
     with_system = [before, last, [system, *before]] if _appear(probe, [system, *before], [SYSTEM]) else [before, last]
-    found, *others = (_both(probe, base, talk, [REPLY, SECOND_REPLY], "two answers in a row") for talk in with_system)
+    found, *others = (_both(probe, base, talk, [REPLY, SECOND_REPLY], "two responses in a row") for talk in with_system)
     where = [name for name, other in zip(_ELSEWHERE, others, strict=False) if other != found]
     return replace(found, words=f"{listed(where)}, {found.words}") if where else found
 

@@ -19,7 +19,7 @@ SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "system": ("Zk1vow", "the system message"),
         "question": ("Yf2lum", "a question"),
         "result": ("Xb6nak", "a tool result"),
-        "reply": ("Wj4pel", "an answer"),
+        "reply": ("Wj4pel", "a response"),
         "further": ("Vh3ton", "the last question"),
         "beside": ("Qk8fay", "a text next to a call"),
         "reasoning": ("Uz5mir", "reasoning"),

@@ -12,9 +12,9 @@ from model_cases import MODELS
 import toolfmt
 from toolfmt.cli.printing.page import report_page
 from toolfmt.cli.printing.report import report_text
-from toolfmt.cli.printing.sample_words import SAMPLES, with_sample_words
 from toolfmt.inspect.probe import conversations
 from toolfmt.inspect.report.report import Report
+from toolfmt.inspect.report.sample_words import SAMPLES, with_sample_words
 
 _SENTINEL = re.compile(r"[A-Z][a-z]\d[a-z]{3,}|\b(?:find|set|tell|ask)_z?q[a-z]{3,}|\bzq[a-z]+|\b[A-Z]q\d{2}\b")
 
