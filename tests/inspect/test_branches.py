@@ -88,7 +88,7 @@ def test_a_lie_that_a_probe_has_met_is_a_warning(name: str) -> None:
         ),
         (
             "changes a word of its answers",
-            "A response or a text next to a call with 'rm' in it changes the prompt: 'rm' becomes 'ls'.",
+            "A response or text next to a call with 'rm' in it changes the prompt: 'rm' becomes 'ls'.",
         ),
         ("changes a word of an argument", "An argument with '/tmp/' in it changes the prompt: 'tmp/' is left out."),
         (

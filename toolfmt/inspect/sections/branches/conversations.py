@@ -21,7 +21,7 @@ SLOTS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "result": ("Xb6nak", "a tool result"),
         "reply": ("Wj4pel", "a response"),
         "further": ("Vh3ton", "the last question"),
-        "beside": ("Qk8fay", "a text next to a call"),
+        "beside": ("Qk8fay", "text next to a call"),
         "reasoning": ("Uz5mir", "reasoning"),
         "value": ("Tw9dix", "an argument"),
         "name": ("seek_zalf", "a tool's name"),
