@@ -168,7 +168,7 @@ def caught(module: str, mutation: Mutation, seconds: float, seed: int) -> tuple[
             for _ in search.run(seconds / len(mutation.formats)):
                 if search.defects:
                     break
-            answers += search.answers
+            answers += search.outputs
             if search.defects:
                 defect = next(iter(search.defects.values()))
                 return f"{format}: {defect.invariant}: {defect.kind}", answers, time.monotonic() - started

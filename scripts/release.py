@@ -130,7 +130,7 @@ def check_installed(options: argparse.Namespace) -> None:
         if output(toolfmt, "--version", at=place) != f"toolfmt {version_here()}\n":
             raise Wrong("the installed toolfmt tells another version")
         shutil.copytree(ROOT / "corpus/models/glm4-key-value", place / "model")
-        for words in (["inspect", "model"], ["dev", "corpus", "export"], ["dev", "fuzz", "qwen3_5", "--answers", "20"]):
+        for words in (["inspect", "model"], ["dev", "corpus", "export"], ["dev", "fuzz", "qwen3_5", "--outputs", "20"]):
             output(toolfmt, *words, at=place)
 
 

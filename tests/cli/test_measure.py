@@ -381,7 +381,7 @@ def test_questions_are_counted_the_same_however_many_run_in_parallel(parallel: i
     plan = MeasurementPlan(named(("order", "sum")), 4, strategies=["prompt"])
     measurement = counted(subject, plan, seed=7, parallel=parallel)
     result = measurement.to_dict()
-    assert result["questions"] == {"all": 20, "asked": 20}
+    assert result["questions"] == {"all": 20, "completed": 20}
     assert measurement.whole
     assert Counter({7: 5, 8: 5, 9: 5, 10: 5}) == Counter(seed for _, seed in subject.received)
     assert all(seed == 7 + question.run for question, seed in subject.received)
@@ -394,15 +394,15 @@ def test_questions_are_counted_the_same_however_many_run_in_parallel(parallel: i
     whole = {**expected, **errors, "left_in_text": (0, 0)}
     none = dict.fromkeys(whole, (0, 0)) | {"called": (0, 4), "rejected": (0, 4)}
     assert {"direct": whole, "neutral": whole, "no-tool": none} == counts
-    assert [(cell["answers"], cell["cut"]) for cell in result["cells"]] == [(8, 1), (8, 1), (4, 1)]
+    assert [(cell["responses"], cell["cut"]) for cell in result["cells"]] == [(8, 1), (8, 1), (4, 1)]
 
 
 def test_a_cell_that_never_answers_is_given_up_and_the_others_go_on() -> None:
     subject = Scripted(lambda one: fails(one) if one.cell.wording == "direct" else right(one))
     measurement = counted(subject, MeasurementPlan(named(("order",)), 5, ["direct", "neutral"], ["prompt"]))
     direct, neutral = measurement.tallies.values()
-    assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.skipped, direct.answers)
-    assert (Counter(), 0, 10) == (neutral.failures, neutral.skipped, neutral.answers)
+    assert (Counter({"no direct": 3}), 7, 0) == (direct.failures, direct.skipped, direct.responses)
+    assert (Counter(), 0, 10) == (neutral.failures, neutral.skipped, neutral.responses)
     assert measurement.whole
     assert measurement.failed
     assert Counter({"no direct": 3}) == measurement.failures
@@ -413,7 +413,7 @@ def test_a_cell_that_has_answered_is_never_given_up() -> None:
     subject = Scripted(lambda one: right(one) if one.run == 0 and not one.returned else fails(one))
     measurement = counted(subject, MeasurementPlan(named(("order",)), 5, ["direct"], ["prompt"]))
     (tally,) = measurement.tallies.values()
-    assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.skipped, tally.answers)
+    assert (Counter({"no direct": 9}), 0, 1) == (tally.failures, tally.skipped, tally.responses)
 
 
 def unreachable(question: Question) -> SubjectResponse:

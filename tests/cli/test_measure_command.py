@@ -318,7 +318,7 @@ def test_a_completions_endpoint_is_sent_what_toolfmt_renders_and_toolfmt_reads_i
     cell = measured["template", "left out", "direct"]
     expected = {"called": (1, 2), "right_tool": (1, 1), "valid_arguments": (1, 1), "invented_arguments": (0, 1)}
     assert {**expected, "rejected": (1, 2), "misread_result": (2, 2)} == counts(cell)
-    assert (cell["answers"], cell["cut"]) == (4, 4)
+    assert (cell["responses"], cell["cut"]) == (4, 4)
     prompt = model.render(ORDER.question_messages("direct"), tools(), "template")
     assert prompt.text == bodies[0]["prompt"]
     assert tuple(bodies[0][key] for key in ("path", "skip_special_tokens", "add_special_tokens")) == (
@@ -393,7 +393,7 @@ def test_an_endpoint_error_is_reported_per_cell_and_the_others_are_measured() ->
     assert "direct: 3 without an answer: 400 no tool_choice here" in lines
     assert "direct: 7 more not asked, since none before was answered" in lines
     rejected = measured["template", "required", "direct"]
-    assert tuple(rejected[key] for key in ("answers", "failures", "not_asked")) == (
+    assert tuple(rejected[key] for key in ("responses", "failures", "skipped")) == (
         0,
         {"400 no tool_choice here": 3},
         7,
@@ -468,7 +468,7 @@ def test_a_response_that_does_not_arrive_in_time_is_reported() -> None:
     only = ("--runs", "2", "--scenario", "poem", "--tool-choice", "auto", "--timeout", "0.2", "--json")
     with endpoint(answers) as url:
         (cell,) = cells(measure(url, *only), status=1).values()
-    assert (cell["failures"], cell["answers"]) == ({"no answer within 0.2 seconds": 1}, 1)
+    assert (cell["failures"], cell["responses"]) == ({"no response within 0.2 seconds": 1}, 1)
 
 
 # what a server does that is none of OpenAI's
@@ -524,7 +524,7 @@ def test_the_charset_that_a_server_names_is_passed_over(charset: str) -> None:
     """JSON has none: RFC 8259, 8.1."""
     with sending(head(f"{JSON}; charset={charset}"), json.dumps(chat("A poem, yes, of the sea")[1]).encode()) as url:
         (cell,) = cells(measure(url, *ONE, "--json")).values()
-    assert cell["answers"] == 1
+    assert cell["responses"] == 1
 
 
 @pytest.mark.parametrize("wait", [0.1, 2], ids=["drips", "stands still"])

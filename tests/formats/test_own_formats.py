@@ -508,13 +508,13 @@ def test_nothing_in_a_file_moves_a_cursor(tmp_path: Path) -> None:
 
 
 def test_a_format_in_a_file_is_fuzzed(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["dev", "fuzz", str(FILE), "--answers", "12", "--json"], prog_name="toolfmt")
+    result = CliRunner().invoke(main, ["dev", "fuzz", str(FILE), "--outputs", "12", "--json"], prog_name="toolfmt")
     _forget("brackets")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["formats"] == ["brackets"]
     clash = tmp_path / "clash.json"
     clash.write_text(json.dumps(json.loads(FILE.read_text("utf-8")) | {"name": "glm4"}), "utf-8")
-    result = CliRunner().invoke(main, ["dev", "fuzz", str(clash), "--answers", "12"], prog_name="toolfmt")
+    result = CliRunner().invoke(main, ["dev", "fuzz", str(clash), "--outputs", "12"], prog_name="toolfmt")
     assert (result.exit_code, result.stderr) == (
         2,
         f"toolfmt: {clash}: the format 'glm4' has a name of the format 'glm4'; give it another one\n",

@@ -75,12 +75,12 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert (decided.name, decided.confidence) == (DERIVED, "derived")
     assert decided.derived is not None
     assert decided.derived.call_sets >= 6
-    assert decided.derived.answers >= 3
+    assert decided.derived.outputs >= 3
     assert [one.format for one in decided.evidence if one.source == "derived"] == [DERIVED]
     assert "no-known-format" not in {label(finding) for finding in report.findings}
     assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
     printed = " ".join(report_text(report, 200, False, full=False, notes=False, whole=True).split())
-    proof = f"verified on {decided.derived.call_sets} call sets and {decided.derived.answers} kinds of output"
+    proof = f"verified on {decided.derived.call_sets} call sets and {decided.derived.outputs} kinds of output"
     assert f"format derived (tags), {proof}; from the template's history, not from a model's output" in printed
 
 

@@ -290,7 +290,7 @@ def test_a_format_that_loses_nothing_has_no_limits_but_what_is_not_shown() -> No
     made = derived(in_turns(f"<call>{_OBJECT}</call>"))
     assert made.proof is not None
     assert [limit for limit in made.proof.limits if "is not shown" not in limit] == []
-    assert (made.proof.answers, made.proof.call_sets) == (5, 35)
+    assert (made.proof.outputs, made.proof.call_sets) == (5, 35)
 
 
 def test_a_template_without_calls_derives_nothing() -> None:
@@ -399,7 +399,7 @@ def verify_format(template: str, format: ToolCallFormat) -> Proof:
 def test_a_known_format_is_verified_on_its_own_template(name: str) -> None:
     proof = verify_format(KNOWN[name], get(name))
     assert proof.call_sets > 20
-    assert proof.answers == 5
+    assert proof.outputs == 5
 
 
 @pytest.mark.sample(7)
@@ -642,7 +642,7 @@ def test_a_history_for_another_prompt_is_read_from_after_its_header() -> None:
     renders = Renders(ChatTemplate(template), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
-    assert prove(renders, shape, get("json"), parallel=True).answers == 5
+    assert prove(renders, shape, get("json"), parallel=True).outputs == 5
 
 
 def test_a_history_that_leaves_reasoning_open_shows_no_answer() -> None:
@@ -654,4 +654,4 @@ def test_a_history_that_leaves_reasoning_open_shows_no_answer() -> None:
     assert shape is not None
     proof = prove(renders, shape, get("json"), parallel=True)
     assert {"an answer in words is not shown by the template"} <= set(proof.limits)
-    assert proof.answers == 1
+    assert proof.outputs == 1

@@ -105,7 +105,7 @@ def test_the_simulated_windows_lacks_the_posix_modules(windows: dict[str, str]) 
         ("parse", "--format", "json", "-"),
         ("parse", "--format", "json", "--output", "message"),
         ("explain", "TF011"),
-        ("dev", "fuzz", "glm4", "--answers", "5", "--json"),
+        ("dev", "fuzz", "glm4", "--outputs", "5", "--json"),
     ],
     ids=lambda words: words[0],
 )

@@ -51,7 +51,7 @@ def run(*arguments: str) -> Result:
 
 def searched(make_parser: Any, format: str, answers: int, seed: int = 0) -> Fuzz:
     search = Fuzz(Local(make_parser), (format,), seed)
-    for _ in search.run(answers=answers):
+    for _ in search.run(outputs=answers):
         pass
     return search
 
@@ -66,7 +66,7 @@ def test_our_own_parsers_satisfy_the_invariants(format: str) -> None:
     search = Fuzz(
         Local(lambda tools: Parser(format, tools=tools)), (format,), variants={format: ("", *get(format).variants)}
     )
-    for _ in search.run(answers=40):
+    for _ in search.run(outputs=40):
         pass
     assert {str(defect.broken) for defect in search.defects.values()} == set()
     assert search.streams
@@ -390,7 +390,7 @@ def test_an_invalid_target_is_reported_in_one_line(elsewhere: None, given: str, 
 
 
 def test_the_command_finds_nothing_in_our_own_parser() -> None:
-    result = run("json", "--answers", "30")
+    result = run("json", "--outputs", "30")
     assert result.exit_code == 0
     first, second = result.output.splitlines()
     assert first == "json: no defect in 30 outputs of json, seed 0"
@@ -398,7 +398,7 @@ def test_the_command_finds_nothing_in_our_own_parser() -> None:
 
 
 def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
-    result = run("first_closer:parser", "--answers", "20")
+    result = run("first_closer:parser", "--outputs", "20")
     assert result.exit_code == 1
     assert "never-raises: JSONDecodeError in first_closer.py:read  json, " in result.output
     assert "\n    <tool_call>" in result.output
@@ -407,10 +407,10 @@ def test_the_command_prints_a_defect_as_a_case(elsewhere: None) -> None:
 
 
 def test_the_command_prints_json_for_machines(elsewhere: None) -> None:
-    result = run("first_closer:parser", "--answers", "20", "--json")
+    result = run("first_closer:parser", "--outputs", "20", "--json")
     found = json.loads(result.output)
     assert (result.exit_code, found["target"], found["version"]) == (1, "first_closer:parser", "1.0")
-    assert (found["answers"], found["seed"], found["formats"], found["streams"]) == (20, 0, ["json"], False)
+    assert (found["outputs"], found["seed"], found["formats"], found["streams"]) == (20, 0, ["json"], False)
     assert {"invariant", "kind", "text", "tools", "pieces", "actual", "expected", "case"} <= found["defects"][0].keys()
 
 
@@ -439,7 +439,7 @@ def test_a_search_ends_after_its_seconds_and_reports_its_rate() -> None:
         (["json", "--timeout", "inf"], "'--timeout': 'inf' is not a number"),
         (["json", "--timeout", "-1"], "'--timeout': '-1' is not a number"),
         (["json", "--timeout", "soon"], "'--timeout': 'soon' is not a number"),
-        (["json", "--answers", "0"], "--answers"),
+        (["json", "--outputs", "0"], "--outputs"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(elsewhere: None, arguments: list[str], expected: str) -> None:
@@ -516,7 +516,7 @@ def test_an_exception_of_a_command_is_reported_by_the_line_that_names_it(
     ],
 )
 def test_a_target_that_never_answers_is_bad_input_and_not_a_defect(elsewhere: None, given: str, expected: str) -> None:
-    result = run(given, "--format", "json", "--format", "glm4", "--answers", "5")
+    result = run(given, "--format", "json", "--format", "glm4", "--outputs", "5")
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
     assert ": cannot be tested: a plain call of any of the formats gets no result (" in result.output
     assert expected in result.output
@@ -536,7 +536,7 @@ def test_a_target_that_never_answers_is_bad_input_and_not_a_defect(elsewhere: No
     ],
 )
 def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewhere: None, given: str) -> None:
-    result = run(given, "--format", "json", "--answers", "12")
+    result = run(given, "--format", "json", "--outputs", "12")
     assert result.exit_code == 1
     assert " in 12 outputs of json, seed 0" in result.output
 
@@ -544,7 +544,7 @@ def test_what_answers_some_plain_call_is_tried_however_wrongly_it_reads(elsewher
 @pytest.mark.sample(0)
 def test_what_reads_one_of_two_formats_is_tried() -> None:
     code = "import sys; text = sys.stdin.read(); print('[]' if '{' in text else 'what?')"
-    result = run(f'{sys.executable} -c "{code}"', "--format", "glm4", "--format", "json", "--answers", "4")
+    result = run(f'{sys.executable} -c "{code}"', "--format", "glm4", "--format", "json", "--outputs", "4")
     assert " in 4 answers of 2 formats, seed 0" in result.output
 
 
@@ -552,7 +552,7 @@ def test_what_reads_one_of_two_formats_is_tried() -> None:
 def test_a_hanging_factory_parser_is_usable_but_a_hanging_command_is_bad_input(elsewhere: None) -> None:
     with InProcessTarget("naive_parsers:hangs", timeout=0.5) as tried:
         check_usable(tried, ["json"])
-    result = run("sleep 60", "--format", "json", "--answers", "1", "--timeout", "0.2")
+    result = run("sleep 60", "--format", "json", "--outputs", "1", "--timeout", "0.2")
     assert result.exit_code == 2
     assert "sleep 60: cannot be tested: a plain call gets no result (nothing came within 0.2 seconds)" in result.output
 
@@ -587,7 +587,7 @@ def test_an_interrupted_search_is_reported_and_shows_its_results(
 ) -> None:
     with monkeypatch.context() as patched:
         interrupting(patched, "_try", 20)
-        result = run("first_closer:parser", "--answers", "1000")
+        result = run("first_closer:parser", "--outputs", "1000")
     assert result.exit_code == 130
     assert " defects in 20 outputs of json, seed 0, interrupted\n" in result.output
     heads = [line for line in result.output.splitlines() if ", first by answer " in line]
@@ -596,7 +596,7 @@ def test_an_interrupted_search_is_reported_and_shows_its_results(
     assert "the parser raised JSONDecodeError: " in result.output
 
     interrupting(monkeypatch, "_try", 20)
-    found = json.loads(run("first_closer:parser", "--answers", "1000", "--json").output)
+    found = json.loads(run("first_closer:parser", "--outputs", "1000", "--json").output)
     assert found["interrupted"] is True
     assert [defect["shrunk"] for defect in found["defects"]] == [False] * len(heads)
 
@@ -605,13 +605,13 @@ def test_what_was_made_smaller_before_the_interruption_stays_so(
     elsewhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupting(monkeypatch, "_shrink", 1)
-    found = json.loads(run("first_closer:parser", "--answers", "20", "--json").output)
+    found = json.loads(run("first_closer:parser", "--outputs", "20", "--json").output)
     assert (found["interrupted"], [defect["shrunk"] for defect in found["defects"]]) == (True, [True, False])
 
 
 def test_an_unshrunk_defect_shows_its_pieces_and_results() -> None:
     search = Fuzz(Local(naive_parsers.forgets), ("json",))
-    for _ in zip(range(20), search.run(answers=1000), strict=False):
+    for _ in zip(range(20), search.run(outputs=1000), strict=False):
         pass
     assert all(defect.broken is not None for defect in search.defects.values())
     shown = [shown_defect.to_dict() for shown_defect in search.defects.values() if shown_defect.invariant == "chunking"]
@@ -625,7 +625,7 @@ def test_an_unshrunk_defect_shows_its_pieces_and_results() -> None:
 
 def test_an_interrupted_search_without_defects_is_reported_as_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     interrupting(monkeypatch, "_try", 3)
-    result = run("json", "--answers", "9")
+    result = run("json", "--outputs", "9")
     assert (result.exit_code, result.output.splitlines()[0]) == (
         130,
         "json: no defect in 3 outputs of json, seed 0, interrupted",

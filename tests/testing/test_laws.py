@@ -302,7 +302,7 @@ def test_an_outcome_survives_a_round_trip_to_another_process() -> None:
 # --- the strategies
 
 
-@given(answer=strategies.answers("glm4"), data=st.data())
+@given(answer=strategies.outputs("glm4"), data=st.data())
 def test_generated_outputs_satisfy_the_invariants_with_our_parser(answer: GeneratedOutput, data: st.DataObject) -> None:
     def make_parser(tools: Any) -> Parser:
         return Parser("glm4", tools=tools)
@@ -338,7 +338,7 @@ def test_the_strategies_alone_need_hypothesis_and_name_the_extra() -> None:
         "import sys; sys.modules['hypothesis'] = None\n"
         "import toolfmt.testing\n"
         "toolfmt.testing.check_shape, toolfmt.testing.cases, toolfmt.testing.Fuzz\n"
-        "try:\n toolfmt.testing.answers\nexcept ImportError as error: print(error)\n"
+        "try:\n toolfmt.testing.outputs\nexcept ImportError as error: print(error)\n"
         "print('strategies' in dir(toolfmt.testing), sorted(toolfmt.testing.__all__) == dir(toolfmt.testing))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)

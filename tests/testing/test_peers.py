@@ -237,7 +237,7 @@ def test_the_fuzz_kit_takes_a_factory_and_finds_what_is_listed(factory: claims.F
     outcome = read(factory, write("gemma4", CALLS, TOOLS), TOOLS)
     assert (values(outcome.calls), outcome.placed) == (CALLS, False)
     search = Fuzz(Local(factory), factory.formats)
-    for _ in search.run(answers=120):
+    for _ in search.run(outputs=120):
         pass
     broken = {(defect.invariant, defect.kind) for defect in search.defects.values()}
     assert broken & {("round-trip", "every call is lost"), ("never-raises", "ValueError in content_parsers.py:_json")}

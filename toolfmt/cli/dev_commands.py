@@ -42,9 +42,9 @@ def dev() -> None:
     "--seconds",
     type=Seconds(),
     metavar="N",
-    help="How long to run. [default: 60, without --answers]",
+    help="How long to run. [default: 60, without --outputs]",
 )
-@click.option("--answers", type=Count(), metavar="N", help="Stop after N outputs. Finds the same bugs on any machine.")
+@click.option("--outputs", type=Count(), metavar="N", help="Stop after N outputs. Finds the same bugs on any machine.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of the generated outputs.")
 @click.option(
     "--timeout",
@@ -114,7 +114,7 @@ def derive(place: str, trusted: bool) -> int:
             complain(f"{place}: {sentence}")
         return 1
     print_text(to_text(made.format))
-    outputs = f"{made.proof.answers} kind{'' if made.proof.answers == 1 else 's'} of output"
+    outputs = f"{made.proof.outputs} kind{'' if made.proof.outputs == 1 else 's'} of output"
     limits = "".join(f"; {limit}" for limit in made.proof.limits)
     complain(f"derived ({made.kind}), verified on {made.proof.call_sets} call sets and {outputs}{limits}")
     if made.known:

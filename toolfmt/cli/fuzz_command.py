@@ -31,7 +31,7 @@ class Fuzzing:
     given: str
     format_names: tuple[str, ...]
     seconds: float | None
-    answers: int | None
+    outputs: int | None
     seed: int
     timeout: float
     as_json: bool
@@ -52,15 +52,15 @@ class Fuzzing:
         if self.as_json:
             print_json(found)
         else:
-            print_text(fuzzed_text(found, terminal()[1], timed=self.answers is None))
+            print_text(fuzzed_text(found, terminal()[1], timed=self.outputs is None))
         return _INTERRUPTED if search.interrupted else int(bool(search.defects))
 
     def _broken_off(self, search: Fuzz) -> bool:
         """Return whether the search was interrupted. What was found until then is kept."""
-        seconds = _USUAL_SECONDS if self.seconds is None and self.answers is None else self.seconds
+        seconds = _USUAL_SECONDS if self.seconds is None and self.outputs is None else self.seconds
         try:
             with Searching(seconds, sys.stderr is not None and sys.stderr.isatty()) as bar:
-                for _ in search.run(seconds, self.answers):
+                for _ in search.run(seconds, self.outputs):
                     bar.update(search)
         except KeyboardInterrupt:
             return True

@@ -50,5 +50,5 @@ def _with_objects(made: DerivationResult) -> Derived:
     if made.derived is None:
         return Derived(None, why_not=made.why_not, known=made.known)
     one = made.derived
-    proof = Proof(one.call_sets, one.answers, one.limits)
+    proof = Proof(one.call_sets, one.outputs, one.limits)
     return Derived(from_text(one.text, "a derived format"), one.kind, proof, known=made.known)

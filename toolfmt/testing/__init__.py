@@ -3,7 +3,7 @@
 A parser is what `make_parser(tools)` returns. It is an object whose `feed(text)` and `finish()` return events of
 toolfmt or their dicts, or a callable that takes a whole output and returns a message in OpenAI's format. The invariants
 (`check_…`), the corpus (`corpus`) and the search (`Fuzz`) need only toolfmt. The strategies (`tools`, `calls`,
-`answers` …) need hypothesis: `pip install hypothesis`. Names are imported on first use.
+`outputs` …) need hypothesis: `pip install hypothesis`. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         check_shape,
     )
     from toolfmt.testing.outcome import ParserOutcome, read
-    from toolfmt.testing.strategies import answers, calls, damaged, pieces, prose, schemas, tools, written
+    from toolfmt.testing.strategies import calls, damaged, outputs, pieces, prose, schemas, tools, written
     from toolfmt.testing.targets import target
 
 _HOMES = {
@@ -40,7 +40,7 @@ _HOMES = {
     "Fuzz": "fuzzing",
     "InvariantViolation": "broken",
     "ParserOutcome": "outcome",
-    "answers": "strategies",
+    "outputs": "strategies",
     "calls": "strategies",
     "cases": "corpus",
     "check_arguments_json": "laws",
@@ -70,7 +70,6 @@ __all__ = [
     "GeneratedOutput",
     "InvariantViolation",
     "ParserOutcome",
-    "answers",
     "calls",
     "cases",
     "check_arguments_json",
@@ -83,6 +82,7 @@ __all__ = [
     "check_round_trip",
     "check_shape",
     "damaged",
+    "outputs",
     "pieces",
     "prose",
     "read",

@@ -241,7 +241,7 @@ def draw_answer(chance: Random, format: str, *, variants: Sequence[str] = ("",))
     if kind < 14:
         return chance.choice(_damages(format))
     if kind < 15:
-        return chance.choice(corpus_answers(format) or _damages(format))
+        return chance.choice(corpus_outputs(format) or _damages(format))
     if kind < 19:
         return draw_damaged(chance, format)
     pieces = (*markers(format), *markers(format), *WORDS, *CHARACTERS, *ODD_STRINGS)
@@ -270,7 +270,7 @@ def prose_answer(format: str, piece: prose_pieces.ProseText) -> GeneratedOutput:
 
 def draw_damaged(chance: Random, format: str) -> GeneratedOutput:
     """Return a written output or one of the corpus with one to three damages, mostly at its markers."""
-    cases = corpus_answers(format)
+    cases = corpus_outputs(format)
     of_corpus = cases and chance.randrange(3) == 0
     whole = chance.choice(cases) if of_corpus else written(draw_recipe(chance, format))
     text = whole.text
@@ -342,7 +342,7 @@ def _damages(format: str) -> tuple[GeneratedOutput, ...]:
 
 
 @cache
-def corpus_answers(format: str) -> tuple[GeneratedOutput, ...]:
+def corpus_outputs(format: str) -> tuple[GeneratedOutput, ...]:
     """Return the corpus cases that apply to any parser of the format: complete calls without tolerances."""
     found = []
     for case in corpus.cases(format):
@@ -380,7 +380,7 @@ def marks_covered(answer: GeneratedOutput, pieces: Sequence[str]) -> set[tuple[s
 __all__ = [
     "GeneratedOutput",
     "Recipe",
-    "corpus_answers",
+    "corpus_outputs",
     "cut_at",
     "draw_answer",
     "draw_calls",

@@ -93,7 +93,7 @@ class Fuzz:
     seed: int = 0
     variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By format name, the variants in which outputs are generated. The default is the format's own."""
-    answers: int = 0
+    outputs: int = 0
     seconds: float = 0.0
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     covered: set[tuple[str, str, str]] = field(default_factory=set)
@@ -103,10 +103,10 @@ class Fuzz:
     interrupted: bool = False
     """Set from outside to interrupt the search."""
 
-    def run(self, seconds: float | None = None, answers: int | None = None) -> Iterator[None]:
+    def run(self, seconds: float | None = None, outputs: int | None = None) -> Iterator[None]:
         """Search for this time or number of outputs, then shrink the bugs. Yield after each output and bug."""
         started = time.monotonic()
-        for number in range(answers if answers is not None else 10**12):
+        for number in range(outputs if outputs is not None else 10**12):
             self._try(number, started)
             self.seconds = time.monotonic() - started
             yield
@@ -127,7 +127,7 @@ class Fuzz:
     def _try(self, number: int, started: float) -> None:
         answer, pieces = self.drawn(number)
         broken, whole = broken_by(self.target, answer, (pieces,))
-        self.answers += 1
+        self.outputs += 1
         self.streams = self.streams or (whole is not None and whole.streams)
         cuts = pieces if self.streams else ()
         self.covered |= {(answer.format, *mark) for mark in marks_covered(answer, cuts)}
@@ -165,7 +165,7 @@ class Fuzz:
             "formats": list(self.formats),
             "seed": self.seed,
             "streams": self.streams,
-            "answers": self.answers,
+            "outputs": self.outputs,
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "markers": {way: list(counts) for way, counts in self.coverage.items()},

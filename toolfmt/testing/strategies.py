@@ -50,7 +50,7 @@ def written(format: str) -> st.SearchStrategy[GeneratedOutput]:
     return _chance().map(lambda chance: drawing.written(drawing.draw_recipe(chance, get(format).name)))
 
 
-def answers(format: str) -> st.SearchStrategy[GeneratedOutput]:
+def outputs(format: str) -> st.SearchStrategy[GeneratedOutput]:
     """Outputs of every kind: written, cut, damaged, prose, cases of the corpus, soup."""
     return _chance().map(lambda chance: drawing.draw_answer(chance, get(format).name))
 
@@ -70,4 +70,4 @@ def pieces(text: str, format: str) -> st.SearchStrategy[list[str]]:
     return _chance().map(lambda chance: drawing.draw_pieces(chance, text, get(format).name))
 
 
-__all__ = ["answers", "calls", "damaged", "pieces", "prose", "schemas", "tools", "written"]
+__all__ = ["calls", "damaged", "outputs", "pieces", "prose", "schemas", "tools", "written"]

@@ -44,7 +44,7 @@ class Tally:
     """
 
     rates: dict[str, Rate] = field(default_factory=lambda: {name: Rate() for name in RATES})
-    answers: int = 0
+    responses: int = 0
     cut: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     skipped: int = 0
@@ -54,15 +54,15 @@ class Tally:
             self.skipped += not outcome.failure
             self.failures.update([outcome.failure] if outcome.failure else [])
             return
-        self.answers += 1
+        self.responses += 1
         self.cut += outcome.cut
         for name, happened in asdict(outcome.judgement).items():
             self.rates[name].add(happened)
 
     def to_dict(self) -> dict[str, Any]:
         rates = {name: rate.to_dict() for name, rate in self.rates.items()}
-        lost = {"failures": dict(self.failures), "not_asked": self.skipped}
-        return {"answers": self.answers, "cut": self.cut, **lost, "rates": rates}
+        lost = {"failures": dict(self.failures), "skipped": self.skipped}
+        return {"responses": self.responses, "cut": self.cut, **lost, "rates": rates}
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Measurement:
 
     @property
     def answers(self) -> int:
-        return sum(tally.answers for tally in self.tallies.values())
+        return sum(tally.responses for tally in self.tallies.values())
 
     @property
     def failed(self) -> bool:
@@ -114,7 +114,7 @@ class Measurement:
             "settings": self.settings,
             "scenarios": [scenario.name for scenario in self.plan.scenarios],
             "runs": self.plan.runs,
-            "questions": {"all": len(self.questions), "asked": self.completed},
+            "questions": {"all": len(self.questions), "completed": self.completed},
             "interval": {"method": "wilson", "level": LEVEL},
             "cells": cells,
         }

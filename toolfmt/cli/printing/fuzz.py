@@ -51,14 +51,14 @@ def _lines(lines: list[str]) -> Text:
 
 
 def _summary(found: Mapping[str, Any], timed: bool) -> Text:
-    defects, answers = len(found["defects"]), found["answers"]
+    defects, outputs = len(found["defects"]), found["outputs"]
     some = "no defect" if not defects else "1 defect" if defects == 1 else f"{defects} defects"
     formats = found["formats"]
     of = formats[0] if len(formats) == 1 else f"{len(formats)} formats"
     name = visible(found["target"] + (f" {found['version']}" if found["version"] else ""))
-    rate = f" ({answers / found['seconds']:,.0f} outputs per second)" if timed and found["seconds"] else ""
+    rate = f" ({outputs / found['seconds']:,.0f} outputs per second)" if timed and found["seconds"] else ""
     broken_off = ", interrupted" if found["interrupted"] else ""
-    first = f"{name}: {some} in {answers:,} outputs of {of}, seed {found['seed']}{rate}{broken_off}"
+    first = f"{name}: {some} in {outputs:,} outputs of {of}, seed {found['seed']}{rate}{broken_off}"
     colour = "red" if defects else "yellow" if broken_off else "green"
     how = "fed whole and in pieces" if found["streams"] else "whole outputs only"
     tried = [f"{count} of {every} {way}" for way, (count, every) in found["markers"].items()]

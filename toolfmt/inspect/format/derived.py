@@ -60,4 +60,4 @@ def record_of(made: Derived) -> DerivedFormat:
     assert made.format is not None
     assert made.proof is not None
     proof = made.proof
-    return DerivedFormat(made.kind, proof.call_sets, proof.answers, proof.limits, to_text(made.format))
+    return DerivedFormat(made.kind, proof.call_sets, proof.outputs, proof.limits, to_text(made.format))

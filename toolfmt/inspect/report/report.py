@@ -196,21 +196,21 @@ class DerivedFormat:
 
     kind: str
     call_sets: int
-    answers: int
+    outputs: int
     limits: tuple[str, ...]
     text: str
 
     @property
     def proof(self) -> str:
         """The extent of the verification, as a clause."""
-        outputs = f"{self.answers} kind{'' if self.answers == 1 else 's'} of output"
+        outputs = f"{self.outputs} kind{'' if self.outputs == 1 else 's'} of output"
         return f"verified on {self.call_sets} call sets and {outputs}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
             "call_sets": self.call_sets,
-            "answers": self.answers,
+            "outputs": self.outputs,
             "limits": list(self.limits),
             "format": json.loads(self.text),
         }

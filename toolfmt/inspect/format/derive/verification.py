@@ -47,7 +47,7 @@ class Proof:
     """The numbers of successful tests, and what the format cannot represent or the rendering does not show."""
 
     call_sets: int
-    answers: int
+    outputs: int
     limits: tuple[str, ...]
 
 
