@@ -33,7 +33,7 @@ FailureKind: TypeAlias = Literal["raised", "not-parsed", "not-rendered", "other"
 """How a template failed: it called `raise_exception`, the engine could not parse or not render it, or another error."""
 HAPPENED: dict[FailureKind, str] = {
     "raised": "the template raises",
-    "not-parsed": "does not parse",
+    "not-parsed": "syntax error",
     "not-rendered": "does not render",
 }
 """The kinds whose message quotes the template or the engine, with the text that precedes the quote."""

@@ -186,7 +186,9 @@ CALL = '<tool_call>\n{"name": "quorvex_lookup", "arguments": {"quorvex_key": "Qu
 def test_an_output_is_masked_and_has_its_events(tmp_path: Path) -> None:
     (tmp_path / "output.txt").write_text(f"Dear Quorvex,\n{CALL}", "utf-8")
     (tmp_path / "tools.json").write_text(json.dumps([TOOL]), "utf-8")
-    done = run("--answer", str(tmp_path / "output.txt"), "--tools", str(tmp_path / "tools.json"), "--format", "json")
+    done = run(
+        "--model-output", str(tmp_path / "output.txt"), "--tools", str(tmp_path / "tools.json"), "--format", "json"
+    )
     assert (done.exit_code, done.stderr) == (0, "")
     assert SECRET.lower() not in done.stdout.lower()
     assert tmp_path.name not in done.stdout
@@ -234,7 +236,7 @@ def test_names_that_are_the_same_once_masked_are_no_warning(recwarn: pytest.Warn
 def test_the_output_of_a_model_starts_where_its_prompt_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     place = str(MODELS / "glm4-key-value")
     model = toolfmt.load(place)
-    prefilled = json.loads(blocks(run(place, "--answer", "-", input="Hm.").stdout)["Output"])
+    prefilled = json.loads(blocks(run(place, "--model-output", "-", input="Hm.").stdout)["Output"])
     assert (prefilled["format"], prefilled["prefix"]) == ("glm4", model.profile.prefill)
 
 
@@ -477,11 +479,11 @@ def test_without_anything_it_prints_the_versions() -> None:
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["--format", "json"], "--format goes with --answer"),
-        (["--answer", "-"], "--answer needs --format, or a MODEL whose format it has"),
-        (["--answer", "-", "--format", "json", "--tools", "-"], "cannot both be standard input"),
-        (["--answer", "-", "--format", "nobodys"], "no tool-call format is called 'nobodys'"),
-        (["--answer", "/nowhere/at/all", "--format", "json"], "/nowhere/at/all: cannot be read"),
+        (["--format", "json"], "--format goes with --model-output"),
+        (["--model-output", "-"], "--model-output needs --format, or a MODEL whose format it has"),
+        (["--model-output", "-", "--format", "json", "--tools", "-"], "cannot both be standard input"),
+        (["--model-output", "-", "--format", "nobodys"], "no tool-call format is called 'nobodys'"),
+        (["--model-output", "/nowhere/at/all", "--format", "json"], "/nowhere/at/all: cannot be read"),
     ],
 )
 def test_bad_input_is_one_line(args: list[str], expected: str) -> None:
@@ -491,16 +493,16 @@ def test_bad_input_is_one_line(args: list[str], expected: str) -> None:
 
 
 def test_an_unreadable_model_requires_a_format() -> None:
-    done = run("/nowhere/at/all", "--answer", "-", input=CALL)
+    done = run("/nowhere/at/all", "--model-output", "-", input=CALL)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "the format of this model is not known; name the format of the output with --format" in done.stderr
 
 
 def test_what_is_too_long_for_an_issue_is_reported() -> None:
-    done = run("--answer", "-", "--format", "json", input="a" * 70_000)
+    done = run("--model-output", "-", "--format", "json", input="a" * 70_000)
     assert done.exit_code == 0
     assert "more than an issue takes; attach the report as a file" in done.stderr
-    done = run("--answer", "-", "--format", "json", input="a" * 1_000_001)
+    done = run("--model-output", "-", "--format", "json", input="a" * 1_000_001)
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
 
 

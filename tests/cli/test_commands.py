@@ -88,7 +88,16 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
     labels = [line.split()[0] for line in text.splitlines()[1:] if line.startswith("  ") and line[2] != " "]
     assert text.splitlines()[0] == "null-content-rejected   qwen3   chat_template.jinja"
     abilities = ["definitions", "calls", "results", "system", "missing"]
-    assert list(dict.fromkeys(labels)) == ["verdict", "next", "warning", *abilities, "prefix", "hidden", "more"]
+    assert list(dict.fromkeys(labels)) == [
+        "verdict",
+        "next",
+        "warning",
+        *abilities,
+        "prefix",
+        "minor",
+        "samples",
+        "more",
+    ]
     listed = {tuple(line.split()[:2]) for line in text.splitlines() if " TF0" in line}
     assert {
         ("warning", "TF019"),
@@ -96,13 +105,13 @@ def test_the_text_report_shows_everything_at_a_glance() -> None:
         ("warning", "TF017"),
         ("warning", "TF061"),
     } <= listed
-    rest = " ".join(text.partition("  hidden ")[2].split())
+    rest = " ".join(text.partition("  minor ")[2].split())
     assert rest.startswith(
         "content parts lost (TF037), generation prompt not a prefix (TF050), marker injection (TF055); "
-        "show with --full more "
+        "show with --full samples "
     )
     for sentence in (
-        "one per turn; arguments as objects; content empty",
+        "accepts one per turn, arguments as objects, and content empty",
         "Tool calling works if messages are normalized first",
         "--enable-auto-tool-choice --tool-call-parser hermes",
     ):
@@ -676,10 +685,10 @@ def test_a_bad_directory_is_one_line_for_every_command(
 @pytest.mark.parametrize(
     ("made_of", "expected"),
     [
-        ({"chat_template.jinja": "{% if %}"}, "chat_template.jinja, line 1: does not parse: "),
+        ({"chat_template.jinja": "{% if %}"}, "chat_template.jinja, line 1: syntax error: "),
         (
             {"tokenizer_config.json": '{"chat_template": "{% for %}"}'},
-            "tokenizer_config.json, line 1: does not parse: ",
+            "tokenizer_config.json, line 1: syntax error: ",
         ),
     ],
 )

@@ -92,7 +92,7 @@ def section_text(made: Report, chapter: str) -> str:
 def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
     assert {chapter: section_text(FULL, chapter) for chapter in ("prefix", "tokens", "variables")} == {
         "prefix": "a prefix cache keeps 61 % in the example conversation; "
-        "the prompt first changes when a result follows (line 30)",
+        "the first cache miss is when a result follows (line 30)",
         "tokens": "2 tools cost 1,412 tokens of 4,096, 90 of them for the instructions around the tools; "
         "the longest is dear with 200 leave out dear to stay within 1,024",
         "variables": "enable_thinking (default true): the answer begins with an empty block no effect found: documents",
@@ -112,7 +112,7 @@ def test_the_sections_show_at_a_glance_what_a_person_needs() -> None:
         ("calls", {"ids_ordinary": NO, "ids_nine": NO, "ids_none": YES}, YES, ["no ids"]),
         ("calls", {"ids_ordinary": YES, "ids_nine": NO}, YES, []),
         ("results", {"results_reordered": NO, "results_unnamed": NO}, YES,
-         ["only with the name of the tool"]),
+         ["only if `name` is set"]),
         ("results", {"results_reordered": NO, "results_several": NO}, NO, []),
         ("system", {"users_in_a_row": RAISED, "assistants_in_a_row": NO}, YES, ["roles must alternate"]),
         ("system", {"users_in_a_row": NO, "assistants_in_a_row": NO}, YES, []),
@@ -252,7 +252,7 @@ def test_what_to_do_next_is_a_line_each() -> None:
 def test_what_begins_an_invented_result_is_a_stop_where_tools_are_described_in_words() -> None:
     lines = shown(replace(FULL, strategy="prompt"), 140)
     (line,) = [line for line in lines if "stop strings" in line]
-    assert line.strip() == f"stop strings  <end> </s>; {RESULT_HEADING} (if the system prompt describes the tools)"
+    assert line.strip() == f'stop strings  <end> </s>; "{RESULT_HEADING}" if the system prompt describes the tools'
     assert not any(RESULT_HEADING in line for line in shown(replace(FULL, strategy="template"), 140))
 
 
@@ -403,7 +403,7 @@ def test_of_prefix_changes_the_first_and_every_line_are_shown() -> None:
     lines = {"a result follows": 30, "a question follows": 30, "two follow": 7}
     turns = tuple(PrefixStep(name, 5, 10, line=line) for name, line in lines.items())
     prefix = section_text(replace(FULL, sections=Sections(stability=Stability(turns, 0.5))), "prefix")
-    assert prefix.endswith("the prompt first changes when a result follows (line 30 and 7)")
+    assert prefix.endswith("the first cache miss is when a result follows (line 30 and 7)")
 
 
 def test_the_first_variables_are_shown_in_full_and_the_rest_counted() -> None:
@@ -412,7 +412,7 @@ def test_the_first_variables_are_shown_in_full_and_the_rest_counted() -> None:
     idle = [Variable(f"i{number}", None) for number in range(10)]
     text = section_text(replace(FULL, sections=Sections(variables=(*effective, *idle))), "variables")
     assert text.count("word end") == 3
-    assert text.endswith("also v3, v4 no effect found: i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
+    assert text.endswith("other variables: v3, v4 no effect found: i0, i1, i2, i3, i4, i5, i6, i7 and 2 more")
 
 
 def test_for_a_template_that_always_fails_only_that_is_shown() -> None:
@@ -464,15 +464,15 @@ def test_no_name_of_a_parser_is_broken_on_the_page_of_a_format(width: int) -> No
 def test_hidden_notes_are_in_a_row_and_not_counted() -> None:
     usual = replace(finding("TF055", "note"), on_request=True)
     made = replace(FULL, notes=(*FULL.notes, usual))
-    assert section_text(made, "hidden") == "marker injection (TF055); show with --full"
+    assert section_text(made, "minor") == "marker injection (TF055); show with --full"
     lines = shown(made)
-    assert any("1 error, 1 warning, 1 note, 1 hidden" in line for line in lines)
+    assert any("1 error, 1 warning, 1 note, 1 minor" in line for line in lines)
     assert any(line.startswith("  notes    1      TF038; ") for line in lines)
     assert not any("What TF055 says." in line for line in lines)
     full = shown(made, full=True)
     assert any("What TF055 says." in line for line in full)
-    assert any("1 error, 1 warning, 1 note, 1 hidden without --full" in line for line in full)
-    assert not any(line.startswith("  hidden") for line in full)
+    assert any("1 error, 1 warning, 1 note, 1 minor" in line for line in full)
+    assert not any(line.startswith("  minor") for line in full)
     tables = [models_text([InspectionOutcome("a", one)], 160, False) for one in (made, FULL)]
     assert tables[0] == tables[1]
     new = replace(made, notes=(replace(usual, new=True),))

@@ -211,7 +211,7 @@ HELD: list[tuple[str, dict[str, Any], list[Any], list[Any]]] = [
      [{"y": 3}], [{"y": "a"}]),
     ("a list of values of one type", {"type": "integer", "enum": [1, "x", 2.5]}, [1], ["x", 2.5]),
     ("a list of values within bounds", {"enum": [1, 5], "minimum": 3}, [5], [1]),
-    ("a list of texts of a length", {"enum": ["a", "abc"], "minLength": 2}, ["abc"], ["a"]),
+    ("a list of strings of a length", {"enum": ["a", "abc"], "minLength": 2}, ["abc"], ["a"]),
     ("a constant of a list", {"allOf": [{"const": 3}, {"enum": [3, 4]}]}, [3], [4]),
     ("only required", {"type": "object", "required": ["x"]}, [{"x": 3}, {"x": "y"}], [{}]),
 ]  # fmt: skip
@@ -271,7 +271,7 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
     ("no number", {"type": "object", "properties": {"q": {"enum": []}}}, "no value is valid"),
     ("a key too many", {"properties": {"q": {}, "r": {}}, "maxProperties": 1}, "number of keys"),
     ("a required key that may not be", {"required": ["q"], "additionalProperties": False}, "allows no such key"),
-    ("a list of texts with a pattern", {"enum": ["a"], "pattern": "^a$"}, "lists values and limits"),
+    ("a list of strings with a pattern", {"enum": ["a"], "pattern": "^a$"}, "lists values and limits"),
     ("a constant that is none of a list", {"allOf": [{"const": 3}, {"enum": [4]}]}, "no value is valid"),
     ("oneOf with a part that names no type", {"oneOf": [{"type": "string"}, {"required": ["a"]}]}, "'oneOf' overlap"),
     ("oneOf of limits", {"oneOf": [{"minLength": 3}, {"minimum": 5}]}, "'oneOf' overlap"),

@@ -221,7 +221,7 @@ def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     )
     file.write_text("[]")
     assert "there is nothing to call" in error_line("glm4", "--tools", str(file))
-    with pytest.raises(ValueError, match="no syntax 'nope'; there are llguidance"):
+    with pytest.raises(ValueError, match="no syntax 'nope'; choose one of llguidance"):
         toolfmt.grammar("glm4", TOOLS, syntax="nope")  # type: ignore[arg-type]  # what a program may pass
     with pytest.raises(toolfmt.UnknownFormat):
         toolfmt.grammar("nope", TOOLS)

@@ -115,7 +115,7 @@ def test_a_syntax_that_does_not_fit_names_the_one_that_does(runtime: str, syntax
 
 
 def test_an_unknown_runtime_is_named() -> None:
-    with pytest.raises(ToolfmtError, match=r"^there is no runtime 'mlx'; there are vllm, sglang, llama\.cpp$"):
+    with pytest.raises(ToolfmtError, match=r"^there is no runtime 'mlx'; choose one of vllm, sglang, llama\.cpp$"):
         request(_Grammar("text", "gbnf"), "mlx")
 
 

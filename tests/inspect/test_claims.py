@@ -226,9 +226,9 @@ def test_every_condition_that_came_out_one_way_limits_the_statement() -> None:
     report = inspect_template("{{- " + condition + " }}\n" + HONEST)
     for name in ("no_instructions", "content_kept"):
         evidence = report.sections.safety[name].evidence
-        assert evidence.endswith("; 1 condition (parts of `and` and `or` counted) came out one way only, in line 1"), (
-            name
-        )
+        assert evidence.endswith(
+            "; 1 condition (each part of `and` and `or` counts) had only one outcome in the tests, in line 1"
+        ), name
 
 
 def test_the_advised_parser_comes_from_the_prompt_if_responses_start_differently() -> None:

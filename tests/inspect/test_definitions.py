@@ -82,7 +82,7 @@ def test_additional_properties_shown_as_a_parameter_are_named() -> None:
     answer = report.sections.definitions["additional_properties"]
     assert (answer.answer, answer.outcome) == ("no", "as-parameter")
     (reported,) = (finding for finding in report.findings if finding.code == "TF040")
-    what = "the `additionalProperties` of an object without `properties`: it shows a parameter of that name."
+    what = "the `additionalProperties` of an object without `properties` (it is shown as a parameter of that name)."
     assert reported.message.endswith(what)
     typed = {"type": "object", "description": "Sizes.", "additionalProperties": {"type": "integer"}}
     prompt = model_of(KEYS_AS_PARAMETERS).render([{"role": "user", "content": "Hello"}], [tool({"sizes": typed})])
@@ -361,7 +361,7 @@ def test_a_part_that_only_list_items_have_is_reported_as_such() -> None:  # Gemm
     definitions = report.sections.definitions
     assert definitions["pattern"].evidence == "for a parameter it is not in the prompt; for list items it is shown"
     assert definitions["any_of"].evidence == (
-        "for a parameter the prompt is the same with another one; for list items it is shown"
+        "for a parameter changing it does not change the prompt; for list items it is shown"
     )
     (finding,) = (one for one in report.findings if one.code == "TF040")
     assert "the types in `anyOf` of parameters" in finding.message

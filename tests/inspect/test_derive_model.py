@@ -81,7 +81,10 @@ def test_an_inspection_names_the_derived_format_with_its_proof() -> None:
     assert [note.severity for note in report.notes if label(note) == "format-derived"] == ["note"]
     printed = " ".join(report_text(report, 200, False, full=False, notes=False, whole=True).split())
     proof = f"verified on {decided.derived.call_sets} call sets and {decided.derived.outputs} kinds of output"
-    assert f"format derived (tags), {proof}; from the template's history, not from a model's output" in printed
+    assert (
+        f"format derived (tags), {proof}; derived from how the template renders past calls, not from model output"
+        in printed
+    )
 
 
 def test_the_report_as_json_holds_the_format_itself() -> None:
@@ -196,7 +199,7 @@ def test_calls_of_a_known_format_are_derived_on_request_and_the_known_one_is_rep
     made = toolfmt.derive(KNOWN)
     assert made.format is not None
     assert made.known == "glm4"
-    assert run("dev", "derive", str(KNOWN)).stderr.splitlines()[1].startswith("toolfmt: glm4 reads these calls too")
+    assert run("dev", "derive", str(KNOWN)).stderr.splitlines()[1].startswith("toolfmt: glm4 parses these calls too")
     decided = toolfmt.load(KNOWN).inspect().format
     assert (decided.name, decided.confidence, decided.derived) == ("glm4", "verified", None)
 
@@ -417,9 +420,7 @@ def test_the_advice_names_derive_where_nothing_was_tried(tmp_path: Path) -> None
 def test_if_tools_are_described_in_the_prompt_calls_use_the_derived_format(tmp_path: Path) -> None:
     begin, end = TEMPLATE.index("{%- if tools %}"), TEMPLATE.index("{%- for message in messages %}")
     model = made(tmp_path, TEMPLATE[:begin] + TEMPLATE[end:])
-    assert model.inspect().verdict.sentence.endswith(
-        "Format of the calls: derived from the calls that the template renders."
-    )
+    assert model.inspect().verdict.sentence.endswith("Call format: derived from the calls that the template renders.")
     prompt = model.render(MESSAGES, tools=TOOLS)
     assert (prompt.strategy, prompt.format) == ("prompt", DERIVED)
     assert "【use get_weather】\n【with place】" in prompt.text

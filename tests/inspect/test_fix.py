@@ -463,7 +463,7 @@ def test_the_fix_check_accepts_a_fix_and_counts_what_it_fixed() -> None:
         (OR_EMPTY.replace("or ''", "or 'x'"), "content-null", "a call with content null does not come out"),
         (OR_EMPTY.replace("'<|im_end|>", "'<|im_end |>"), "content-null", "a call with content null does not come out"),
         (OR_EMPTY.replace("'<|im_start|>a", "'<|im_start|>m"), "content-null", "a call and its result with"),
-        (OR_EMPTY.replace("{{-", "{%-", 1), "content-null", "does not parse"),
+        (OR_EMPTY.replace("{{-", "{%-", 1), "content-null", "syntax error"),
         (ONE_MESSAGE + OR_EMPTY, "content-null", "with what was tried the prompt of a question alone changes"),
     ],
 )  # fmt: skip
@@ -796,7 +796,7 @@ def test_the_template_of_a_gguf_file_is_written_next_to_it(tmp_path: Path) -> No
     assert {"chat_template.jinja": template()} == {
         file.name: file.read_text("utf-8") for file in (tmp_path / "copy").iterdir()
     }
-    with pytest.raises(CannotCopy, match="in the directory of the model"):
+    with pytest.raises(CannotCopy, match="inside the model directory"):
         fixed(path.parent, path.parent / "other")
     assert (done.report.model_type, "TF014") == ("qwen2", done.fixed[0].code)
     assert "TF014" not in {one.code for one in everything(done.report)}
@@ -923,9 +923,9 @@ def test_a_finding_is_fixed_only_if_its_severity_is_selected(tmp_path: Path) -> 
         (["MODEL", "--fix", "--output", "OUT"], "--fix works on one model; pass one MODEL"),
         (
             ["--fix", "--output", "MODEL"],
-            "in the directory of the model, which is never written to; name one elsewhere",
+            "inside the model directory, which is never changed; name one elsewhere",
         ),
-        (["--fix", "--output", "INSIDE"], "in the directory of the model, which is never written to"),
+        (["--fix", "--output", "INSIDE"], "inside the model directory, which is never changed"),
         (["--fix", "--output", "AROUND"], "not empty; name a directory that is not there yet, or is empty"),
         (["--fix", "--output", "FILE"], "not a directory; name one that is not there yet, or is empty"),
     ],
@@ -961,7 +961,7 @@ def test_no_link_leads_a_copy_into_the_original(tmp_path: Path) -> None:
     for place, output in (("model", "link/sub"), ("link", "model/sub"), ("model", "sub"), ("model", "away/../link/x")):
         done = run(str(tmp_path / place), "--fix", "--output", str(tmp_path / output))
         assert (done.exit_code, done.output.count("\n")) == (2, 1)
-        assert "in the directory of the model, which is never written to" in done.output
+        assert "inside the model directory, which is never changed" in done.output
     assert (before, list((home / "empty").iterdir())) == (digests(tmp_path), [])
 
 

@@ -157,7 +157,8 @@ def test_a_string_that_is_only_read_generously_does_not_come_out_right() -> None
     assert report(STRING_SPLICED).format.name == "gemma4"
     assert report(STRING_SPLICED).capabilities["arguments_object"].answer == "yes"
     assert evidence(STRING_SPLICED, "arguments_string").startswith(
-        'no: a call with one string argument is not written as the format has it: <|tool_call>call:find_qplace{"place"'
+        "no: a call with one string argument is rendered in a form that the format does not have: "
+        '<|tool_call>call:find_qplace{"place"'
     )
     assert "string-rejected" in codes(STRING_SPLICED)
 
@@ -264,7 +265,9 @@ def test_a_variable_for_reasoning_under_the_name_thought() -> None:
     # Apriel 1.5: "no effect found: add_thoughts"
     thought = "{% if add_thoughts and m.thought %}<thinking>{{ m.thought }}</thinking>{% endif %}"
     template = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}" + thought + "{% endfor %}"
-    assert variable(template, "add_thoughts").startswith('true adds "<thinking>Tq5thought</thinking>" with reasoning')
+    assert variable(template, "add_thoughts").startswith(
+        'true adds "<thinking>Tq5thought</thinking>" if the history has reasoning'
+    )
 
 
 def test_a_response_after_a_closed_reasoning_block_holds_no_reasoning() -> None:
@@ -730,7 +733,7 @@ def test_objects_of_a_notation_of_its_own_are_not_to_be_written_with_tojson() ->
     written = call + "{{ ',' if not loop.last }}{% endfor %}{{ '}' }}<tool_call|>"
     json_call = CALLS[CALLS.index("<tool_call>") : CALLS.index("{% endfor %}")]
     reported = finding(TOOLS + CALLS.replace(json_call, written), "python-repr-in-calls")
-    assert reported.fix == "Write true, false and null in lower case; objects as gemma4 has them, not with tojson."
+    assert reported.fix == "Write true, false and null in lower case, and objects as gemma4 does, not with tojson."
     tagged = (
         "<tool_call>{{ c.function.name }}\n{% for k, v in c.function.arguments.items() %}<arg_key>{{ k }}</arg_key>\n"
     )
@@ -932,7 +935,7 @@ def test_a_template_alone_is_rendered_with_the_tokens_that_it_needs() -> None:  
 
 def test_the_verdict_does_not_call_misprinted_arguments_rejected() -> None:  # Apriel 1.5
     printed = TOOLS + CALLS.replace("c.function.arguments | tojson", "c.function.arguments")
-    assert "Otherwise: object arguments fail (TF014)" in report(printed).verdict.sentence
+    assert "Without `toolfmt render`: object arguments fail (TF014)" in report(printed).verdict.sentence
 
 
 def test_words_do_not_help_where_no_question_is_taken_without_tools() -> None:  # Command R+, tool_use

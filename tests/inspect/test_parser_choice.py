@@ -138,7 +138,8 @@ def test_if_a_template_takes_only_string_arguments_servers_are_advised_to_use_a_
     strings_only = changed((EITHER_FORM, "{% set arguments = '' + call.function.arguments %}"))
     by_runtime = {one.runtime: one.remark for one in inspect_template(strings_only).sections.advice}
     assert by_runtime[VLLM].startswith(
-        "it passes earlier arguments to the template as objects: serve the copy that toolfmt inspect DIR --fix"
+        "it passes the arguments of past calls as objects, which this template does not render correctly: "
+        "serve the copy that toolfmt inspect DIR --fix"
     )
     assert by_runtime[SGLANG].startswith(by_runtime[VLLM].partition("; ")[0])
     assert "as objects there" not in by_runtime[TRANSFORMERS] + by_runtime[LLAMA_CPP]
@@ -215,25 +216,25 @@ def test_calls_in_reasoning_without_the_marker_a_parser_stops_at_are_not_reporte
         for runtime, parser in ((SGLANG, "qwen3"), (VLLM, "deepseek_r1")):
             advised = next(one for one in report.sections.advice if one.runtime == runtime)
             assert advised.text.endswith(f"--reasoning-parser {parser}")
-            assert ("inside the reasoning" in advised.remark) == in_reasoning
+            assert ("in the reasoning as a real call" in advised.remark) == in_reasoning
 
 
 def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
     remarks = {one.runtime: one.remark for one in inspect_template(templates()["Qwen-Qwen3-0.6B"]).sections.advice}
-    assert remarks[SGLANG] == "in a stream, it returns a <tool_call> inside the reasoning as a call"
+    assert remarks[SGLANG] == "in a stream, it treats a <tool_call> in the reasoning as a real call"
     assert remarks[VLLM] == (
-        "do not set qwen3 or glm45: they return a <tool_call> inside the reasoning as a call; "
+        "qwen3 and glm45 are worse: they treat a <tool_call> in the reasoning as a real call; "
         "with enable_thinking=false, leave deepseek_r1 out: it returns calls as reasoning in a response that is not "
         "streamed"
     )
     glm = {one.runtime: one.remark for one in inspect_template(templates()["GLM-4.7-Flash"]).sections.advice}
-    assert glm[VLLM] == "it returns a <tool_call> inside the reasoning as a call"
+    assert glm[VLLM] == "it treats a <tool_call> in the reasoning as a real call"
 
 
 def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:
     ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
     remarks = {one.runtime: one.remark for one in report.sections.advice}
-    assert remarks[SGLANG] == "it streams all calls of a list but the first as content"
+    assert remarks[SGLANG] == "mistral streams all calls of a list but the first as content"
     assert remarks[VLLM] == ""
 
 

@@ -273,14 +273,14 @@ def test_the_effects_of_a_variable_are_distinguished() -> None:
     (keep,) = inspect_template(THINKING.replace("KEEP", "or keep")).sections.variables
     (effect,) = keep.effects
     assert (effect.kind, effect.values, effect.typed, effect.reasoning) == ("adds", ("true",), "true", "kept")
-    assert effect.words == 'adds "{}" with reasoning in the history, and keeps earlier reasoning'
+    assert effect.words == 'adds "{}" if the history has reasoning, and keeps earlier reasoning'
     assert effect.excerpts == ("<think>Tq5thought</think>",)
     assert keep.to_dict()["effects"] == [effect.to_dict()]
     source = "{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}{{ x | default('a') }}" + TEMPLATE
     (x,) = inspect_template(source).sections.variables
     assert [(one.kind, one.values, one.typed, one.error) for one in x.effects] == [
         ("fails", ('"b"',), '"b"', TemplateFailure("raised", "no b")),
-        ("printed", ("another text",), "", None),
+        ("printed", ("another string",), "", None),
     ]
 
 

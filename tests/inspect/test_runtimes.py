@@ -336,7 +336,7 @@ def test_what_mlx_lm_does_not_read_declares_nothing_to_it(tmp_path: Path) -> Non
 def test_no_parser_is_named_that_misreads_where_another_is_declared(tmp_path: Path) -> None:
     report = model(tmp_path, jinja=WITH_ID, tokenizer_config={"tool_parser_type": "glm47"})
     (finding,) = [one for one in report.findings if label(one) == "TF022"]
-    assert "but the template renders calls that mistral reads" in finding.message
+    assert "but the template renders calls in the mistral format" in finding.message
     assert finding.fix.startswith("Parse what mlx-lm generates with ")
 
 

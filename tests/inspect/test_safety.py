@@ -60,7 +60,7 @@ def test_a_template_that_takes_no_question_without_tools_is_probed_with_them() -
     assert answers(needs_tools) == expected | {"content_kept": "yes"}
     finding = found(inspect_template(needs_tools), "TF055")
     assert finding is not None
-    assert "gives the prompt of a question with a response" in finding.message
+    assert "renders to the same prompt as a question followed by a response" in finding.message
 
 
 def test_the_finding_shows_a_question_that_gives_the_prompt_of_another_conversation() -> None:
@@ -238,7 +238,7 @@ def test_the_line_is_the_one_that_decides_and_results_are_reported_next_to_quest
     assert (finding.severity, finding.line) == ("warning", 3)
     question, result = finding.message.split("; ")
     assert question.startswith(
-        "The content of a message changes the prompt: a question that contains '/off' is changed: "
+        "Some strings in a message change how it is rendered: a question that contains '/off' is changed: "
     )
     assert result.startswith("a tool result that contains 'error' changes how something else is rendered: ")
     assert "Try again!" in result
@@ -254,7 +254,7 @@ def test_a_question_that_is_rejected_if_it_is_the_only_one() -> None:  # Ornith 
     assert (finding.severity, finding.line) == ("warning", 2)
     message = "a lone question with '<r>' and '</r>' at its ends is rejected: "
     message += "the template raises: Nobody asks."
-    assert finding.message == f"The content of a message changes the prompt: {message}"
+    assert finding.message == f"Some strings in a message change how it is rendered: {message}"
 
 
 def test_what_is_rejected_is_reported_after_what_else_changes() -> None:  # Ornith 1.0 35B

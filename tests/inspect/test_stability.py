@@ -411,7 +411,7 @@ def test_a_response_that_starts_differently_without_tools_is_reported() -> None:
     opens = "{% if add_generation_prompt %}<|assistant|>{% if not tools %}<think>{% endif %}{% endif %}"
     report = inspect_template("{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}\n" + TURNS + opens)
     (found,) = [one for one in report.findings if one.code == "TF094"]
-    assert "with nothing after a question, but with '<think>' after a question in a request without tools" in (
+    assert "with nothing after a user message, but with '<think>' after a user message in a request without tools" in (
         found.message
     )
 

@@ -112,7 +112,7 @@ CASES: list[tuple[str, str, str, str, str]] = [
     ("results_reordered", "yes", "", "results are ordered by their ids; the prompt does not contain the ids",
      changed(CALL, CALL + "{% for r in messages if r.tool_call_id is defined and r.tool_call_id == c.id %}"
              "[{{ r.content }}]{% endfor %}").replace(LOOP, LOOP[:-3] + " if m.role != 'tool' %}")),
-    ("results_unnamed", "yes", "", "is rendered as one with both", BASE),
+    ("results_unnamed", "yes", "", "renders the same as a result with both", BASE),
     ("results_unnamed", "no", "name-lost", "without the tool's name: ",
      changed(ROLE, "<|{{ m.role }} {{ m.name }}|>")),
     ("results_unnamed", "no", "name-lost", "under the name None: ",
@@ -357,7 +357,7 @@ CASES += [
     ("results_alone", "no", "dropped", "is dropped, unless there is no response between it and an earlier call",
      changed(LOOP, "{% set ns = namespace(called=false) %}" + LOOP + "{% if m.role == 'assistant' %}{% set ns.called "
              "= 'tool_calls' in m %}{% endif %}{% if m.role == 'tool' and not ns.called %}{% continue %}{% endif %}")),
-    ("results_unnumbered", "yes", "", "a result without tool_call_id is rendered as one with it",
+    ("results_unnumbered", "yes", "", "a result without tool_call_id renders the same as a result with it",
      NAMED_BY_ID.replace("if c.id == m.tool_call_id %}", "if c.id == m.tool_call_id and not m.name %}")),
     ("text_with_call", "yes", "", "text next to a call appears", when("m.tool_calls and loop.index0 > 3", SKIP)),
     ("reasoning_in_loop", "no", "dropped", "is not in a prompt with a generation prompt",
@@ -643,7 +643,7 @@ def test_reasoning_is_looked_for_under_each_name_that_the_template_reads(templat
 def test_reasoning_dropped_by_the_next_response_is_not_reported_as_dropped_by_a_user_message() -> None:  # llm-jp-4-8b
     inspected = report(changed("if m.tool_plan", "if m.tool_plan and not (" + ANSWERED + ")", PLANS))
     (finding,) = [one for one in inspected.notes if label(one) == "TF033"]
-    assert finding.message == "The reasoning of an earlier turn is dropped: before the last response without a call."
+    assert finding.message == "Reasoning in earlier turns is dropped before the last response without a call."
 
 
 def test_a_variable_that_keeps_the_reasoning_is_named() -> None:
@@ -971,7 +971,7 @@ def test_results_without_ids_that_are_mixed_up_are_one_finding() -> None:
     findings = [one for one in report(dropped).findings if one.outcome == "unmatched-result-lost"]
     assert [one.fix for one in findings] == [
         "Give every call an id, and every result the id of its call.",
-        "Add the id and the tool's name of its call to every result.",
+        "Give every result the id of its call and the name of its tool.",
     ]
 
 

@@ -163,18 +163,18 @@ def test_a_switch_that_the_template_overrides_is_a_variable_still() -> None:
         ("{% if x == 'high' %}Think hard.{% endif %}" + TURNS, '"high" adds "Think hard."'),
         ("{% if x in ['a', 'b'] %}More.{% endif %}" + TURNS, '"a" or "b" adds "More."'),
         (THOUGHT.replace("keep", "x"),
-         'true adds "Tq5thought" with reasoning in the history, and keeps earlier reasoning'),
-        ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'true adds "Hint." when tools are given'),
+         'true adds "Tq5thought" if the history has reasoning, and keeps earlier reasoning'),
+        ("{% if tools and x %}Hint.{% endif %}" + TURNS, 'true adds "Hint." if tools are given'),
         # danish-foundation-models' Apertus: behind a call nothing changes, behind its result it does
         ("{% if x and messages[-1].role == 'tool' %}Hint.{% endif %}" + TURNS,
-         'true adds "Hint." with a call and its result'),
+         'true adds "Hint." after a call and its result'),
         ("{% if x is defined %}{{ raise_exception('no x') }}{% endif %}" + TURNS, ""),
         ("{% if x == 'b' %}{{ raise_exception('no b') }}{% endif %}" + TURNS,
          '"b" makes the template fail: it raises: no b'),
         ("{{ '' + x }}" + TURNS, "a text is needed: without it the template fails: `x` is undefined "
          "(UndefinedError: 'x' is undefined)"),
         ("{% for d in x or [] %}{{ d }}{% endfor %}" + TURNS,
-         "a list of texts is printed: Vq9given<|user|>Uq1question"),
+         "a list of strings is printed: Vq9given<|user|>Uq1question"),
         ("{% if x and x.kind %}{{ x.kind }}.{% endif %}" + TURNS, "an object is printed: Vq9given.<|user|>Uq1question"),
         # What counts only where the model is to think.
         ("{% if thinking and x == 'max' %}Think.{% endif %}" + TURNS, '"max" adds "Think." (with thinking true)'),
@@ -296,7 +296,7 @@ def test_a_variable_that_matters_only_with_an_image_is_found() -> None:
         "{% if part.type == 'image' %}{% if add_vision_id %}Picture 1: {% endif %}<image>{% endif %}"
         "{% else %}{{ message.content }}{% endfor %}{% endfor %}"
     )
-    assert variable(source, "add_vision_id").effect == 'true adds "Picture 1:" when a question holds an image'
+    assert variable(source, "add_vision_id").effect == 'true adds "Picture 1:" if a question contains an image'
 
 
 def test_what_changes_at_both_ends_is_reported_at_both() -> None:

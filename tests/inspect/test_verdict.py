@@ -39,14 +39,14 @@ def finding(code: str, severity: Severity, fixed_by: FixedBy = "") -> Finding:
             "template",
             True,
             "adapted",
-            ["--strategy prompt`). Format: json", "Otherwise: schema parts dropped (TF040)."],
+            ["--strategy prompt`). Format: json", "Without `toolfmt render`: schema parts dropped (TF040)."],
         ),
         (
             [finding("TF014", "warning", "render"), finding("TF040", "warning", "prompt")],
             "template",
             True,
             "adapted",
-            ["Otherwise: double-encoded arguments (TF014). `--strategy prompt` avoids schema parts dropped (TF040)."],
+            ["Without `toolfmt render`: double-encoded arguments (TF014). `--strategy prompt` also fixes TF040."],
         ),
         (
             [finding("TF011", "note")],
@@ -90,7 +90,7 @@ def test_the_verdict_is_made_of_all_findings(
 def test_each_finding_is_named_once_and_many_are_counted() -> None:
     found = [finding(f"TF0{number}", "warning", "render") for number in (11, 11, 13, 14, 17, 19, 20)]
     sentence = verdict(found, JSON, "template", renders=True).sentence
-    assert sentence.endswith("Otherwise: tools not rendered (TF011), calls dropped (TF013) and 4 more.")
+    assert sentence.endswith("Without `toolfmt render`: tools not rendered (TF011), calls dropped (TF013) and 4 more.")
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_the_sentence_shows_how_sure_the_format_is(decision: FormatDecision, par
 @pytest.mark.parametrize(
     ("decision", "part"),
     [
-        (FormatDecision("glm4", "model-type"), "Format of the calls: glm4 (the model's own)."),
-        (FormatDecision("json", "default"), "Format of the calls: json (the default)."),
-        (FormatDecision(None, "none"), "Format of the calls: json (the default)."),
+        (FormatDecision("glm4", "model-type"), "Call format: glm4 (the model's own)."),
+        (FormatDecision("json", "default"), "Call format: json (the default)."),
+        (FormatDecision(None, "none"), "Call format: json (the default)."),
     ],
 )
 def test_with_the_prompt_strategy_the_sentence_names_the_format_of_calls(decision: FormatDecision, part: str) -> None:

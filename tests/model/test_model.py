@@ -144,7 +144,7 @@ def test_a_limit_that_only_a_chapter_hits_stops_no_prompt(tmp_path: Path) -> Non
 
 
 def test_a_template_that_does_not_parse_is_reported_before_an_unread_variable(tmp_path: Path) -> None:
-    with pytest.raises(TemplateError, match="does not parse"):
+    with pytest.raises(TemplateError, match="syntax error"):
         made(tmp_path, "{% if enable_thinking %}{{ messages }").render(MESSAGES, enable_thinking=True)
 
 
@@ -314,10 +314,10 @@ def test_a_model_of_unknown_format_has_no_parser(tmp_path: Path) -> None:
 def test_a_template_that_does_not_parse_is_reported_with_file_and_line() -> None:
     model = toolfmt.load(MODELS / "broken")
     assert isinstance(model.broken, TemplateError)
-    assert str(model.broken).startswith(f"{MODELS / 'broken' / 'chat_template.jinja'}, line 5: does not parse: ")
+    assert str(model.broken).startswith(f"{MODELS / 'broken' / 'chat_template.jinja'}, line 5: syntax error: ")
     assert model.broken.line == 5
     assert "TF002" in {finding.code for finding in model.inspect().findings}
-    with pytest.raises(TemplateError, match="does not parse"):
+    with pytest.raises(TemplateError, match="syntax error"):
         model.render(MESSAGES)
 
 

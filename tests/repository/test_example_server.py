@@ -174,7 +174,7 @@ def prompt_of(path: str, request: dict[str, Any]) -> toolfmt.Prompt:
 
 
 def test_every_protocol_makes_the_same_prompt() -> None:
-    """A whole turn with a call and its result; the model has one template, so that any difference is a loss."""
+    """A whole turn after a call and its result; the model has one template, so that any difference is a loss."""
     function = {"name": "get_weather", "arguments": json.dumps(OSLO)}
     reply = {"role": "assistant", "content": "Let me see.", "reasoning_content": "Hm."}
     chat = [

@@ -30,7 +30,7 @@ def form(path: Path) -> dict[str, Any]:
 
 
 def test_there_is_a_form_for_each_kind_of_issue() -> None:
-    assert [path.stem for path in FORMS] == ["new-format", "parser-fault", "wrong-report"]
+    assert [path.stem for path in FORMS] == ["new-format", "parser-bug", "wrong-report"]
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)

@@ -302,7 +302,7 @@ def test_a_template_that_does_not_parse_is_reported_in_a_sentence(playground: Pl
     printed = playground.text("report") + playground.text("prompt")
     assert "TF002" in printed
     assert "Traceback" not in printed
-    assert "does not parse" in playground.text("prompt")
+    assert "syntax error" in playground.text("prompt")
 
 
 def test_a_template_without_end_is_ended_and_the_next_one_works(playground: Playground) -> None:

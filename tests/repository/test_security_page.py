@@ -35,7 +35,7 @@ def test_figures_are_those_of_the_code() -> None:
         f"idle time limit (`toolfmt inspect --time-limit`): {limits.time_limit:g} seconds without CPU time | yes | "
         f"{limits.time_limit:g} seconds in total | {limits.time_limit:g} seconds in total |",
         f"CPU time of a job: {limits.processor_seconds} seconds",
-        f"length of its answer: {limits.answer >> 20} MiB",
+        f"length of its response: {limits.answer >> 20} MiB",
         f"memory: {limits.memory >> 30} GiB beyond",
         f"longer than {LONGEST_SOURCE:,} characters or of more than {LARGEST_TREE:,} nodes",
         f"writes more than {LONGEST_OUTPUT:,} characters",

@@ -258,7 +258,7 @@ def test_a_vocabulary_that_is_none(tmp_path: Path) -> None:
         {},
         (
             "tokenizer.chat_templates is a number, not a list of names; it is ignored",
-            "tokenizer.ggml.tokens is a list, not a list of texts; it is ignored",
+            "tokenizer.ggml.tokens is a list, not a list of strings; it is ignored",
         ),
     )
 
@@ -275,8 +275,8 @@ def test_bytes_that_are_no_utf_8_are_replaced(tmp_path: Path) -> None:
 def test_a_file_that_is_no_gguf_file(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     for content, what in (
-        (b"", "not a GGUF file, which begins with GGUF; download it again"),
-        (b"<!doctype html>", "not a GGUF file, which begins with GGUF; download it again"),
+        (b"", "not a GGUF file (it does not start with the bytes GGUF); download it again"),
+        (b"<!doctype html>", "not a GGUF file (it does not start with the bytes GGUF); download it again"),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
             "a pointer of Git LFS, not the file itself; fetch it with git lfs pull",

@@ -369,7 +369,7 @@ def test_messages_and_tools_that_are_no_lists_of_objects() -> None:
 
 
 def test_a_syntax_error_is_raised_at_once_with_its_line() -> None:
-    expected = "chat_template.jinja, line 2: does not parse: unexpected '}'"
+    expected = "chat_template.jinja, line 2: syntax error: unexpected '}'"
     assert failure(ChatTemplate, "a\n{{ 'b' }{", origin="chat_template.jinja") == (expected, 2)
 
 
@@ -423,7 +423,7 @@ def test_whatever_fails_in_a_render_is_one_line_with_the_templates_line(
 
 @pytest.mark.parametrize("source", ["{{" + "(" * 50_000 + "}}", "{{" + "[" * 50_000 + "}}", "{{ " + "1" * 5_000 + "}}"])
 def test_a_source_that_jinja2_chokes_on_is_one_line(source: str) -> None:
-    assert failure(ChatTemplate, source)[0].startswith("chat template: does not parse: ")
+    assert failure(ChatTemplate, source)[0].startswith("chat template: syntax error: ")
 
 
 def test_a_long_message_is_cut() -> None:

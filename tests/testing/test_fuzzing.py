@@ -369,7 +369,7 @@ def ended(process: int) -> bool:
         ("json:nothing", "json:nothing: cannot be loaded (AttributeError: "),
         (
             "json:__name__",
-            "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); name a factory of json",
+            "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); give json:NAME, a function that takes tools and returns a parser",
         ),
         (
             "naive_parsers:misnames_formats",
@@ -637,7 +637,10 @@ def test_an_interrupted_search_without_defects_is_reported_as_interrupted(monkey
     [
         ("no_such:parser", r".*No module named 'no_such'\); modules are looked for from this folder and in PYTHONPATH"),
         ("fails_on_import:parser", r".*needs_this'\); python -c 'import fails_on_import' shows where"),
-        ("json:nothing", r".*no attribute 'nothing'\); name a factory of json"),
+        (
+            "json:nothing",
+            r".*no attribute 'nothing'\); give json:NAME, a function that takes tools and returns a parser",
+        ),
     ],
 )
 def test_a_target_that_cannot_be_loaded_is_reported_with_a_working_fix(

@@ -408,8 +408,8 @@ class _FixedResult:
 @pytest.mark.parametrize(
     ("returned", "why"),
     [
-        ({"type": "tool_call_end", "index": 0, "tolerated": [{}]}, "tolerated is [{}], not a list of texts"),
-        ({"type": "tool_call_end", "index": 0, "tolerated": 3}, "tolerated is 3, not a list of texts"),
+        ({"type": "tool_call_end", "index": 0, "tolerated": [{}]}, "tolerated is [{}], not a list of strings"),
+        ({"type": "tool_call_end", "index": 0, "tolerated": 3}, "tolerated is 3, not a list of strings"),
         ({"type": "tool_call_end", "index": 0, "span": ["a", "b"]}, "span is 'a', not a whole number"),
         ({"type": "tool_call_end", "index": 0, "span": "ab"}, "span is 'ab', not two offsets"),
         ({"type": "tool_call_end", "index": float("inf")}, "index is inf, not a whole number"),
@@ -418,7 +418,7 @@ class _FixedResult:
         ({"type": "content", "text": "a", "start": float("nan")}, "start is nan, not a whole number"),
         ({"type": "tool_call_start", "index": 0, "name": "f", "id": {1}}, "id is {1}, not a string"),
         ({"type": "tool_call_rejected", "index": 0, "reason": ["x"]}, "reason is ['x'], not a string"),
-        (ToolCallEnd(0, (0, 1), ({},)), "tolerated is ({},), not a list of texts"),  # type: ignore[arg-type]  # wrong
+        (ToolCallEnd(0, (0, 1), ({},)), "tolerated is ({},), not a list of strings"),  # type: ignore[arg-type]  # wrong
         (ToolCallEnd(0, None), None),  # type: ignore[arg-type]  # as one without a place may make it
     ],
 )

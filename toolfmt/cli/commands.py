@@ -93,7 +93,10 @@ def main() -> None:
 @click.option("--require", type=click.Choice(["tools"]), help="Also fail if the verdict is prompt-only or broken.")
 @click.option("--baseline", "baseline_file", metavar="FILE", help="An earlier --json output: only new findings fail.")
 @click.option(
-    "--select", multiple=True, metavar="CODES", help="Show only these: TF014,object-rejected,TF01,error. Repeatable."
+    "--select",
+    multiple=True,
+    metavar="CODES",
+    help="Show only these findings: codes (TF014), code prefixes (TF01), names or severities. Repeatable.",
 )
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not show these. Repeatable.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions, to count their tokens.")
@@ -108,7 +111,7 @@ def main() -> None:
     "--time-limit",
     type=Seconds(least=1),
     metavar="SECONDS",
-    help="Stop a worker that uses no CPU time for this long (macOS, Windows: that runs for this long). [default: 600]",
+    help="Stop a worker after this long without CPU use (macOS, Windows: in total). [default: 600]",
 )
 @trusted_option
 def inspect(**given: Any) -> int:
@@ -118,9 +121,9 @@ def inspect(**given: Any) -> int:
     with models in it or below it, are shown as a table with one row per model. With --json, each model is printed as
     one JSON line when it is done.
 
-    --output-format writes several outputs of one inspection. Without =FILE, an output goes to standard output, which
-    takes one. An existing FILE is replaced only if it has an earlier output of the same format; markdown is appended.
-    For several models, html=FILE lists the pages in FILE.d.
+    --output-format is repeatable. Without =FILE, an output goes to standard output; only one can go there. An existing
+    FILE is overwritten only if it is empty or an earlier output in the same format. Markdown is always appended. For
+    several models, html=FILE is an index, and the page of each model is in the directory FILE.d.
 
     --continue FILE is for thousands of models: an interrupted run continues where it stopped.
 
@@ -136,16 +139,14 @@ def inspect(**given: Any) -> int:
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
 @json_option
-@click.option(
-    "--select", multiple=True, metavar="WORDS", help="Compare only these: capabilities,prompts,TF014. Repeatable."
-)
+@click.option("--select", multiple=True, metavar="WORDS", help="Compare only these: prompts,TF014. Repeatable.")
 @click.option("--ignore", multiple=True, metavar="WORDS", help="Do not compare these. Repeatable.")
 @trusted_option
 def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[str, ...], trusted: bool) -> int:
     """Compare the behavior of model A and model B, not the text of their templates.
 
-    Differences that come only from other files (the file that has the template, a declared parser, runtime settings)
-    are listed as settings and do not count.
+    Differences that do not come from the template (which file it is in, the declared parser, runtime settings) are
+    listed as settings and do not affect the exit status.
 
     WORDS are parts (behavior, settings, findings, prompts, capabilities, capabilities.system, variables, runtimes ...)
     and codes or names of findings, separated by commas.
@@ -192,7 +193,7 @@ def diff(a: str, b: str, as_json: bool, select: tuple[str, ...], ignore: tuple[s
     type=click.Choice(["prompt", "messages"]),
     default="prompt",
     show_default=True,
-    help="Print the prompt, or a request that a chat endpoint renders to it.",
+    help="Print the prompt, or a chat request for which a server renders the same prompt.",
 )
 @json_option
 @trusted_option
@@ -272,7 +273,11 @@ def _request_input(messages_file: str | None, tools_file: str | None, request_fi
 @click.option("--format", "format_name", metavar="NAME|FILE", help="The tool-call format; see toolfmt formats.")
 @click.option("--model", "directory", metavar="MODEL", help="Use the format of this model.")
 @click.option("--tools", "tools_file", metavar="FILE", help="A JSON list of tool definitions.")
-@click.option("--prefix", metavar="TEXT", help="The end of the prompt. [default with --model: what its template adds]")
+@click.option(
+    "--prefix",
+    metavar="TEXT",
+    help="The start of the response in the prompt, such as <think>. [default with --model: from its template]",
+)
 @click.option("--chunk", type=Count(), metavar="N", help="Feed the parser N characters at a time.")
 @click.option("--strict", is_flag=True, help="Reject what is otherwise tolerated.")
 @click.option(
@@ -313,8 +318,8 @@ def parse(
     rejected calls. Bytes that are not UTF-8 become U+FFFD, with a warning on standard error.
 
     --jsonl reads recorded outputs, one JSON object per line, and prints one message for each valid line, in order.
-    Invalid lines are reported on standard error and skipped (of lines without the text key only the first 20, then a
-    count). The exit status is then 2.
+    Invalid lines are reported on standard error and skipped; the exit status is then 2. Of lines without the text key,
+    only the first 20 are reported, then their number.
     """
     _check_one_way(
         file,
@@ -365,7 +370,11 @@ def _check_one_way(
 @click.argument("place", metavar="[MODEL]", required=False)
 @click.option("--endpoint", metavar="URL", help="An OpenAI-compatible endpoint, up to /v1.")
 @click.option("--model", "model_name", metavar="NAME", help="The model's name at the endpoint.")
-@click.option("--completions", is_flag=True, help="Request completions of the prompts that MODEL renders.")
+@click.option(
+    "--completions",
+    is_flag=True,
+    help="Render prompts with MODEL's template, and use /completions.",
+)
 @click.option(
     "--format",
     "format_name",
@@ -397,7 +406,12 @@ def _check_one_way(
 )
 @click.option("--scenario", "scenarios", metavar="NAME", multiple=True, help="Run only this scenario. Repeatable.")
 @click.option(
-    "--temperature", callback=temperature, default="0.7", show_default=True, metavar="T", help="A number, or unset."
+    "--temperature",
+    callback=temperature,
+    default="0.7",
+    show_default=True,
+    metavar="T",
+    help="A number, or the word unset to send none.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="The seed of the first run.")
 @click.option(
@@ -428,9 +442,9 @@ def measure(**given: Any) -> int:
 
     The model is served by an --endpoint, or is a MODEL directory that runs here (with mlx-lm or transformers).
     Questions name a tool (direct), describe a need (neutral), or need no tool (no-tool). Every
-    combination is tested: the wording, how tools are passed (template, prompt), and tool_choice (omitted, auto,
-    required). Use --prompt, --strategy and --tool-choice to test fewer. With --endpoint, MODEL provides the format and
-    the description of the tools.
+    combination is tested: the wording, how tools are passed (template, prompt), and tool_choice (left-out, auto,
+    required). Use --prompt, --strategy and --tool-choice to test fewer. With --endpoint, MODEL only
+    provides the tool-call format and the text that describes the tools in the system prompt.
 
     If it is interrupted, it prints what was measured so far.
 
@@ -485,17 +499,17 @@ def explain(code: str | None) -> None:
     "--for",
     "syntax",
     type=click.Choice(["llguidance", "gbnf", "xgrammar", "lark"]),
-    help="The syntax; with --request by default the runtime's.",
+    help="The grammar syntax. [default: that of --request, or llguidance]",
 )
 @click.option(
     "--choice",
     default="auto",
     show_default=True,
     metavar="auto|required|NAME",
-    help="Whether, and which tool, to call.",
+    help="Whether a tool must be called, or which one.",
 )
 @click.option("--single", is_flag=True, help="Allow one call only.")
-@click.option("--prefix", metavar="TEXT", help="The end of the prompt, which may have opened the reasoning.")
+@click.option("--prefix", metavar="TEXT", help="The start of the response in the prompt, such as <think>.")
 @click.option(
     "--request",
     "runtime",
@@ -511,7 +525,7 @@ def grammar(**given: Any) -> None:
     satisfy their schemas. If a schema has no grammar, an error names the tool and the argument, and the exit status
     is 2.
 
-    If the grammar allows less than the format and the schemas, a line on standard error says what.
+    If the grammar is stricter than the format and the schemas, a line on standard error names what it leaves out.
     """
     from toolfmt.cli.grammar_command import Constraining
 
@@ -520,18 +534,21 @@ def grammar(**given: Any) -> None:
 
 @main.command("report-bug", short_help="Print a bug report to paste into an issue.")
 @click.argument("place", metavar="[MODEL]", required=False)
-@click.option("--answer", "answer_file", metavar="FILE", help="An output that is parsed wrong; - for standard input.")
+@click.option(
+    "--model-output", "answer_file", metavar="FILE", help="An output that is parsed wrong; - for standard input."
+)
 @click.option("--format", "format_name", metavar="NAME|FILE", help="Its format. [default: the format of MODEL]")
 @click.option("--tools", "tools_file", metavar="FILE", help="Its tools: a JSON list of tool definitions.")
 @trusted_option
 def report_bug(**given: Any) -> int:
     """Print a bug report to paste into an issue. Nothing is sent anywhere.
 
-    The report has versions. With a MODEL, it has the verdict, the format and the codes of the findings. With --answer,
-    it has the output, with letters and digits replaced, and the events that the parser emits. It has no names, no
-    paths, and no text of the template. Read it before you paste it.
+    The report lists the versions of toolfmt, Python and the packages. With a MODEL, it shows the verdict, the format
+    and the codes of the findings. With --model-output, it shows the output, with letters and digits replaced, and the
+    events that the parser emits. It contains no names, no paths, and no text of the template. Read it before you paste
+    it.
 
-    Exit status: 0 the report is printed, even if it has an error, 2 bad input.
+    Exit status: 0 the report was printed, even if a part of it could not be made, 2 bad input.
     """
     from toolfmt.cli.report_bug_command import Reporting
 

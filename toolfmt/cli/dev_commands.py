@@ -44,7 +44,12 @@ def dev() -> None:
     metavar="N",
     help="How long to run. [default: 60, without --outputs]",
 )
-@click.option("--outputs", type=Count(), metavar="N", help="Stop after N outputs. Finds the same bugs on any machine.")
+@click.option(
+    "--outputs",
+    type=Count(),
+    metavar="N",
+    help="Stop after N outputs, not after a time; same on any machine.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, metavar="S", help="Seed of the generated outputs.")
 @click.option(
     "--timeout",
@@ -52,7 +57,7 @@ def dev() -> None:
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="CPU seconds, or seconds without CPU use, after which the parser counts as hanging.",
+    help="Count a parser as hanging after this time.",
 )
 @json_option
 def fuzz(**given: Any) -> int:
@@ -95,11 +100,11 @@ def export() -> None:
 def derive(place: str, trusted: bool) -> int:
     """Derive a tool-call format from the calls that a model's template renders, and print it as JSON.
 
-    Use it for a template whose calls no known format reads. The format is printed only if it parses calls and outputs
-    that were not used to derive it. Save it as a file for --format or toolfmt.format_from_file, and change its name.
-    Standard error shows how it was verified.
+    Use it for a template whose calls cannot be parsed with any known format. The format is printed only if it parses
+    calls and outputs that were not used to derive it. Save it to a file for --format or toolfmt.format_from_file, and
+    change "name" in it. Standard error shows how it was verified.
 
-    Exit status: 0 a format was derived, 1 none can be derived, with the reason, 2 the model cannot be read.
+    Exit status: 0 a format was derived, 1 none could be derived (the reason is printed), 2 the model cannot be read.
     """
     from toolfmt.cli.printing.control_characters import visible
     from toolfmt.formats.stored import to_text
@@ -118,26 +123,26 @@ def derive(place: str, trusted: bool) -> int:
     limits = "".join(f"; {limit}" for limit in made.proof.limits)
     complain(f"derived ({made.kind}), verified on {made.proof.call_sets} call sets and {outputs}{limits}")
     if made.known:
-        complain(f"{made.known} reads these calls too, and what its models write otherwise: prefer it")
+        complain(f"{made.known} parses these calls too, and more variants of them: prefer it")
     return 0
 
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Print a patch and write nothing.")
 
 
-@dev.command(short_help="Start a format in a clone of the repository.")
+@dev.command(short_help="Create the files of a new format in a clone.")
 @click.argument("name", metavar="NAME")
 @click.option("--from", "place", required=True, metavar="MODEL", help="The model, or a .jinja file of its template.")
 @_dry_run
 @trusted_option
 def new_format(name: str, place: str, dry_run: bool, trusted: bool) -> int:
-    """Start a format in a clone of toolfmt's repository: its module, its entry in the list, its case files.
+    """Create the files of a new format in a clone of toolfmt's repository: its module, list entry and case files.
 
-    The format is derived from the calls that the template of MODEL renders. If that fails, the module starts from the
-    nearest known format and has the reason. TO FILL marks what you have to write: `pytest -k NAME` lists it. No
-    existing file is overwritten.
+    The format is derived from the calls that the template of MODEL renders. If that fails, the module is a copy of the
+    most similar known format, with a comment that says why none was derived. TO FILL marks what you have to write:
+    `pytest -k NAME` lists it. No existing file is overwritten.
 
-    Exit status: 0 written, 1 a known format reads these calls already, 2 bad input, or not in a clone.
+    Exit status: 0 written, 1 a known format already parses these calls, 2 bad input, or not in a clone.
     """
     from toolfmt.cli.scaffolding.new_format import NotNeeded, prepare
 
@@ -151,11 +156,11 @@ def new_format(name: str, place: str, dry_run: bool, trusted: bool) -> int:
     return 0
 
 
-@dev.command(short_help="Start a finding in a clone of the repository.")
+@dev.command(short_help="Create the files of a new finding in a clone.")
 @click.argument("name", metavar="NAME")
 @_dry_run
 def new_finding(name: str, dry_run: bool) -> None:
-    """Start a finding in a clone of toolfmt's repository: its check, its entry in the list, its templates.
+    """Create the files of a new finding in a clone of the repository: its check, list entry and test templates.
 
     NAME has lowercase letters and hyphens, such as calls-dropped. It gets the next code. TO FILL marks what you have to
     write: `pytest -k CODE` lists it. No existing file is overwritten.

@@ -58,7 +58,7 @@ class Constraining:
         except BadModelDirectory as error:
             if Path(self.place).exists():
                 raise
-            raise BadModelDirectory(f"{error}; or the name of a format: {unknown}") from None
+            raise BadModelDirectory(f"{error}; or give the name of a format ({unknown})") from None
         name_models_below(self.place, complain)
         if model.broken:
             complain(f"{self.place}: {model.broken}; so the format is not verified")

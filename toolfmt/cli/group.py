@@ -151,7 +151,8 @@ def _status_of(run: Callable[[], Any]) -> int:
         return complain(str(error))
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "toolfmt"
-        return complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+        message = error.format_message().rstrip(".")
+        return complain(f"{message}{' See' if message.endswith('?') else '; see'} {command} --help")
     except click.ClickException as error:
         return complain(error.format_message())
     except (click.Abort, KeyboardInterrupt):

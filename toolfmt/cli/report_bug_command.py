@@ -38,9 +38,9 @@ class Reporting:
     def _check(self) -> None:
         of_answers = {"--format": self.format_name, "--tools": self.tools_file}
         if self.answer_file is None and (given := [name for name, value in of_answers.items() if value]):
-            raise click.UsageError(f"{given[0]} goes with --answer")
+            raise click.UsageError(f"{given[0]} goes with --model-output")
         if self.answer_file is not None and self.format_name is None and self.place is None:
-            raise click.UsageError("--answer needs --format, or a MODEL whose format it has")
+            raise click.UsageError("--model-output needs --format, or a MODEL whose format it has")
         if self.tools_file == "-" == self.answer_file:
             raise click.UsageError("the output and --tools cannot both be standard input")
 

@@ -108,7 +108,7 @@ def grammar(
     exists. A grammar never allows more than the schemas.
     """
     if syntax not in SYNTAXES:
-        raise ValueError(f"there is no syntax {syntax!r}; there are {', '.join(SYNTAXES)}")
+        raise ValueError(f"there is no syntax {syntax!r}; choose one of {', '.join(SYNTAXES)}")
     known = resolved(format)
     try:
         made = answer_grammar(known, tools, choice=choice, parallel=parallel, prefix=prefix)

@@ -37,7 +37,7 @@ def request(grammar: Requested, runtime: str) -> dict[str, Any]:
     Raises `ToolfmtError` for another runtime, and for a grammar format that the runtime does not support.
     """
     if runtime not in _REQUESTS:
-        raise ToolfmtError(f"there is no runtime {runtime!r}; there are {', '.join(_REQUESTS)}")
+        raise ToolfmtError(f"there is no runtime {runtime!r}; choose one of {', '.join(_REQUESTS)}")
     of_syntax = _REQUESTS[runtime]
     if grammar.syntax not in of_syntax:
         ways = " or ".join(f"syntax={syntax!r}" for syntax in of_syntax)

@@ -282,7 +282,7 @@ def _place_of(data: Mapping[str, Any]) -> tuple[int, int] | None:
 def _notes(data: Mapping[str, Any]) -> tuple[str, ...]:
     notes = data.get("tolerated") or ()
     if not isinstance(notes, (list, tuple, set, frozenset)) or not all(isinstance(note, str) for note in notes):
-        raise TypeError(f"tolerated is {_quoted(notes)}, not a list of texts")
+        raise TypeError(f"tolerated is {_quoted(notes)}, not a list of strings")
     return tuple(notes)
 
 

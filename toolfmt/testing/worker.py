@@ -48,7 +48,7 @@ def _way_out(spec: str, error: BaseException) -> str:
     if module.startswith(_PEERS):
         return ""
     if module in sys.modules:  # a module that fails during its import is removed again
-        return f"; name a factory of {module}"
+        return f"; give {module}:NAME, a function that takes tools and returns a parser"
     return f"; python -c 'import {module}' shows where"
 
 

@@ -74,9 +74,9 @@ class Searching(Bar):
 
     def update(self, found: Any) -> None:
         """Update the progress."""
-        rate = found.answers / found.seconds if found.seconds else 0.0
+        rate = found.outputs / found.seconds if found.seconds else 0.0
         tried = ", ".join(f"{count}/{every} {way}" for way, (count, every) in found.coverage.items())
-        status = f"{found.answers:,} outputs, {rate:,.0f} per second, {len(found.defects)} defects, markers {tried}"
+        status = f"{found.outputs:,} outputs, {rate:,.0f} per second, {len(found.defects)} defects, markers {tried}"
         if found.shrinking:
             status = f"made smaller: {found.shrinking} of {len(found.defects)} defects"
         self.draw(round(found.seconds * 10), status=status)

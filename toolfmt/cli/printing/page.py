@@ -71,7 +71,7 @@ def report_page(report: Report, index: str = "") -> str:
         style=Markup(style),
         style_hash=style_hash(style),
         level=LEVELS[report.verdict.tools],
-        counts=counts(report, full=True),
+        counts=counts(report),
         first=first_step(report),
         chapters=_chapters(report),
         findings=findings,

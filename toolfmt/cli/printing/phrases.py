@@ -27,8 +27,8 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     },
     "results": {
         "results_several": "one result per turn",
-        "results_unnamed": "only with the name of the tool",
-        "results_unnumbered": "only with the id of the call",
+        "results_unnamed": "only if `name` is set",
+        "results_unnumbered": "only if `tool_call_id` is set",
     },
     "system": {
         "system_later": "only at the beginning",
@@ -140,9 +140,12 @@ def _definitions(definitions: Mapping[str, Answer]) -> list[str]:
     unsupported = [words for name, words in _FORMS.items() if _is_not(definitions, name)]
     lines = []
     if lost:
-        partly = " (partly)"
-        names = [_keyword(name) + partly * (definitions[name].outcome == "in-part") for name in lost]
-        lines.append(f"schema keywords not in the prompt: {listed_first(names, _MOST)}")
+        partly = [_keyword(name) for name in lost if definitions[name].outcome == "in-part"]
+        whole = [_keyword(name) for name in lost if definitions[name].outcome != "in-part"]
+        if whole:
+            lines.append(f"schema keywords not in the prompt: {listed_first(whole, _MOST)}")
+        if partly:
+            lines.append(f"schema keywords shown only in some places: {listed_first(partly, _MOST)}")
     if failing:
         lines.append(f"some forms rejected: {listed_first(failing, _MOST)}")
     if unsupported:

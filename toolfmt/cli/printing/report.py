@@ -26,7 +26,7 @@ from toolfmt.cli.printing.verdict import LEVEL_STYLES, LEVELS, counts, first_ste
 from toolfmt.inspect.checks import summary
 from toolfmt.inspect.report.growing_prompts import starts_vary
 from toolfmt.inspect.report.report import Finding, Report
-from toolfmt.inspect.report.sample_words import with_sample_words
+from toolfmt.inspect.report.sample_words import has_sentinels, with_sample_words
 from toolfmt.templates import place_name
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _LONGEST = 240
 _WORDS = {"no": "missing", "error": "rejected"}
 _LOST_LATER = "rendered for a question, dropped after a tool result"
 _NO_FORMAT = "unknown: no parser is known to parse the calls"
-_NOT_SEEN = "from the template's history, not from a model's output"
+_NOT_SEEN = "derived from how the template renders past calls, not from model output"
 
 
 def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: bool, whole: bool) -> str:
@@ -50,11 +50,12 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     With `notes`, notes are shown like findings. With `full`, every answer with its evidence follows. Sentences are
     printed `whole`, or cut if they are long.
     """
+    samples = has_sentinels(report)
     report = with_sample_words(report)
     every = notes or full
     shown = worst_first((*report.findings, *(report.notes if every else ())))
     longest = None if whole or full else _LONGEST
-    first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report, full=every)))])]
+    first: list[RenderableType] = [_title(report), _rows([_verdict(report), ("", Text(counts(report)))])]
     parts: list[RenderableType] = []
     others = [] if every else [one for one in notable(report) if one.severity == "note"]
     if shown or others:
@@ -63,6 +64,8 @@ def report_text(report: Report, width: int, colour: bool, *, full: bool, notes: 
     rows += [] if every else _hidden(report)
     if rows:
         parts.append(_rows(rows))
+    if samples and not full:
+        parts.append(_rows([("samples", Text('words such as Oslo, get_weather and "Check first." are test data'))]))
     if more := _more(report, full):
         parts.append(_rows([("more", Text(more))]))
     if full:
@@ -80,7 +83,9 @@ def _title(report: Report) -> Text:
     if template is not None:
         where = template.origin + (f" (template {template.name})" if template.name != "default" else "")
     title = Text(visible(place_name(report.path)), "bold")
-    title.append(f"   {visible(report.model_type or 'no model type')}   {visible(where)}", "not bold")
+    alone = report.model_type is None and where == place_name(report.path)
+    kind = "a template without model files" if alone else f"{report.model_type or 'no model type'}   {where}"
+    title.append(f"   {visible(kind)}", "not bold")
     return title
 
 
@@ -128,7 +133,7 @@ def _calls(report: Report) -> str:
     forms = [f"{form}s" for form in ("object", "string") if able[f"arguments_{form}"].answer == "yes"]
     contents = [content for content in ("null", "empty") if able[f"content_{content}"].answer == "yes"]
     arguments = f"arguments as {' or '.join(forms)}" if forms else "arguments changed in every form"
-    return f"{several}; {arguments}; content {' or '.join(contents) or 'neither null nor empty'}"
+    return f"accepts {several}, {arguments}, and content {' or '.join(contents) or 'neither null nor empty'}"
 
 
 def _results(report: Report) -> str:
@@ -182,7 +187,7 @@ def _findings(findings: Iterable[Finding], notes: Sequence[Finding], longest: in
 def _hidden(report: Report) -> list[tuple[str, Text]]:
     """Return a line of the notes that only `--full` shows."""
     names = dict.fromkeys(f"{summary(one)} ({one.code})" for one in report.notes if one.on_request and not one.new)
-    return [("hidden", Text(f"{', '.join(names)}; show with --full"))] if names else []
+    return [("minor", Text(f"{', '.join(names)}; show with --full"))] if names else []
 
 
 def _message(finding: Finding, longest: int | None) -> str:
@@ -263,7 +268,9 @@ def _decoding(report: Report) -> list[tuple[str, str, bool]]:
     if report.profile.prefill:
         prefill = shortened(report.profile.prefill, _LONGEST)
         when = (
-            " after a question (not in every turn)" if starts_vary(report.sections.response_starts) else " by default"
+            " after a user message, but not in every turn"
+            if starts_vary(report.sections.response_starts)
+            else " by default"
         )
         lines.append(("prompt", f"ends with {prefill}{when}; the output continues from there", False))
     special = special_markers(report)

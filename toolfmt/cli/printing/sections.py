@@ -65,7 +65,7 @@ def _prefix(report: Report) -> list[str]:
     broken = [turn for turn in stability.turns if turn.kept < turn.length]
     lines = listed(str(line) for line in dict.fromkeys(turn.line for turn in broken) if line is not None)
     where = f" (line {lines})" if lines else ""
-    when = f"; the prompt first changes when {broken[0].name}{where}" if broken else ""
+    when = f"; the first cache miss is when {broken[0].name}{where}" if broken else ""
     stays = f"a prefix cache keeps {int(stability.share * 100)} % in the example conversation{when}"
     return [f"{stays}; {ticks}" if ticks else stays]
 
@@ -102,7 +102,7 @@ def _variables(variables: Iterable[Variable]) -> list[str]:
     idle = [variable.name for variable in variables if not variable.effect]
     lines = [_variable(variable) for variable in effective[:_MOST]]
     if effective[_MOST:]:
-        lines.append(f"also {listed_first([variable.name for variable in effective[_MOST:]], _MOST_IDLE)}")
+        lines.append(f"other variables: {listed_first([variable.name for variable in effective[_MOST:]], _MOST_IDLE)}")
     if idle:
         lines.append(f"no effect found: {listed_first(idle, _MOST_IDLE)}")
     return lines
@@ -131,7 +131,7 @@ def everything(report: Report) -> list[RenderableType]:
         ("safety", _answers(sections.safety)),
         ("variables", _facts({one.name: _variable_in_full(one) for one in sections.variables})),
         ("prefix", _facts(_turns(report))),
-        ("response starts", _facts(_starts(report))),
+        ("start of the response in the prompt", _facts(_starts(report))),
         ("tokens", _facts(_costs(sections.tokens))),
         ("other engines", _facts(_differences(report))),
         ("runtimes", _facts({one.runtime: one.why for one in sections.runtime_support})),
@@ -178,7 +178,7 @@ def _turns(report: Report) -> dict[str, str]:
         facts[turn.name] = f"{turn.kept:,} of {turn.length:,} characters stay{changed}"
     for condition in () if stability is None else stability.conditions:
         facts[_condition(condition).partition(" (")[0]] = (
-            f"{int(condition.share * 100)} % of the prompt stays in two steps"
+            f"{int(condition.share * 100)} % of the prompt is reused over two more requests"
         )
     return facts
 
@@ -190,7 +190,7 @@ def _starts(report: Report) -> dict[str, str]:
         groups.setdefault(start.variables, {}).setdefault(start.prefix, []).append(_AFTER[start.turn])
     usual = groups.get((), {})
     return {
-        ", ".join(f"{name}={str(value).lower()}" for name, value in variables) or "without variables": "; ".join(
+        ", ".join(f"{name}={str(value).lower()}" for name, value in variables) or "default variables": "; ".join(
             f"{prefix or 'nothing'} {_in_turns(turns, every=len(starts) == 1)}" for prefix, turns in starts.items()
         )
         for variables, starts in groups.items()

@@ -33,17 +33,14 @@ def first_step(report: Report) -> str:
     return f"{errors[0].code}: {errors[0].fix}"
 
 
-def counts(report: Report, *, full: bool = False) -> str:
-    """Return how much was found, the worst first, what of it is new, and what is left out.
-
-    `full` shows hidden notes too.
-    """
+def counts(report: Report) -> str:
+    """Return how much was found, the worst first, what of it is new, and what is left out."""
     found = notable(report)
     parts = [f"{len(of)} {severity}{'' if len(of) == 1 else 's'}" for severity, of in by_severity(found).items() if of]
     if any(one.new is not None for one in found):
         parts.append(f"{sum(one.new is True for one in found)} new")
     if more := len(report.findings) + len(report.notes) - len(found):
-        parts.append(f"{more} {'hidden without --full' if full else 'hidden'}")
+        parts.append(f"{more} minor")
     if report.left_out:
         parts.append(f"{report.left_out} excluded by --select or --ignore")
     return ", ".join(parts) if parts else "no problems found"

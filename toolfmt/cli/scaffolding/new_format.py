@@ -76,7 +76,7 @@ def _shown(files: ModelFiles, place: str, trusted: bool) -> ShownTurns:
 def _known(format: ToolCallFormat, shown: ShownTurns, files: ModelFiles) -> tuple[str, ...]:
     """Return what to do if a known format parses the calls."""
     module = f"{FORMATS}/{module_of(format)}.py"
-    lines = [f"{format.name} reads these calls already, and nothing is written; its record is {module}"]
+    lines = [f"{format.name} already parses these calls, so nothing is written; its record is {module}"]
     if not shown.as_known:
         lines.append("it writes them otherwise than the template does: this way of writing goes into its `variants`")
     listed = (format, *_formats_of(files))

@@ -83,7 +83,7 @@ def _double_encoded(facts: Facts) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 f"Arguments given as {given} are double-encoded.",
                 f"Pass arguments as {other}; {_does_it(other)}. In the template, print "
-                "arguments as they are where they are a string, and with `tojson` where they are not.",
+                "`arguments` unchanged if it is a string, and with `tojson` if not.",
                 answer.line,
                 outcome="double-encoded",
             )

@@ -95,7 +95,7 @@ def _fix(facts: Facts, choices: list[tuple[TemplateSource, list[str]]]) -> str:
     first = choices[0][0]
     better = None if facts.shows_tools else next((one for one, _ in choices[1:] if _shows_tools(facts, one)), None)
     if better is None:
-        return f"Use the same template everywhere: {_label(first)}, or none."
+        return f"Keep only the template of {_label(first)}: copy it to the other files, or remove theirs."
     return (
         f"Put the template of {_label(better)} into every place: it shows the model its tools, that of {_label(first)} "
         "does not."

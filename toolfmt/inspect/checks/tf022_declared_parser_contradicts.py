@@ -54,7 +54,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         if not names:
             continue
         declared_names = listed(names, "or")
-        reads = f"calls that {best.format.name} reads" if best is not None else "calls that no known format reads"
+        reads = f"calls in the {best.format.name} format" if best is not None else "calls that fit no known format"
         yield Diagnostic(
             f"{declared.source} declares {declared.value!r} ({declared_names}), but the template renders {reads}: "
             f"{quote(rendered)}.",

@@ -40,7 +40,7 @@ OUTCOMES = {
 def check(facts: Facts) -> Iterator[Diagnostic]:
     unnamed = facts.detail("results_unnamed")
     if facts.renders_calls and unnamed.outcome in ("threw", "dropped", "name-lost"):
-        problem = "is rejected: " if unnamed.outcome == "threw" else "loses something: "
+        problem = "is rejected: " if unnamed.outcome == "threw" else "is rendered incorrectly: "
         yield Diagnostic(
             f"A result without the tool's name, as OpenAI clients send it, {problem}{unnamed.evidence}.",
             "Add the tool's name to every result; `toolfmt render` does this.",
@@ -62,7 +62,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         fix = "Give every call an id, and every result the id of its call."
         yield from _lost(facts, "results_unnumbered", "unmatched-result-lost", fix)
     if not (without_ids and facts.detail("results_unmatched").outcome == "name-lost"):
-        fix = "Add the id and the tool's name of its call to every result."
+        fix = "Give every result the id of its call and the name of its tool."
         yield from _lost(facts, "results_unmatched", "unmatched-result-lost", fix)
 
 

@@ -50,7 +50,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     lines = (*(facts.detail(name).line for name in _PLACES), facts.capabilities["reasoning"].line)
     if dropped:
         yield Diagnostic(
-            f"The reasoning of an earlier turn is dropped: {listed(dropped)}.",
+            f"Reasoning in earlier turns is dropped {listed(dropped)}.",
             "Check the model card for whether it expects its earlier reasoning" + _how(facts),
             next(filter(None, lines), None),
         )

@@ -22,7 +22,7 @@ tools in the system prompt.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolfmt._util.text_lists import listed
 from toolfmt.inspect.checks.diagnostic import Diagnostic
@@ -49,6 +49,11 @@ _MATTERS = {
 }
 
 
+def _listed(parts: Sequence[str]) -> str:
+    """Return the parts as a list, with semicolons if one of them is a list itself."""
+    return "; ".join(parts) if any(", " in part for part in parts) else listed(parts)
+
+
 def check(facts: Facts) -> Iterator[Diagnostic]:
     answers = facts.sections.definitions
     lost = [what for part, what in _MATTERS.items() if part in answers and answers[part].answer == "no"]
@@ -57,11 +62,13 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
             whose = answers[part].excerpts[0] if answers[part].excerpts else "parameters"
             lost[lost.index(_MATTERS[part])] = f"{_MATTERS[part]} of {whose}"
     if "additional_properties" in answers and answers["additional_properties"].outcome == "as-parameter":
-        lost.append("the `additionalProperties` of an object without `properties`: it shows a parameter of that name")
+        lost.append(
+            "the `additionalProperties` of an object without `properties` (it is shown as a parameter of that name)"
+        )
     if lost:
         fix, fixed_by = _fix(facts)
         yield Diagnostic(
-            f"The prompt does not contain these parts of a tool's definition: {listed(lost)}",
+            f"The prompt does not contain these parts of a tool's definition: {_listed(lost)}",
             fix,
             _enum_line(facts, answers["enum"]) or _parameter_line(facts) or facts.capabilities["tools"].line,
             fixed_by=fixed_by,

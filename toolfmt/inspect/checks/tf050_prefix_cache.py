@@ -86,7 +86,7 @@ def _not_stable(facts: Facts) -> Iterator[Diagnostic]:
     first = turns[0]
     reasons[0] += f" ({_beginning(first.was)} becomes {_beginning(first.becomes)})"
     yield Diagnostic(
-        "A prompt with its response is not a prefix of the next prompt, so a prefix cache keeps "
+        "The next prompt does not start with the previous prompt and its response, so a prefix cache keeps "
         f"{_percent(stability.share)} of an example conversation: {'; '.join(reasons)}.",
         _fix(first.cause),
         first.line,

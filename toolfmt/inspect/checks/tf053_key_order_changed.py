@@ -51,7 +51,7 @@ def _arguments(facts: Facts) -> Iterator[Diagnostic]:
             line = facts.turn_probe.last_line(r"\bdictsort\b|\|\s*sort\b|\bsort_keys\b", line) or line
         yield Diagnostic(
             "The template writes the arguments of a call in an order of its own, whatever order the model wrote "
-            "them in: a call that the model wrote otherwise is computed again.",
+            "them in: a call that the model wrote in another order misses the prefix cache.",
             "Nothing to fix. Expect cache misses after such calls.",
             line,
         )

@@ -49,7 +49,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
     if injection is not None:
         text, condition = injection
         when = f"{condition}, " if condition else ""
-        proof = f"; {when}the question '{quote(text)}' gives the prompt of a question with a response"
+        proof = f"; {when}the question '{quote(text)}' renders to the same prompt as a question followed by a response"
     yield Diagnostic(
         f"Markers in {where} reach the prompt unchanged ({shown.evidence}){proof}.",
         "Neutralize or reject untrusted text that contains the template's markers.",

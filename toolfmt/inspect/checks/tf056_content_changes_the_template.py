@@ -36,7 +36,7 @@ from toolfmt.inspect.report.report import FixedBy, Severity
 
 _BREAK_MARKER = (
     "Put a space after the first character of the marker, for example `< /think>`. `toolfmt render` delivers the text, "
-    "if necessary with a dot in the marker."
+    "if necessary with a dot inserted into the marker."
 )
 
 SEVERITY: Severity = "warning"
@@ -59,7 +59,7 @@ def check(facts: Facts) -> Iterator[Diagnostic]:
         yield Diagnostic(f"{evidence}.", "In the template, write the content as it is.", answer.line)
         return
     yield Diagnostic(
-        f"The content of a message changes the prompt: {answer.evidence}.",
+        f"Some strings in a message change how it is rendered: {answer.evidence}.",
         "Neutralize these strings in untrusted text before you render it.",
         answer.line,
         "note" if answer.outcome == "changes-other-text" else None,

@@ -37,13 +37,13 @@ OUTCOMES = {
 }
 
 _AFTER: dict[Turn, str] = {
-    "question": "a question",
-    "question without tools": "a question in a request without tools",
+    "question": "a user message",
+    "question without tools": "a user message in a request without tools",
     "result": "a tool result",
     "results": "several tool results",
-    "later question": "a later question",
+    "later question": "a later user message",
 }
-_FIX = "Parse with `prompt.parser()` of `toolfmt.Model.render`, which is given the start of each response."
+_FIX = "Parse with `prompt.parser()` of the prompt from `Model.render`: it knows how the response starts."
 
 
 def check(facts: Facts) -> Iterator[Diagnostic]:

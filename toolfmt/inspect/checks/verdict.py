@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from toolfmt._util.text_lists import listed_first
+from toolfmt._util.text_lists import listed, listed_first
 from toolfmt.formats import default_format
 from toolfmt.inspect.checks import is_about_parsing, summary
 from toolfmt.inspect.report.report import Finding, FormatDecision, Verdict
@@ -30,23 +30,23 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
         return Verdict(
             "prompt-only",
             "The template does not render tools. Tool calling works if the system prompt describes them; "
-            f"`toolfmt render` does this. Format of the calls: {_requested(format)}.",
+            f"`toolfmt render` does this. Call format: {_requested(format)}.",
         )
     fixed = [finding for finding in findings if finding.severity == "warning" and finding.fixed_by in _BY_TOOLFMT]
     by_prompt = [finding for finding in fixed if finding.fixed_by == "prompt"]
     by_render = [finding for finding in fixed if finding.fixed_by == "render"]
     if by_render:
-        prompt = f" `--strategy prompt` avoids {_named(by_prompt)}." if by_prompt else ""
+        prompt = f" `--strategy prompt` also fixes {_codes(by_prompt)}." if by_prompt else ""
         return Verdict(
             "adapted",
             "Tool calling works if messages are normalized first; `toolfmt render` does this. "
-            f"Format: {_known(format)}. Otherwise: {_named(by_render)}.{prompt}",
+            f"Format: {_known(format)}. Without `toolfmt render`: {_named(by_render)}.{prompt}",
         )
     if by_prompt:
         return Verdict(
             "adapted",
             "Tool calling works if the system prompt describes the tools (`toolfmt render --strategy prompt`). "
-            f"Format: {_known(format)}. Otherwise: {_named(by_prompt)}.",
+            f"Format: {_known(format)}. Through the template: {_named(by_prompt)}.",
         )
     return Verdict("native", f"Tool calling works with the template as it is. Format: {_known(format)}.")
 
@@ -54,7 +54,7 @@ def verdict(findings: Sequence[Finding], format: FormatDecision, strategy: Strat
 def _broken(errors: Sequence[Finding], *, renders: bool) -> str:
     """The errors by name. If no template can be rendered, nothing else matters."""
     if not renders:
-        return f"No prompt can be rendered: {_named(errors)}. Add a chat template that works."
+        return f"No prompt can be rendered: {_named(errors)}. Use a chat template that works."
     if all(map(is_about_parsing, errors)):
         return f"Prompts can be rendered, but not all calls can be parsed: {_named(errors)}."
     return f"Tool calling is not reliable: {_named(errors)}. Fix this first; `toolfmt render` cannot work around it."
@@ -64,6 +64,10 @@ def _named(findings: Iterable[Finding]) -> str:
     """The findings by name and code, each once."""
     names = dict.fromkeys(f"{summary(finding)} ({finding.code})" for finding in findings)
     return listed_first(list(names), _MOST_NAMED)
+
+
+def _codes(findings: Iterable[Finding]) -> str:
+    return listed(dict.fromkeys(finding.code for finding in findings))
 
 
 def _known(format: FormatDecision) -> str:

@@ -34,7 +34,7 @@ def check_output(output: Path, files: ModelFiles) -> None:
     All links are resolved.
     """
     if any(home.is_dir() and _is_within(output, home) for home in (files.home, files.directory)):
-        raise CannotCopy(f"{output}: in the directory of the model, which is never written to; name one elsewhere")
+        raise CannotCopy(f"{output}: inside the model directory, which is never changed; name a directory elsewhere")
     if not os.path.lexists(output):
         return
     if not output.is_dir():

@@ -193,7 +193,7 @@ def _try_nasty(renders: Renders, format: ToolCallFormat, shape: TurnShape, signe
         tolerated |= dict.fromkeys(trial.tolerated)
         if not trial.exact:
             (failed if can_carry(format, value) else impossible).append(_quote(value))
-    beyond = f"{format.name} itself cannot carry {', '.join(impossible)}" if impossible else ""
+    beyond = f"{format.name} cannot represent the test values {', '.join(impossible)}" if impossible else ""
     return RoundTrip(NASTY, "inexact" if failed else "exact", ", ".join(failed), tuple(tolerated), beyond=beyond)
 
 

@@ -28,7 +28,7 @@ _MESSAGES = (
     ("TypeError: can only concatenate str", "it concatenates a string and another type"),
     ("TypeError: unsupported operand type", "it combines incompatible types"),
     ("TypeError: argument of type 'NoneType' is not", "it searches in null"),
-    ("TypeError: object of type 'NoneType' has no len()", "it takes the length of null"),
+    ("TypeError: object of type 'NoneType' has no len()", "it calls `length` on null"),
     ("TypeError: Can only get item pairs from a mapping", "it expects an object"),
 )
 """How engine errors start, and their meaning."""

@@ -383,7 +383,7 @@ class Variable:
             "takes_tools": self.takes_tools,
             "formats": dict(self.formats),
             "effects": [effect.to_dict() for effect in self.effects],
-            "beside": list(self.requires),
+            "requires": list(self.requires),
         }
 
 

@@ -77,6 +77,13 @@ _PART = re.compile(
 )
 
 
+def has_sentinels(report: Report) -> bool:
+    """Return whether the findings or the effects of the variables, which every report shows, contain sentinels."""
+    findings = (finding.message for finding in (*report.findings, *report.notes))
+    effects = (variable.effect for variable in report.sections.variables)
+    return any(_WORD.search(text) for text in (*findings, *effects))
+
+
 def with_sample_words(report: Report) -> Report:
     """Return the report with sample words in all its strings."""
     return _replaced(report)

@@ -226,7 +226,7 @@ def _flagged(runtime: str) -> _Adviser:
         reasoning = reasoning_parser(facts, runtime, parser.name)
         flag = f" --reasoning-parser {reasoning.name}" if reasoning.name else ""
         known = format.runtime_parser(runtime)
-        about = f"it {known.remark}" if known and known.remark else ""
+        about = f"{parser.name} {known.remark}" if known and known.remark else ""
         remarks = filter(None, (parser.remark, _objects_only(facts), reasoning.remark, about))
         return Advice(runtime, f"{_FLAGS[runtime]} {parser.name}{flag}", remark="; ".join(remarks))
 
@@ -238,7 +238,10 @@ def _objects_only(facts: Facts) -> str:
     if not _keeps_history(facts) or facts.yes("arguments_object"):
         return ""
     fixed = f"toolfmt inspect {_place(facts)} --fix --output COPY"
-    return f"it passes earlier arguments to the template as objects: serve the copy that {fixed} writes"
+    return (
+        "it passes the arguments of past calls as objects, which this template does not render correctly: "
+        f"serve the copy that {fixed} writes"
+    )
 
 
 def _doubt(facts: Facts) -> str:

@@ -30,9 +30,9 @@ _REMARKS: Mapping[tuple[str, str], str] = {
     (
         VLLM,
         "deepseek_r1",
-    ): f"do not set qwen3 or glm45: they return a {_CALL_IN_REASONING} inside the reasoning as a call",
-    (VLLM, "glm45"): f"it returns a {_CALL_IN_REASONING} inside the reasoning as a call",
-    (SGLANG, "qwen3"): f"in a stream, it returns a {_CALL_IN_REASONING} inside the reasoning as a call",
+    ): f"qwen3 and glm45 are worse: they treat a {_CALL_IN_REASONING} in the reasoning as a real call",
+    (VLLM, "glm45"): f"it treats a {_CALL_IN_REASONING} in the reasoning as a real call",
+    (SGLANG, "qwen3"): f"in a stream, it treats a {_CALL_IN_REASONING} in the reasoning as a real call",
 }
 """Remarks if calls, and so tool calls inside reasoning, have this start marker.
 

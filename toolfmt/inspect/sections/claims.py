@@ -73,12 +73,12 @@ def _limit(renders: Renders) -> str:
     others = [one for one in coverage.conditions if not one.loop and one not in unmet and len(coverage.met(one)) < 2]
     limits = ""
     if unmet:
-        tested = f"{number - len(unmet)} of {number} conditions on message text were tested both ways"
-        limits = f"; {tested}, not {_lines_of(unmet)}"
+        tested = f"{number - len(unmet)} of {number} conditions on message text were tested with both outcomes"
+        limits = f"; {tested}, but not {_lines_of(unmet)}"
     if others:
         what = f"{len(others)} {'other ' if unmet else ''}condition{'s' if len(others) > 1 else ''}"
-        what += " (parts of `and` and `or` counted)"
-        limits += f"; {what} came out one way only, in {_lines_of(others)}"
+        what += " (each part of `and` and `or` counts)"
+        limits += f"; {what} had only one outcome in the tests, in {_lines_of(others)}"
     return limits
 
 

@@ -113,7 +113,7 @@ def _tools(made: TextChange) -> Effect | None:
     if before and not after and VALUES[0] in made.removed and DESCRIPTION not in made.removed:
         return Effect("calls", "leaves out the calls: {}", (quote(made.removed, 80),))
     if before and after:
-        how = "in another place" if _line_of(made.removed) == _line_of(made.added) else "another way"
+        how = "elsewhere" if _line_of(made.removed) == _line_of(made.added) else "differently"
         return Effect("tools", f"shows the tools {how}: {{}}", (quote(made.added, 80),))
     if after:
         return Effect("tools", "shows the tools: {}", (quote(made.added, 80),))

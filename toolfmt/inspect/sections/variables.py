@@ -89,7 +89,7 @@ def variables(facts: Facts) -> tuple[Variable, ...]:
 
 def _taking(form: str, others: Sequence[str] = ()) -> Effect:
     """Return the effect that tools are accepted in this form, and the variables that have to be set as well."""
-    words = f"takes the tools as {form}"
+    words = f"can contain the tools instead of `tools`, as {form}"
     if not others:
         return Effect("takes-tools", words)
     return Effect("takes-tools", f"{words}; {{}} has to be given as well", (listed(others, "or"),))
@@ -109,18 +109,18 @@ class _Seeing:
         inline = {"role": "assistant", "content": f"<think>{REASONING}</think>{REPLY}"}
         called = conversation(replace(self._shape, reasoning=True, follows="result"), SINGLE)
         reply = {"role": "assistant", "content": REPLY}
-        history = " with reasoning in the history"
+        history = " if the history has reasoning"
         self._talks = (
             _Conversation("", user(), None),
-            _Conversation(" when tools are given", user(), TOOLS),
-            _Conversation(" when there is a system message", user(system=True), None),
+            _Conversation(" if tools are given", user(), TOOLS),
+            _Conversation(" if there is a system message", user(system=True), None),
             *(
                 _Conversation(history, [*user(), turn, *user(), reply, *user()], None, thought=True)
                 for turn in (thought, inline)
             ),
-            _Conversation(" when a question holds an image", [{"role": "user", "content": _WITH_IMAGE}], None),
-            _Conversation(" with a call and its result", called, TOOLS, thought=True),
-            _Conversation(" with calls in the history", [*called, thought, *user()], TOOLS, thought=True),
+            _Conversation(" if a question contains an image", [{"role": "user", "content": _WITH_IMAGE}], None),
+            _Conversation(" after a call and its result", called, TOOLS, thought=True),
+            _Conversation(" if the history has calls", [*called, thought, *user()], TOOLS, thought=True),
         )
 
     def variable(self, use: VariableUse) -> Variable | None:
@@ -276,7 +276,7 @@ def _appended(effect: Effect, words: str, *excerpts: str) -> Effect:
 _BOOLEANS = (_Value("true", True), _Value("false", False))
 _A_TEXT = _Value("a text", GIVEN, described=True)
 _DOCUMENTS = _Value("a list of documents", [_DOCUMENT], described=True)
-_A_LIST = _Value("a list of texts", [GIVEN], described=True)
+_A_LIST = _Value("a list of strings", [GIVEN], described=True)
 
 
 def _values(use: VariableUse) -> Iterator[_Value]:
@@ -296,7 +296,7 @@ def _values(use: VariableUse) -> Iterator[_Value]:
     if any(isinstance(literal, (int, float)) for literal in literals) or _is_number(use.default):
         yield from (_Value(str(number), number) for number in _NUMBERS if number not in literals)
     elif "printed" in use.manners or _is_text(use.default):
-        yield _Value("another text", GIVEN, described=True) if literals else _A_TEXT
+        yield _Value("another string", GIVEN, described=True) if literals else _A_TEXT
     elif "asked" in use.manners and not any(isinstance(literal, str) for literal in literals):
         yield from _BOOLEANS
 

@@ -124,7 +124,7 @@ def _check_header(path: Path, begin: bytes) -> None:
     if begin.startswith(b"version https://git-lfs"):
         raise BadModelDirectory(f"{path}: a pointer of Git LFS, not the file itself; fetch it with git lfs pull")
     if not begin.startswith(b"GGUF"):
-        raise BadModelDirectory(f"{path}: not a GGUF file, which begins with GGUF; download it again")
+        raise BadModelDirectory(f"{path}: not a GGUF file (it does not start with the bytes GGUF); download it again")
     versions = {int.from_bytes(begin[4:8], order) for order in ("little", "big")}
     if len(begin) >= 8 and not versions & {2, 3}:
         raise BadModelDirectory(
@@ -157,7 +157,7 @@ def _special_tokens(
     """Return the special tokens by name, the ids that end a response, and all added tokens by id."""
     if not _are_texts(tokens):
         if tokens is not None:
-            problems.append(f"{_TOKENS} is {_kind(tokens)}, not a list of texts; it is ignored")
+            problems.append(f"{_TOKENS} is {_kind(tokens)}, not a list of strings; it is ignored")
         return {}, [], {}
     added = _added_tokens(metadata, tokens, problems)
     special, ending = {}, []

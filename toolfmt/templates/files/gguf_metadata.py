@@ -93,7 +93,7 @@ class Metadata(GGUFReader):
             offsets.append(begin)
             begin += 8 + length_at(view, begin)[0]
             if begin > len(view):
-                raise Damaged("the file ends within a list of texts")
+                raise Damaged("the file ends within a list of strings")
         return begin, offsets
 
     def _numbers(self, begin: int, count: int, kind: Any) -> tuple[int, Any]:

@@ -197,13 +197,13 @@ def _calls_empty(probe: TurnProbe) -> Answer:
         words = wrong.words.replace("CALLS", listed(same, "or"))
         last = _with_calls(probe, plain, given[first], probe.text(plain))
         if (last.outcome if last else "") != wrong.outcome and REPLY in probe.text(plain):
-            how = "rendered as one without" if last is None else _HOW[last.outcome]
+            how = "rendered like one without" if last is None else _HOW[last.outcome]
             words = f"{words} if another message follows; as the last message it is {how}"
         if any(answer.error != wrong.error for answer in same.values()):
             return replace(wrong, words=f"{words}; with {first}")
         others = [(form, answer) for form, answer in answers.items() if answer and form not in same]
         return _combined((first, wrong), *others) if others else replace(wrong, words=words)
-    return yes("a response with null or an empty list as `tool_calls` is rendered as one without")
+    return yes("a response with null or an empty list as `tool_calls` renders the same as a response without it")
 
 
 def _combined(one: tuple[str, Answer], other: tuple[str, Answer]) -> Answer:

@@ -284,9 +284,9 @@ def _without(probe: TurnProbe, key: str) -> Answer:
     if isinstance(missing, TemplateError):
         return threw(missing)
     if isinstance(given, TemplateError) or given == missing:
-        what = f"a result without {key} is rendered as one with it"
+        what = f"a result without {key} renders the same as a result with it"
         if key == "name" and (probe.answered or probe.shape).ids != "none":
-            what = "a result without name, but with the id of its call, is rendered as one with both"
+            what = "a result without name, but with the id of its call, renders the same as a result with both"
         return yes(what if _also_of_two_tools(probe, key) else f"{what}; two results of different tools are not")
     if RESULT not in missing:
         return no(f"a result without {key} is dropped", "dropped", probe.line(rf"\b{key}\b"))
@@ -296,7 +296,7 @@ def _without(probe: TurnProbe, key: str) -> Answer:
         return no(f"a result without {key} is rendered under the name None", "name-lost", line, shown)
     if key == "name" and missing.count(TOOL) < given.count(TOOL):
         shown = around(missing, RESULT)
-        return no(f"a result without {key} is rendered without the tool's name", "name-lost", line, shown)
+        return no(f"without {key}, the prompt does not show which tool a result is from", "name-lost", line, shown)
     return yes(f"a result without {key} is rendered", line, around(missing, RESULT))
 
 

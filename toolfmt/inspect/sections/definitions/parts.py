@@ -275,13 +275,17 @@ def _distinguished(*prompts: Shown) -> Answer:
             return threw(prompt)
         texts.append(prompt)
     if any(text == texts[0] for text in texts[1:]):
-        return Answer("no", "the prompt is the same with another one")
+        return Answer("no", "changing it does not change the prompt")
     made = first_change(texts[0], texts[1])
     if not made.removed:
-        return Answer("yes", "it adds {}", excerpts=(quote(made.added, 80),))
+        return Answer("yes", "it adds '{}' to the prompt", excerpts=(quote(made.added, 80),))
     if not made.added:
-        return Answer("yes", "it shortens the prompt")
-    return Answer("yes", "{} becomes {}", excerpts=(quote(made.removed, 60), quote(made.added, 60)))
+        return Answer("yes", "it removes text from the prompt")
+    return Answer(
+        "yes",
+        "it is shown: changing it changes '{}' to '{}'",
+        excerpts=(quote(made.removed, 60), quote(made.added, 60)),
+    )
 
 
 def _nested_types(template: DefinitionProbe, plain: str) -> Answer:
