@@ -18,6 +18,38 @@ _ROOMS = {
     "toolfmt.agent": "Tools that calls reach, and the turns between a model and them.",
     "toolfmt.testing": "The fuzz kit, for anyone's parser.",
 }
+_BY_USE = {
+    "toolfmt": (
+        *("load", "Model", "Prompt", "Parser", "parse", "parse_many", "Message", "ToolCall"),
+        *("Event", "Content", "Reasoning", "ToolCallStart", "ToolCallArguments", "ToolCallEnd", "ToolCallRejected"),
+        *("merge", "WholeCalls", "Conversation", "ToolRegistry", "run", "grammar", "Grammar", "write"),
+        *("get", "register", "ToolCallFormat", "format_from_file", "infer", "derive", "Derived"),
+        *("read_request", "ClientRequest", "taken_ids", "CallIds", "ToolfmtError"),
+    ),
+    "toolfmt.formats": (
+        *("Parser", "WholeCalls", "write", "read_back", "prose", "get", "formats", "FORMATS", "names"),
+        *("for_model_type", "default_format", "register", "ToolCallFormat", "RuntimeParser", "Call", "TOLERANCES"),
+    ),
+    "toolfmt.integrations.protocols": (
+        *("Chat", "Responses", "Messages", "Ollama", "StreamEncoder"),
+        *("Usage", "FinishReason", "RejectedCalls", "Payload"),
+    ),
+    "toolfmt.agent": (
+        *("ToolRegistry", "run", "Outcome", "from_openai", "from_completions", "from_stream", "from_text"),
+        *("AskModel", "ModelResponse", "Execution", "invalid_arguments", "invalid_schema"),
+    ),
+    "toolfmt.testing": (
+        *("check_round_trip", "check_chunking", "check_never_raises", "check_shape", "check_arguments_json"),
+        *("check_nothing_lost", "check_prose", "check_cut", "check_not_joined", "INVARIANTS", "read", "ParserOutcome"),
+        *("tools", "calls", "schemas", "written", "answers", "prose", "damaged", "pieces", "GeneratedOutput"),
+        *("cases", "Case", "target", "Fuzz", "Defect", "InvariantViolation"),
+    ),
+    "toolfmt.integrations": ("transformers", "vllm", "sglang", "sglang_plugin", "llama_cpp", "mlx", "mlx_server"),
+    "toolfmt.integrations.transformers": ("stream", "response_template", "from_response_template", "limits", "LIMITS"),
+    "toolfmt.integrations.mlx": ("stream", "register", "GrammarProcessor"),
+    "toolfmt.integrations.mlx_server": ("main", "run", "ServerOptions", "model_at", "Generator", "Handler"),
+}
+"""The names of a module in the order in which a program needs them. Names that are missing here follow."""
 _INTEGRATIONS = "toolfmt/integrations/*.py"
 _SHARED = ("__init__", "deltas", "streaming", "verified_templates")
 """Modules that the integrations share."""
@@ -30,10 +62,22 @@ def pages() -> dict[str, str]:
 
 
 def public(room: str) -> list[str]:
-    """The names that a room lists in `__all__`; what is raised stands last."""
+    """Return the names that a package lists in `__all__`, in the order of use, errors last.
+
+    Raises `ValueError` if the order contains a name that is not public.
+    """
     tree = _tree(room)
+    names = sorted(_listed(tree), key=lambda name: (name.lower(), name))
     errors = {alias.name for node in ast.walk(tree) if _is_of_errors(node) for alias in node.names}
-    return sorted(_listed(tree), key=lambda name: (name in errors, name.lower(), name))
+    return sorted(_by_use(room, names), key=lambda name: name in errors)
+
+
+def _by_use(module: str, names: list[str]) -> list[str]:
+    """Return the names with those of `_BY_USE` first. Raises `ValueError` if one of these is not public."""
+    first = _BY_USE.get(module, ())
+    if unknown := sorted(set(first) - set(names)):
+        raise ValueError(f"documentation/api_pages.py: not public in {module}: {', '.join(unknown)}")
+    return [*first, *(name for name in names if name not in first)]
 
 
 def _is_of_errors(node: ast.AST) -> TypeGuard[ast.ImportFrom]:
@@ -49,14 +93,15 @@ def _listed(tree: ast.Module) -> list[str]:
 
 
 def adaptors() -> dict[str, list[str]]:
-    """The public functions and classes of every adaptor, by its module."""
+    """Return the public functions and classes of every adapter, by its module, in the order of use."""
+    files = {file.stem: file for file in sorted(_ROOT.glob(_INTEGRATIONS)) if file.stem not in _SHARED}
     found = {}
-    for file in sorted(file for file in _ROOT.glob(_INTEGRATIONS) if file.stem not in _SHARED):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+    for stem in _by_use("toolfmt.integrations", list(files)):
+        module = f"toolfmt.integrations.{stem}"
+        tree = ast.parse(files[stem].read_text(encoding="utf-8"))
         defined = [node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
-        found[f"toolfmt.integrations.{file.stem}"] = _listed(tree) or [
-            name for name in defined if not name.startswith("_")
-        ]
+        names = _listed(tree) or [name for name in defined if not name.startswith("_")]
+        found[module] = _by_use(module, names)
     return found
 
 
