@@ -48,42 +48,42 @@ class UnknownFormat(ToolfmtError, LookupError):
 
 
 class BadFormat(ToolfmtError, ValueError):
-    """Raised if data does not define a valid format, or if a format cannot be written as data.
+    """Data does not define a valid format, or a format cannot be written as data.
 
     The message names the file, the member, and what is expected there.
     """
 
 
 class BadTools(ToolfmtError, ValueError):
-    """Raised if the tool definitions are not valid."""
+    """The tool definitions are not valid."""
 
 
 class RepeatedTool(UserWarning):
-    """A parser got two tools of the same name; it uses the first one."""
+    """A parser got two tools of the same name. It uses the first one."""
 
 
 class BrokenPlugIn(UserWarning):
-    """A format plug-in cannot be loaded or does not provide a valid format; it is skipped."""
+    """A format plug-in cannot be loaded or does not provide a valid format. It is skipped."""
 
 
 class CannotWrite(ToolfmtError, ValueError):
-    """Raised if the format cannot represent a call. The message names the call, the argument and the format."""
+    """The format cannot represent a call. The message names the call, the argument and the format."""
 
 
 class CannotConstrain(ToolfmtError, ValueError):
-    """Raised if a grammar cannot constrain these calls. The message names the format, the tool and the schema key."""
+    """A grammar cannot constrain these calls. The message names the format, the tool and the schema key."""
 
 
 class NoResponseTemplate(ToolfmtError, ValueError):
-    """Raised if a `response_template` of transformers cannot describe the format, or does not describe a format."""
+    """A `response_template` of transformers cannot describe the format, or does not describe a format."""
 
 
 class BadMessages(ToolfmtError, ValueError):
-    """Raised if the messages are not a list of valid chat messages."""
+    """The messages are not a list of valid chat messages."""
 
 
 class NotDelivered(ToolfmtError):
-    """Raised if the template loses part of a request with every adaptation. The message names the part."""
+    """The template loses part of a request with every adaptation. The message names the part."""
 
 
 class ToolsRenderedTwice(ToolfmtError):
@@ -98,19 +98,27 @@ class NotHeld(ToolfmtError):
 
 
 class BadModelDirectory(ToolfmtError):
-    """Raised if a model cannot be read: a directory, a file in it, a GGUF file, a template, or a repository."""
+    """A model cannot be read: a directory, a file in it, a GGUF file, a template, or a repository."""
 
 
 class BadProfile(ToolfmtError):
-    """Raised if a saved profile is invalid, is for other files or another toolfmt version, or must not be saved."""
+    """A saved profile is invalid, is for other files or another toolfmt version, or must not be saved."""
 
 
 class TemplateError(ToolfmtError):
-    """Raised if a chat template does not compile or does not render.
+    """A chat template does not compile or does not render.
 
-    `line` is the line in the template (1-based), or None if unknown. `kind` is how it failed. `engine_message` is the
-    original message of the engine, or of the template if it called `raise_exception`. It starts with the exception's
-    name, except for syntax errors.
+    Args:
+        message: The message of the exception.
+        line: The line in the template (1-based), or None if unknown.
+        kind: How it failed.
+        engine_message: The original message of the engine, or of the template if it called `raise_exception`. It starts
+            with the exception's name, except for syntax errors. The default is `message`.
+
+    Attributes:
+        line: The line in the template (1-based), or None if unknown.
+        kind: How it failed.
+        engine_message: The original message of the engine, or of the template.
     """
 
     def __init__(

@@ -44,15 +44,6 @@ SYNTAX_OF: Mapping[Runtime, GrammarSyntax] = {"vllm": "xgrammar", "sglang": "xgr
 class Grammar:
     """A grammar as text, and what a runtime needs to know about it.
 
-    - `text`: the grammar of the whole output.
-    - `calls`: the grammar from a trigger on, including the trigger, for runtimes that let a model write freely until
-      then.
-    - `triggers`: the strings that begin a call. Empty if an output must be calls, or if only a call's first character
-      shows it.
-    - `preserved`: the markers in the grammar that are one token of the model, and those that look like one. A
-      detokenizer must keep them.
-    - `narrower`: how the grammar allows less than format and schemas do, as names.
-
     An exporter can add names to these values of `narrower`:
 
     - `declared-keys`: a schema allows arguments that it does not name, but the grammar does not.
@@ -60,6 +51,19 @@ class Grammar:
     - `markers-in-texts`: verbatim strings cannot contain a marker of the format.
     - `one-call`: several calls would need a tolerance.
     - `objects-as-json`: some objects and lists are not written as nested tags.
+
+    Attributes:
+        text: The grammar of the whole output.
+        syntax: The grammar format in which it is written.
+        calls: The grammar from a trigger on, including the trigger, for runtimes that let a model write freely until
+            then.
+        triggers: The strings that begin a call. Empty if an output must be calls, or if only a call's first character
+            shows it.
+        preserved: The markers in the grammar that are one token of the model, and those that look like one. A
+            detokenizer must keep them.
+        narrower: How the grammar allows less than format and schemas do, as names.
+        answer: What it was made from.
+        tokens: The markers that are written as token ids. None if no tokenizer was known.
     """
 
     text: str
@@ -69,19 +73,24 @@ class Grammar:
     preserved: tuple[str, ...]
     narrower: tuple[str, ...]
     answer: AnswerGrammar = field(repr=False, compare=False)
-    """What it was made from."""
     tokens: Mapping[str, int] | None = field(default=None, repr=False, compare=False)
-    """The markers that are written as token ids. None if no tokenizer was known."""
 
     def for_tokens(self, tokens: Mapping[str, int]) -> Grammar:
-        """Return the same grammar for a tokenizer that has these markers as tokens."""
+        """Return the same grammar for a tokenizer that has these markers as tokens.
+
+        Args:
+            tokens: The markers with their token ids.
+        """
         return _written(self.answer, self.syntax, tokens)
 
     def request(self, runtime: Runtime) -> dict[str, Any]:
         """Return the fields of a request to this runtime's server for the grammar.
 
-        Raises `ToolfmtError` if the runtime does not support the grammar's format. The message names the one it
-        supports.
+        Args:
+            runtime: The runtime of the server.
+
+        Raises:
+            ToolfmtError: The runtime does not support the grammar's format. The message names the one it supports.
         """
         return request(self, runtime)
 
@@ -98,14 +107,23 @@ def grammar(
 ) -> Grammar:
     """Return the grammar of outputs in a format with these tools.
 
-    An output that it allows is parsed in strict mode, and its arguments match the schemas of their tools. Takes a
-    format or its name, and tool definitions in any format. `choice` is `auto` (text, then optional calls), `required`
-    (calls), or the name of the tool to call. `parallel` allows several calls. A reasoning block may come first.
-    `prefix` is the tail of the prompt, which may have started it. `tokens` maps the markers that are one token of the
-    tokenizer to their ids, which llguidance needs.
+    An output that it allows is parsed in strict mode, and its arguments match the schemas of their tools. A reasoning
+    block may come first. A grammar never allows more than the schemas.
 
-    Raises `UnknownFormat`, `BadTools`, and `CannotConstrain` with the tool and the argument for which no grammar
-    exists. A grammar never allows more than the schemas.
+    Args:
+        format: A format or its name.
+        tools: Tool definitions in any format.
+        syntax: The grammar format of the engine.
+        choice: `auto` (text, then optional calls), `required` (calls), or the name of the tool to call.
+        parallel: Allow several calls.
+        tokens: The markers that are one token of the tokenizer, with their ids. llguidance needs them.
+        prefix: The tail of the prompt, which may have started a reasoning block.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
+        CannotConstrain: No grammar exists for a tool or an argument. The message names both.
+        ValueError: There is no such syntax.
     """
     if syntax not in SYNTAXES:
         raise ValueError(f"there is no syntax {syntax!r}; choose one of {', '.join(SYNTAXES)}")

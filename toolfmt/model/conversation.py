@@ -32,12 +32,14 @@ if TYPE_CHECKING:
 class Turn:
     """A prompt of a conversation.
 
-    - `computed`: what the model has processed so far, in characters of the last prompt and its output.
-    - `stable_prefix`: how many of them this prompt begins with.
-    - `raw`: whether it contains the model's raw output.
-    - `plain`: whether it equals the plain rendering of the conversation; `longer` is by how many characters it is
-      longer.
-    - `why_not_raw`: why the raw output could not be used although `raw` was requested, else empty.
+    Attributes:
+        prompt: The prompt.
+        computed: What the model has processed so far: the text of the last prompt and its output.
+        stable_prefix: How many characters of `computed` this prompt begins with.
+        raw: Whether it contains the model's raw output.
+        plain: Whether it equals the plain rendering of the conversation.
+        longer: By how many characters it is longer than the plain rendering.
+        why_not_raw: Why the raw output could not be used although `raw` was requested, else empty.
     """
 
     prompt: Prompt
@@ -60,11 +62,17 @@ class Turn:
 
 
 class Conversation:
-    """A conversation with a model.
+    """A conversation with a model: it renders the prompts and stores the responses.
 
-    Takes a model, the initial messages, tools, and all other arguments of `Model.render`. With
-    `continue_final_message`, the first output continues the last initial message and replaces it. `messages` are all
-    messages so far, the model's included, in the format of chat endpoints.
+    Args:
+        model: The model.
+        messages: The initial messages.
+        tools: Tool definitions, as for `Model.render`.
+        **options: Options of `Model.render`. With `continue_final_message`, the first output continues the last initial
+            message and replaces it.
+
+    Attributes:
+        messages: All messages so far, the model's included, in the format of chat endpoints.
     """
 
     def __init__(self, model: Model, messages: Iterable[Any] = (), tools: object = None, **options: Any) -> None:
@@ -81,26 +89,42 @@ class Conversation:
         self._answered_with: list[str] | None = None
 
     def add(self, *messages: Any) -> None:
-        """Add messages of the user or the program, in any format that `Model.render` takes. Raises `BadMessages`."""
+        """Add messages of the user or the program.
+
+        Args:
+            *messages: Messages in any format that `Model.render` takes.
+
+        Raises:
+            BadMessages: A message is not valid.
+        """
         for message in messages:
             role = message.get("role") if isinstance(message, Mapping) else None
             checked_messages([message], [role] if isinstance(role, str) else [])
         self.messages += messages
 
     def result(self, call_id: str, content: Any) -> None:
-        """Add the result of a call: a string, a list of parts, or any JSON value."""
+        """Add the result of a call.
+
+        Args:
+            call_id: The id of the call.
+            content: A string, a list of parts, or any JSON value.
+        """
         text = content if isinstance(content, (str, list)) else json.dumps(content, ensure_ascii=False, default=str)
         self.add({"role": "tool", "tool_call_id": call_id, "content": text})
 
     def answered(self, text: str, *, cut: bool = False) -> Message:
         """Add the model's raw output after the last prompt, and return it as a message.
 
-        `text` must be complete. `cut` means that the model stopped at its token limit. Call ids are unique in the
-        conversation. Rejected calls stay in the conversation as text. A call whose arguments JSON cannot represent (a
-        duplicate name, 1e999) is rejected as `invalid_arguments`.
+        Call ids are unique in the conversation. Rejected calls stay in the conversation as text. A call whose arguments
+        JSON cannot represent (a duplicate name, 1e999) is rejected as `invalid_arguments`. Never raises because of the
+        text.
 
-        Raises `ToolfmtError` if there is no prompt for this output, and everything that `Prompt.parser` raises. Never
-        raises because of the text.
+        Args:
+            text: The complete output.
+            cut: The model stopped at its token limit.
+
+        Raises:
+            ToolfmtError: There is no prompt for this output, or `Prompt.parser` raises.
         """
         prompt = self._last_prompt
         if prompt is None:
@@ -121,10 +145,11 @@ class Conversation:
         return message
 
     def prompt(self, *, raw: bool = False, **options: Any) -> Turn:
-        """Return the next prompt. With `raw`, it is the last prompt and the model's raw output, followed by what is
-        new.
+        """Return the next prompt. Raises what `Model.render` raises.
 
-        `options` are options of `Model.render` for this prompt only. Raises what `Model.render` raises.
+        Args:
+            raw: Begin with the last prompt and the model's raw output, followed by what is new.
+            **options: Options of `Model.render` for this prompt only.
         """
         self._goes_on = bool(options.pop("continue_final_message", self._goes_on))
         options = {**self._options, **options, **({"continue_final_message": True} if self._goes_on else {})}

@@ -19,9 +19,14 @@ _TEXT = ("{{", "{%", "{#", "\n")
 def derive(source: str | Path, *, trusted: bool = False) -> Derived:
     """Return the format of a template's calls.
 
-    Takes a path (anything that `toolfmt.load` takes) or the text of a chat template. The template runs in a worker
-    process with limits unless it is `trusted`. Raises `BadModelDirectory` if no model can be read. No template raises,
-    whatever it contains or does.
+    No template raises, whatever it contains or does.
+
+    Args:
+        source: The text of a chat template, or a path (anything that `toolfmt.load` takes).
+        trusted: Run the template in this process. The default is a worker process with limits.
+
+    Raises:
+        BadModelDirectory: No model can be read.
     """
     if isinstance(source, str) and any(delimiter in source for delimiter in _TEXT) and not _is_place(source):
         files = template_alone(source, Path("template"))

@@ -39,24 +39,36 @@ if TYPE_CHECKING:
 def load(path: str | Path, *, trusted: bool = False, profile: str | None = None) -> Model:
     """Return the model at a path.
 
-    `path` is a model directory, a .gguf file, a .jinja template file, or a repository id (`org/name`,
-    `org/name@revision`) of the Hugging Face hub, read from the hub cache or downloaded. A path that exists never counts
-    as a repository id. The template of a model that is not `trusted` is probed, inspected and rendered in a process
-    with limits on time and memory. `profile` is what `Model.saved_profile` returned for the same files; prompts are
-    then rendered without probing the templates again.
+    The template of a model that is not `trusted` is probed, inspected and rendered in a process with limits on time and
+    memory.
 
-    Raises `BadModelDirectory` if no model is found or one of its files cannot be read; the message lists what was
-    tried. Raises `BadProfile` if `profile` is for other files or another toolfmt version.
+    Args:
+        path: A model directory, a .gguf file, a .jinja template file, or a repository id (`org/name`,
+            `org/name@revision`) of the Hugging Face hub. A repository is read from the hub cache or downloaded. A path
+            that exists never counts as a repository id.
+        trusted: Run the template in this process, without limits.
+        profile: What `Model.saved_profile` returned for the same files. Prompts are then rendered without probing the
+            templates again.
+
+    Raises:
+        BadModelDirectory: No model is found, or one of its files cannot be read. The message lists what was tried.
+        BadProfile: `profile` is for other files or another toolfmt version.
     """
     files = load_files(path)
     return Model(files, trusted=trusted, profile=None if profile is None else restored(files, profile))
 
 
 class Model:
-    """A model.
+    """A model: inspect it, render prompts for it, and parse its output. `load` creates one.
 
-    `files` is what was read of it, and `files.directory` the path it was loaded from. Templates of `trusted` models run
-    in this process, others in `worker` (by default the one that this process shares).
+    Args:
+        files: What was read of the model.
+        trusted: Run the templates in this process.
+        worker: The worker process for templates that are not trusted. The default is the one that this process shares.
+        profile: The profile of the templates, if it is already known.
+
+    Attributes:
+        files: What was read of the model. `files.directory` is the path it was loaded from.
     """
 
     def __init__(
@@ -76,12 +88,18 @@ class Model:
     def inspect(self, *, tools: object = None, context: int | None = None, probe_seed: int | None = None) -> Report:
         """Return the report: capabilities, format, strategy, and findings, each with its evidence.
 
-        `tools` are the definitions whose tokens are counted (default: examples). `context` is the number of tokens that
-        they must fit into. `probe_seed` is a number that selects the words of the probes; a template that recognizes
-        the usual words then gets another report.
+        Errors of the template are findings and are never raised.
 
-        Raises `BadTools`, `WorkerUnavailable` if the machine cannot run an untrusted template, and `ToolfmtError` if
-        toolfmt fails in the worker. Errors of the template are findings and are never raised.
+        Args:
+            tools: The definitions whose tokens are counted. The default is examples.
+            context: The number of tokens that they must fit into.
+            probe_seed: A number that selects the words of the probes. A template that recognizes the usual words then
+                gets another report.
+
+        Raises:
+            BadTools: The tool definitions are not valid.
+            WorkerUnavailable: The machine cannot run an untrusted template.
+            ToolfmtError: toolfmt fails in the worker.
         """
         if tools is not None or context is not None or probe_seed is not None:
             return self._inspect(
@@ -93,7 +111,10 @@ class Model:
 
     @property
     def broken(self) -> TemplateError | None:
-        """Why the template in force does not compile. None if it does, or if the model has no template."""
+        """The error because of which the template in force does not compile.
+
+        None if it compiles, or if the model has no template.
+        """
         return broken(self.files, self.profile)
 
     def render(
@@ -105,13 +126,40 @@ class Model:
         now: datetime | None = None,
         **options: Any,
     ) -> Prompt:
-        """Return the prompt for these messages.
+        """Return the prompt for these messages. It contains every text, call, argument, result and tool once, in order.
 
-        Takes the arguments of `toolfmt.render.prompt.render`. A template that reads the clock gets the current time
-        unless `now` is given. Other keywords (`enable_thinking`, …) are variables that the template reads; a variable
-        that it does not read raises.
+        Args:
+            messages: The conversation, a list of chat messages.
+            tools: Tool definitions in any supported form. An empty list is the same as None.
+            strategy: How the tools are passed: through the template (`template`) or described in the system prompt
+                (`prompt`). With `auto`, the profile of the template decides.
+            now: The current time for a template that reads the clock. The default is the time of the call.
+            **options: The options below. Other keywords (`enable_thinking`, …) are variables that the template reads.
 
-        Raises what `toolfmt.render.prompt.render` raises, and `LimitHit` if an untrusted template exceeds a limit.
+        Keyword Args:
+            add_generation_prompt (bool): End the prompt with the start of a response. The default is True.
+            continue_final_message (bool): Keep the last assistant message open. The parser starts in it.
+            lossy (bool): Instead of raising, list in `Prompt.lost` what the template loses with every adaptation.
+            neutralize (bool): Insert a dot after the first character of each marker in user texts, results and
+                definitions, so that it does not become a control token.
+            markers (Sequence[str] | None): The strings to neutralize. The default is to read them from the model's
+                files.
+            sort_tools (bool): Sort the definitions, if their source has no stable order.
+            sort_properties (bool): Sort the parameters of a definition, for the same reason.
+            narrow (Callable | None): A function that takes the tools and the messages, and returns the tools that this
+                prompt shows. The parser still knows all tools.
+            context (int | None): A number of tokens. `Prompt.budget` then shows how many are used.
+            tokenizer (Any): The tokenizer that counts them. The default is the model's own.
+
+        Raises:
+            BadMessages: The messages are not valid.
+            BadTools: The tool definitions are not valid.
+            BadModelDirectory: The model has no template.
+            TemplateError: The template raises or fails.
+            LimitHit: An untrusted template exceeds a limit.
+            NotDelivered: The template loses something with every adaptation.
+            ToolfmtError: A variable that the template does not read, a context without a tokenizer, or the strategy
+                `template` for a template that drops the tools.
         """
         tools = list(tools) if isinstance(tools, Iterator) else tools
         messages = list(messages) if isinstance(messages, (list, tuple)) else messages
@@ -128,10 +176,15 @@ class Model:
         return tuple(self._making.markers())
 
     def counter(self, tokenizer: Any = None) -> Callable[[str], int]:
-        """Return a function that counts the tokens of a string, with this tokenizer or the model's own.
+        """Return a function that counts the tokens of a string.
 
-        The model's own tokenizer runs where its template does. Raises `ToolfmtError` if there is no tokenizer, or if
-        `tokenizer` is not one.
+        The model's own tokenizer runs where its template does.
+
+        Args:
+            tokenizer: The tokenizer to use. The default is the model's own.
+
+        Raises:
+            ToolfmtError: There is no tokenizer, or `tokenizer` is not one.
         """
         return self._making.counter(tokenizer)
 
@@ -145,8 +198,14 @@ class Model:
     def write(self, calls: Sequence[Call], tools: object = None) -> str:
         """Return these calls as this model would write them, in the variant that its template renders.
 
-        Takes the arguments of `toolfmt.write` after the format. Raises `CannotWrite`, `BadTools`, and `ToolfmtError` if
-        the model's format is unknown.
+        Args:
+            calls: Pairs of a tool's name and its arguments.
+            tools: Tool definitions, as for `toolfmt.write`.
+
+        Raises:
+            CannotWrite: The format cannot represent a call.
+            BadTools: The tool definitions are not valid.
+            ToolfmtError: The model's format is unknown.
         """
         self._known()
         return write(taught_format(self.profile), calls, tools)
@@ -160,14 +219,19 @@ class Model:
         stop: Iterable[str] | None = None,
         reasoning: Literal["events", "text"] = "events",
     ) -> Parser:
-        """Return a parser for this model's output.
+        """Return a parser for this model's output. For the parser of one prompt, use `Prompt.parser()`.
 
-        Takes the arguments of `toolfmt.Parser`. By default, `prefix` is the prefill of the template's generation
-        prompt, and `stop` the model's stop strings, except those that are part of a call's syntax. If the tools are
-        described in the system prompt, `stop` also contains the heading of an invented tool result. For the parser of
-        one prompt, use `Prompt.parser()`.
+        Args:
+            tools: Tool definitions, as for `toolfmt.Parser`.
+            prefix: The tail of the prompt. The default is the prefill of the template's generation prompt.
+            strict: Reject calls that need a tolerance.
+            stop: The strings at which the output ends. The default is the model's stop strings, except those that are
+                part of a call's syntax. If the tools are described in the system prompt, the heading of an invented
+                tool result is added.
+            reasoning: As for `toolfmt.Parser`.
 
-        Raises `ToolfmtError` if the model's format is unknown.
+        Raises:
+            ToolfmtError: The model's format is unknown.
         """
         known = self._known()
         output_prefix = self.profile.prefill if prefix is None else prefix
@@ -188,11 +252,19 @@ class Model:
     ) -> Grammar:
         """Return the grammar of this model's output with these tools, in the variant that its template renders.
 
-        Takes the arguments of `toolfmt.grammar` after the format. By default, `prefix` is the prefill of the template's
-        generation prompt. Markers that are one token of the model's tokenizer are referenced by their ids.
+        Markers that are one token of the model's tokenizer are referenced by their ids.
 
-        Raises what `toolfmt.grammar` raises, and `ToolfmtError` if the model's format is unknown or its tokenizer
-        cannot be read.
+        Args:
+            tools: Tool definitions, as for `toolfmt.grammar`.
+            syntax: The grammar format of the engine.
+            choice: As for `toolfmt.grammar`: `auto`, `required`, or the name of the tool to call.
+            parallel: Allow several calls.
+            prefix: The tail of the prompt. The default is the prefill of the template's generation prompt.
+
+        Raises:
+            CannotConstrain: No grammar exists for a tool or an argument.
+            BadTools: The tool definitions are not valid.
+            ToolfmtError: The model's format is unknown, or its tokenizer cannot be read.
         """
         from toolfmt.grammars.grammar import grammar
 
@@ -210,7 +282,8 @@ class Model:
     def saved_profile(self) -> str:
         """Return the profile as text (JSON), to store next to the model and to pass to `load` as `profile`.
 
-        Raises `BadProfile` if the template hit a limit, which may not happen again.
+        Raises:
+            BadProfile: The template hit a limit, which may not happen again.
         """
         return saved(self.files, self.profile)
 

@@ -42,19 +42,26 @@ DEFINITIONS_REORDERED = "definitions-reordered"
 class Prompt:
     """A finished prompt.
 
-    - `text`: the rendered prompt.
-    - `strategy`: how the tools were passed.
-    - `format`: the format in which calls are written and parsed, None if unknown.
-    - `prefill`: the part of the response that the prompt already contains.
-    - `stop`: the strings that end a response.
-    - `adaptations`: names of the changes to the conversation (`toolfmt.render.adapt.adaptations`) and of notes about
-      the prompt (`toolfmt.render.backend`).
-    - `tools`: all offered tools. `shown_tools`: those that the prompt contains (all except those that `narrow`
-      removed).
-    - `messages`, `template_tools`, `variables`: what the template got.
-    - `lost`: parts of the request that are not in the prompt, empty unless rendered with `lossy`.
-    - `budget`: how much of the context the prompt uses.
-    - `spans`: where the request's texts are in the prompt.
+    Attributes:
+        text: The rendered prompt.
+        strategy: How the tools were passed: by the template, or in the system prompt.
+        format: The format in which calls are written and parsed, None if unknown.
+        prefill: The part of the response that the prompt already contains.
+        stop: The strings that end a response.
+        adaptations: Names of the changes to the conversation (`toolfmt.render.adapt.adaptations`) and of notes about
+            the prompt (`toolfmt.render.backend`).
+        tools: All offered tools.
+        lost: Parts of the request that are not in the prompt. Empty unless rendered with `lossy`.
+        budget: How much of the context the prompt uses.
+        messages: The messages that the template got.
+        template_tools: The tools that the template got.
+        shown_tools: The tools that the prompt contains: all except those that `narrow` removed.
+        variables: The variables that the template got.
+        spans: Where the request's texts are in the prompt.
+        markers: The neutralized markers, if the prompt was rendered with `neutralize`.
+        built_on_text: Whether the prompt contains the model's raw output instead of re-rendered text (`Conversation`).
+        render_again: Renders the same request with other options. None for a prompt that `Model` did not make.
+        derived: The format as text, if it is not registered but derived from the template.
     """
 
     text: str
@@ -72,13 +79,9 @@ class Prompt:
     variables: dict[str, Any] = field(default_factory=dict, repr=False)
     spans: tuple[Span, ...] = field(default=(), repr=False)
     markers: tuple[str, ...] = field(default=(), repr=False)
-    """The neutralized markers, if the prompt was rendered with `neutralize`."""
     built_on_text: bool = False
-    """Whether the prompt contains the model's raw output instead of re-rendered text (`toolfmt.model.conversation`)."""
     render_again: Any = field(default=None, repr=False, compare=False)
-    """Renders the same request with other options. None for a prompt that `Model` did not make."""
     derived: str = field(default="", repr=False)
-    """The format as text, if it is not registered but derived from the template."""
 
     @property
     def tool_call_format(self) -> ToolCallFormat | None:
@@ -90,13 +93,19 @@ class Prompt:
     def request(self, *, arguments_as_text: bool = False) -> dict[str, Any]:
         """Return the request to send to a chat endpoint so that its template renders exactly this prompt.
 
-        `messages` are those passed to the template. `tools` is present only if the template describes them.
-        `chat_template_kwargs` are the template's variables. `add_generation_prompt` and `continue_final_message` are
-        present if they differ from the defaults of endpoints. Call arguments are in the form that the template needs,
-        as `apply_chat_template` takes them. With `arguments_as_text`, they are JSON strings, for endpoints that accept
-        only strings and parse them before rendering.
+        Call arguments are in the form that the template needs, as `apply_chat_template` takes them.
 
-        Raises `ToolfmtError` for a prompt that contains the model's raw output.
+        Args:
+            arguments_as_text: Return call arguments as JSON strings, for endpoints that accept only strings and parse
+                them before rendering.
+
+        Returns:
+            `messages` are those passed to the template. `tools` is present only if the template describes them.
+                `chat_template_kwargs` are the template's variables. `add_generation_prompt` and
+                `continue_final_message` are present if they differ from the defaults of endpoints.
+
+        Raises:
+            ToolfmtError: The prompt contains the model's raw output.
         """
         if self.built_on_text:
             raise ToolfmtError("this prompt is built on the model's own text; send `text` to a completion endpoint")
@@ -117,10 +126,15 @@ class Prompt:
         """Return a parser for the response to this prompt, with its format, tools and prefill.
 
         The response ends at a stop string of the prompt, except at stop strings that are part of a call's syntax.
-        `format` is for a model whose format is unknown. `strict` and `reasoning` are those of `Parser`. `stop` are
-        additional stop strings, for example a client's.
 
-        Raises `ToolfmtError` if no format is known or given.
+        Args:
+            format: The format, for a model whose format is unknown.
+            strict: As for `toolfmt.Parser`.
+            reasoning: As for `toolfmt.Parser`.
+            stop: Additional stop strings, for example a client's.
+
+        Raises:
+            ToolfmtError: No format is known or given.
         """
         chosen = format or self.tool_call_format
         if chosen is None:
@@ -134,6 +148,9 @@ class Prompt:
 
         These are the stop strings that are not part of a call's syntax, and the strings that begin an invented tool
         result.
+
+        Args:
+            format: The format, for a model whose format is unknown.
         """
         chosen = format or self.tool_call_format
         known = None if chosen is None else resolved(chosen)
@@ -144,17 +161,24 @@ class Prompt:
         return stop
 
     def restored(self, text: str) -> str:
-        """Return a string of the response, such as an argument, without the dots that `neutralize` put into markers."""
+        """Return a string of the response without the dots that `neutralize` put into markers.
+
+        Args:
+            text: A string of the response, such as an argument.
+        """
         return restored(text, self.markers)
 
     def token_ids(self, tokenizer: Any) -> list[int]:
         """Return the prompt as token ids. User texts, results and definitions contain no control tokens.
 
-        Takes a tokenizer of transformers or of tokenizers. If none of these texts contains a marker, the ids are the
-        usual ones. Else the request is rendered again with neutralized markers, and the differences show where
-        untrusted text contains them.
+        If none of these texts contains a marker, the ids are the usual ones. Else the request is rendered again with
+        neutralized markers, and the differences show where untrusted text contains them.
 
-        Raises `ToolfmtError` if a control token cannot be prevented, and everything that rendering raises.
+        Args:
+            tokenizer: A tokenizer of transformers or of tokenizers.
+
+        Raises:
+            ToolfmtError: A control token cannot be prevented, or rendering raises.
         """
         if self.built_on_text:
             others = [(span.begin, span.end) for span in self.spans if span.role not in _OWN_ROLES]
@@ -177,6 +201,7 @@ class Prompt:
         return self.__dict__ | {"render_again": None}
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the prompt as JSON data, without the request that it was made from."""
         return {
             "text": self.text,
             "strategy": self.strategy,

@@ -146,10 +146,20 @@ def infer(
 ) -> ToolCallFormat | None:
     """Return the format for a template, a declared parser and a model type, in this order of strength.
 
-    All are optional. Return None if they do not determine one, or if the template renders a call that no format reads
-    and none can be derived. The template is rendered in this process, without limits: use `load` for untrusted
-    templates. A derived format is named `derived`, which `get` does not know. Invalid values never raise, except
-    `TypeError` for values that are not strings.
+    The template is rendered in this process, without limits: use `load` for untrusted templates. A derived format is
+    named `derived`, which `get` does not know. Invalid values never raise, except values that are not strings.
+
+    Args:
+        template: The source of a chat template.
+        tool_parser_type: The name of a parser that the model declares.
+        model_type: The `model_type` in config.json.
+
+    Returns:
+        None if the arguments do not determine a format, or if the template renders a call that no format reads and none
+            can be derived.
+
+    Raises:
+        TypeError: A value is not a string.
     """
     given = {"template": template, "tool_parser_type": tool_parser_type, "model_type": model_type}
     for name, value in given.items():

@@ -22,10 +22,13 @@ _SYSTEM_TEXTS = ("system", "instructions")
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """A request to render: `messages` and `tools` in the client's format, not checked yet.
+    """A request to render, not checked yet.
 
-    With `begins_with_system`, the conversation begins with the request's own system text: one message for each key that
-    has one (`system`, `instructions`). The client's first message follows.
+    Attributes:
+        messages: The messages in the client's format.
+        tools: The tool definitions in the client's format.
+        begins_with_system: The conversation begins with the request's own system text: one message for each key that
+            has one (`system`, `instructions`). The client's first message follows.
     """
 
     messages: Any
@@ -36,8 +39,14 @@ class ClientRequest:
 def read_request(request: object, name: str = "the request") -> ClientRequest:
     """Return the conversation and the tools of a request in any of the protocols.
 
-    `name` is what errors call it. Raises `ToolfmtError` if it is not a request in one of the protocols, or if it refers
-    to turns that only its server has.
+    The protocols are OpenAI's Chat Completions and Responses, Anthropic's Messages, and Ollama's `/api/chat`.
+
+    Args:
+        request: The body of the request, a mapping.
+        name: What error messages call the request.
+
+    Raises:
+        ToolfmtError: It is not a request in one of the protocols, or it refers to turns that only its server has.
     """
     if not isinstance(request, Mapping):
         raise ToolfmtError(f'{name}: a request is an object with "messages", not {kind_of(request)}')

@@ -23,9 +23,13 @@ from toolfmt.inspect.report.turn_shape import TurnShape
 class Derived:
     """A format derived from a template and verified on calls and outputs that it was not derived from.
 
-    `format` is None if none can be derived, and `why_not` is the reason as a clause. `kind` describes the syntax of
-    calls, `proof` what was read back. `known` names a registry format that reads these calls too, if that was tested.
-    Prefer it: it handles output of models that differs from their history.
+    Attributes:
+        format: The format, None if none can be derived.
+        kind: The syntax of calls, described in words.
+        proof: What was read back.
+        why_not: The reason why none can be derived, as a clause.
+        known: A registry format that reads these calls too, if that was tested. Prefer it: it handles output of models
+            that differs from their history.
     """
 
     format: ToolCallFormat | None
