@@ -1,8 +1,9 @@
-"""How tool calls are written and read. Needs the standard library only, and can be imported alone.
+"""Parse and write tool calls in any known format. Needs the standard library only, and can be imported alone.
 
-`Parser` streams a model's output into events, `WholeCalls` lets its calls pass once they have ended, `write` is the
-parser's inverse, `prose` describes tools to a model in words; `get` and `formats` are the registry, `TOLERANCES` what
-is read generously. A format is one `ToolCallFormat`; see the modules of `toolfmt.formats.known`.
+`Parser` streams a model's output into events, and `WholeCalls` holds a call back until it has ended. `write` is the
+inverse of the parser, and `prose` describes tools in a system prompt. `get` and `formats` are the registry, and
+`TOLERANCES` lists what is parsed leniently. A format is one `ToolCallFormat`; see the modules of
+`toolfmt.formats.known`.
 """
 
 from typing import TYPE_CHECKING

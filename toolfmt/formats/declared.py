@@ -40,11 +40,16 @@ _TWO: tuple[Call, ...] = (("get_it", {"city": "Oslo"}), ("put", {"note": "two wo
 
 
 def from_response_template(template: object) -> ToolCallFormat:
-    """The format that a `response_template` declares.
+    """Return the format that a `response_template` declares.
 
-    Takes what stands under that key in `tokenizer_config.json` (`tokenizer.response_template`). Returns the format that
-    is meant, with the template's own reasoning markers, headers and markers around content, or one called `declared`.
-    Raises `NoResponseTemplate` for what is no template and for one that declares what no engine reads.
+    The result is a known format with the template's own reasoning markers, headers and content markers, or a new one
+    called `declared`.
+
+    Args:
+        template: The value of that key in `tokenizer_config.json` (`tokenizer.response_template`).
+
+    Raises:
+        NoResponseTemplate: It is not a template, or it declares what no engine can parse.
     """
     declared = read_declaration(template)
     meant = formats_meant(declared)

@@ -99,7 +99,36 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class ToolCallFormat:
-    """A tool-call format: how it is called, who emits it, how it is recognised, read, written and explained."""
+    """A tool-call format: its names, its models, and how it is recognized, parsed, written and explained.
+
+    Attributes:
+        name: The name of the format.
+        engine: Parses and writes the calls.
+        page: What a user should know about the format. The docstring of its module.
+        instructions: How to write a call, described for a model. The format's own writer adds an example.
+        source: Where the wire format is documented: model cards, upstream templates, specifications.
+        aliases: Further names.
+        families: The model families that use the format.
+        model_types: Values of `model_type` in config.json for which this is the format if nothing better is known.
+        signatures: Regular expressions. Each alone recognizes the format in the source of a chat template.
+        runtime_parsers: The name of each runtime's parser for the format, or a `RuntimeParser` if there is more to
+            know.
+        reasoning: Start and end marker of the reasoning blocks in the same outputs.
+        any_reasoning: Whether reasoning blocks of other families are parsed too, for a model whose outputs are not
+            known.
+        between: Start markers of reasoning blocks and of messages that may follow content without an end marker before
+            them.
+        variants: Other ways in which templates of the families write calls, by name. They only write; `engine` parses
+            them all.
+        variant: The variant in which calls are written. Empty if `engine` writes them.
+        headers: Regular expressions of what precedes a response in prompts, if its form does not show that.
+        call_id: The form of a call's id if the model wrote none. `name` is the tool's name, `number` the number of the
+            call.
+        ignored_markers: Control tokens around the output without a meaning. Outside of calls, they are never content.
+        ignored_at_start: Text without a meaning at the start of an output. Anywhere else it is content.
+        content_markers: Start and end marker of the part for the user. They are plain words, so they count only where
+            that part begins and ends.
+    """
 
     def __repr__(self) -> str:
         return f"<ToolCallFormat {self.name}>"
@@ -107,39 +136,23 @@ class ToolCallFormat:
     name: str
     engine: Engine
     page: str = ""
-    """What a person should know about the format; the docstring of its module."""
     instructions: str = ""
-    """How to tell a model in prose to write a call; the example is added by the format's own writer."""
     source: tuple[str, ...] = ()
-    """Where the wire format is documented: model cards, upstream templates, specifications."""
     aliases: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     model_types: tuple[str, ...] = ()
-    """Values of `model_type` in config.json that speak this format when nothing better is known."""
     signatures: tuple[str, ...] = ()
-    """Regular expressions; each alone recognises the format in the source of a chat template."""
     runtime_parsers: Mapping[str, str | RuntimeParser] = field(default_factory=dict)
-    """What each runtime calls its parser for it: a name, or a `RuntimeParser` where there is more to say."""
     reasoning: tuple[tuple[str, str], ...] = (THINK,)
-    """Opener and closer of the reasoning blocks that occur in the same answers."""
     any_reasoning: bool = False
-    """Whether the blocks that other families write are read as well, of a model that nobody has seen answer."""
     between: tuple[str, ...] = ()
-    """Openers of reasoning blocks and of messages that may stand behind content, which nothing has closed."""
     variants: Mapping[str, Engine] = field(default_factory=dict)
-    """Other ways in which templates of the families write calls, by name: they only write; `engine` reads them all."""
     variant: str = ""
-    """The variant that calls are written in; empty where the engine itself writes them."""
     headers: tuple[str, ...] = ()
-    """Regular expressions of what stands before an answer in prompts, where its shape does not show that."""
     call_id: str = "call_{number}"
-    """The form of a call's id where the model wrote none: `name` and `number` stand for the tool's and the call's."""
     ignored_markers: tuple[str, ...] = ()
-    """Control tokens that frame the answer and say nothing: not content, wherever they stand outside of calls."""
     ignored_at_start: tuple[str, ...] = ()
-    """What says nothing where the answer begins with it, and is text anywhere else."""
     content_markers: tuple[tuple[str, str], ...] = ()
-    """Opener and closer of the part for the user: plain words, so they count only where that part begins, and ends."""
 
     def __reduce__(self) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
         """A format of toolfmt's own is pickled by its name, any other by its parts: it need not be registered where it
@@ -154,24 +167,33 @@ class ToolCallFormat:
 
     @cached_property
     def reasoning_read(self) -> tuple[tuple[str, str], ...]:
-        """The reasoning blocks that are read; `reasoning` are those that the format's models are known to write."""
+        """The reasoning blocks that are parsed. `reasoning` are those that the format's models are known to write."""
         if not self.any_reasoning:
             return self.reasoning
         return tuple(dict.fromkeys((*self.reasoning, *COMMON)))
 
     @cached_property
     def markers(self) -> Markers:
-        """What the driver looks for in answers."""
+        """What the parser looks for in outputs."""
         return markers_of(self)
 
     def runtime_parser(self, runtime: str) -> RuntimeParser | None:
-        """The runtime's parser for the format; None where it has none."""
+        """Return the runtime's parser for the format, or None if it has none.
+
+        Args:
+            runtime: The name of the runtime.
+        """
         parser = self.runtime_parsers.get(runtime)
         return RuntimeParser(parser) if isinstance(parser, str) else parser
 
     def in_calls(self, literal: str) -> bool:
-        """Whether calls are written with this literal, or it is a part of one of their markers: an answer does not end
-        with it. What may only close a call does end it."""
+        """Return whether calls contain this string, or it is part of one of their markers.
+
+        An output does not end at such a string. It does end at a string that is only an end marker.
+
+        Args:
+            literal: A string, such as a stop string.
+        """
         calls: list[Call] = [("f", {"a": "b", "c": 1}), ("f", {})]
         written = self.writer.write(calls, lambda name, *path: None)
         inner = self.engine.inner
@@ -183,19 +205,29 @@ class ToolCallFormat:
         return any(literal in closer for closer in closers) and literal not in closers
 
     def to_dict(self) -> dict[str, Any]:
-        """The format as JSON-like data, which `toolfmt.format_from_file` reads from a file; raises `BadFormat` for one
-        that only code can say."""
+        """Return the format as JSON data, which `toolfmt.format_from_file` reads from a file.
+
+        Raises:
+            BadFormat: Only code can express the format.
+        """
         from toolfmt.formats.stored import as_data
 
         return as_data(self)
 
     @property
     def writer(self) -> Engine:
-        """The engine that calls are written with."""
+        """The engine that writes the calls."""
         return self.variants[self.variant] if self.variant else self.engine
 
     def with_variant(self, variant: str) -> ToolCallFormat:
-        """The format with calls written in this variant; an empty name is the engine itself. Raises `KeyError`."""
+        """Return the format that writes calls in this variant.
+
+        Args:
+            variant: The name of a variant. An empty name is the engine itself.
+
+        Raises:
+            KeyError: The format has no variant of this name.
+        """
         if variant and variant not in self.variants:
             raise KeyError(variant)
         return replace(self, variant=variant)

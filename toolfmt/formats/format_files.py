@@ -17,10 +17,16 @@ SUFFIX = ".json"
 
 
 def format_from_file(path: str | os.PathLike[str]) -> ToolCallFormat:
-    """The format that a file of JSON describes. It is not registered: give it wherever a format is taken.
+    """Return the format that a JSON file describes. Nothing in the file is executed.
 
-    Raises `BadFormat`, which names the file, the member and what is expected there, for a file that cannot be read or
-    that describes no format. Nothing of the file is run.
+    The format is not registered. Pass it wherever a format is accepted.
+
+    Args:
+        path: The path of the file, as `toolfmt dev derive` writes it.
+
+    Raises:
+        BadFormat: The file cannot be read or does not describe a format. The message names the file, the member and
+            what is expected there.
     """
     file = Path(path)
     try:

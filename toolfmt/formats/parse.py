@@ -36,11 +36,21 @@ def parse(
     strict: bool = False,
     taken_ids: Collection[str] = (),
 ) -> Message:
-    """One answer of a model as a message.
+    """Return a model's output as a message. Never raises because of the text.
 
-    Takes the text, a format or its name, and what `Parser` takes. Content and reasoning that the prefix already holds
-    of the answer (a continued message) belong to the message too. Raises `UnknownFormat` and `BadTools`; never on the
-    text.
+    Content and reasoning that the prefix already contains (of a continued message) are part of the message too.
+
+    Args:
+        text: The complete output.
+        format: A format or its name.
+        tools: As for `Parser`.
+        prefix: As for `Parser`.
+        strict: As for `Parser`.
+        taken_ids: The call ids already used in the conversation (`toolfmt.taken_ids`).
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
     """
     parser = Parser(format, tools=tools, prefix=prefix, strict=strict)
     events = [*parser.feed(text), *parser.finish()]
@@ -56,11 +66,22 @@ def parse_many(
     strict: bool = False,
     processes: int = 1,
 ) -> list[Message]:
-    """Many answers as messages, in the order of the texts; each is what `parse` makes of it alone.
+    """Return many outputs as messages, in the order of the texts. Each is what `parse` returns for it.
 
-    Takes what `parse` takes; with more than one of `processes`, that many read side by side. As everywhere, a program
-    that starts processes does so below `if __name__ == "__main__"`. Raises `UnknownFormat`, `BadTools`, `ValueError`
-    for fewer than one process, and `TypeError` for what is no collection of texts and no number of processes.
+    Args:
+        texts: The complete outputs.
+        format: A format or its name.
+        tools: As for `Parser`.
+        prefix: As for `Parser`.
+        strict: As for `Parser`.
+        processes: The number of processes that parse in parallel. As usual, a program that starts processes must do so
+            below `if __name__ == "__main__"`.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
+        ValueError: There is less than one process.
+        TypeError: `texts` is not a collection of strings, or `processes` is not an integer.
     """
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts is a collection of texts, not one text; parse(text, format) reads one")

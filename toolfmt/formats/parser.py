@@ -35,14 +35,21 @@ def _stop_strings(given: Iterable[str]) -> Literals | None:
 
 
 class Parser:
-    """Reads one answer of a model in one format.
+    """Parses one output of a model in one format. Never raises because of the text.
 
-    Takes a format or its name; `tools`, the tool definitions in any shape of `toolfmt.messages.tools` (None accepts any
-    name, an empty list none); `prefix`, the tail of the prompt, for an answer that begins inside something; `strict`,
-    to reject what is usually read generously; `stop`, strings at which the answer ends, for runtimes that hand out the
-    text of the stop token; `reasoning`, whether reasoning blocks are told as `Reasoning` events ("events") or stay in
-    the content as they were written ("text"). Raises `UnknownFormat`, `BadTools`, and `TypeError` or `ValueError` for
-    an option that is none; never on text.
+    Args:
+        format: A format or its name.
+        tools: Tool definitions in any form of `toolfmt.messages.tools`. None accepts any name, an empty list none.
+        prefix: The tail of the prompt, for an output that begins inside something, such as a reasoning block.
+        strict: Reject calls that need a tolerance.
+        stop: Strings at which the output ends, for runtimes that emit the text of the stop token.
+        reasoning: `events` emits reasoning blocks as `Reasoning` events. `text` keeps them in the content, verbatim.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
+        TypeError: An option has the wrong type.
+        ValueError: An option has an unknown value.
     """
 
     _finished = False
@@ -75,7 +82,15 @@ class Parser:
         return answer_prefix(prefix, known.markers.of_answers, known.headers, known.reasoning_read)
 
     def feed(self, text: str) -> list[Event]:
-        """More of the answer. Returns the events that are certain by now."""
+        """Return the events that are certain after this chunk.
+
+        Args:
+            text: The next chunk of the output.
+
+        Raises:
+            RuntimeError: The parser is finished.
+            TypeError: `text` is not a string.
+        """
         if self._stop is not None:
             self._check(text)
             text, ended = self._before_stop(text, self._stop)
@@ -136,10 +151,11 @@ class Parser:
             raise TypeError(f"feed() takes a str, not {type(text).__name__}")
 
     def finish(self, *, cut: bool = False) -> list[Event]:
-        """The answer has ended. Returns what was held back; a second call returns nothing.
+        """Return the events that were held back, at the end of the output. A second call returns nothing.
 
-        With `cut` the runtime stopped the model (at its limit of tokens): a call that is open is `incomplete_output`
-        then, even where it would pass for whole but for its closer.
+        Args:
+            cut: The runtime stopped the model, for example at its token limit. An open call is then
+                `incomplete_output`, even if only its end marker is missing.
         """
         scan = self._answer.scan
         closed, self._finished = scan.closed, True
@@ -164,8 +180,7 @@ class Parser:
         return text[: begin + len(literal) if literal in self.format.markers.in_answers else begin], bool(literal)
 
     def copy(self) -> Parser:
-        """Another parser that has read the same: what one is fed, the other does not see. Costs at most what the open
-        call is long."""
+        """Return an independent parser in the same state. This costs at most the length of the open call."""
         twin = object.__new__(Parser)
         twin.__dict__.update(self.__dict__)
         twin._answer = copy_of(self._answer)
@@ -173,20 +188,21 @@ class Parser:
 
     @property
     def continued(self) -> list[Event]:
-        """What the prefix already holds of this answer: content and reasoning that the model did not write just now.
+        """The content and reasoning of this output that the prefix already contains.
 
-        What may be the beginning of a marker at the prefix's end is told here once the answer shows what it is.
+        The end of the prefix may be the start of a marker. It appears here once the output shows what it is.
         """
         return self._answer.continued
 
     @property
     def ended(self) -> bool:
-        """Whether the answer is over, by a stop string or by `finish`: what is fed then says nothing any more."""
+        """Whether the output has ended, by a stop string or by `finish`. After a stop string, `feed` returns no events.
+        """
         return self._answer.scan.closed
 
     @property
     def waiting_for(self) -> str:
-        """What the reading is inside of, as a sentence."""
+        """What the parser is currently inside of, as a sentence."""
         return self._answer.waiting_for(self._unstopped)
 
     __copy__ = copy
@@ -202,5 +218,5 @@ class Parser:
 
     @property
     def scanned_characters(self) -> int:
-        """Characters looked at so far, each counted as often as it was: a small multiple of what was fed."""
+        """The number of characters examined so far, repetitions included: a small multiple of the input."""
         return self._answer.scan.scanned + self._answer.scan.position

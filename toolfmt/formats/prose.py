@@ -36,13 +36,22 @@ def prose(
     sort_properties: bool = False,
     results_in_words: bool = True,
 ) -> str:
-    """A system text that tells how to call tools in this format, shows one call, and lists the tools.
+    """Return a system prompt that describes how to call tools in this format, shows one call, and lists the tools.
 
-    Takes a format or its name and tool definitions in any shape, which `sort_tools` and `sort_properties` put into one
-    order (else the caller's is kept); `results_in_words` says that results come under `result_heading`, which is untrue
-    of a template that has a form of its own for them. Returns the text, the same for the same tools; empty without
-    tools. The example is written by the format's own writer, for the first tool that has parameters and that the format
-    can carry. Raises `UnknownFormat` and `BadTools`.
+    The text is the same for the same tools, and empty without tools. The format's own writer writes the example, for
+    the first tool that has parameters and that the format can represent.
+
+    Args:
+        format: A format or its name.
+        tools: Tool definitions in any form.
+        sort_tools: Sort the tools. The default is the caller's order.
+        sort_properties: Sort the parameters. The default is the caller's order.
+        results_in_words: Results are under a heading in a message, `Result of NAME:`. Pass False if the template has a
+            form of its own for results.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
     """
     known = resolved(format)
     listed = canonical_tools(tools, sort_tools=sort_tools, sort_properties=sort_properties)

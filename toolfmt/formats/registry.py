@@ -50,7 +50,7 @@ def _own() -> tuple[ToolCallFormat, ...]:
 
 
 def formats() -> tuple[ToolCallFormat, ...]:
-    """Every format that is known now, in order of name."""
+    """Return every format that is known now, in the order of names."""
     others = _known_others()
     return tuple(sorted((*_own(), *others), key=lambda format: format.name)) if others else _own()
 
@@ -88,12 +88,19 @@ def _fault(format: ToolCallFormat) -> str:
 
 
 def register(format: ToolCallFormat) -> None:
-    """Make a format known to `get` and `formats`, to inspection and inference, and to the runtimes loaded from then on.
+    """Make a format known to `get`, `formats`, inspection, inference, and the runtimes loaded afterwards.
 
-    For this process and those that toolfmt starts for it, which are handed it as data. Registering an equal format once
-    more does nothing. Raises `ValueError` for one that has a name of another one (both are named), or that of every
-    derived format; `TypeError` for what is no format, and `BadFormat` for one that cannot be said as data, which a
-    package brings by an entry point (group `toolfmt.formats`), or that does not read what it writes.
+    This applies to this process and to those that toolfmt starts for it, which get the format as data. Registering an
+    equal format again does nothing. A package can provide a format that only code can express with an entry point
+    (group `toolfmt.formats`).
+
+    Args:
+        format: The format.
+
+    Raises:
+        ValueError: Another format has one of its names (the message names both), or it has the name of derived formats.
+        TypeError: It is not a format.
+        BadFormat: It cannot be expressed as data, or it does not parse what it writes.
     """
     from toolfmt.formats.stored import check_stored
 
@@ -179,21 +186,26 @@ def _plain(name: str) -> str:
 
 
 def default_format() -> ToolCallFormat:
-    """The format for a model of which nothing is known."""
+    """Return the format for a model about which nothing is known."""
     from toolfmt.formats.known import DEFAULT
 
     return DEFAULT
 
 
 def names() -> tuple[str, ...]:
-    """Every name that `get` knows, aliases included."""
+    """Return every name that `get` knows, including aliases."""
     return tuple(sorted(name.lower() for format in formats() for name in (format.name, *format.aliases)))
 
 
 def get(name: str) -> ToolCallFormat:
-    """The format with this name or alias, in any case, with or without `-`, `_` and `.`.
+    """Return the format with this name or alias, in any case, with or without `-`, `_` and `.`.
 
-    Raises `UnknownFormat` with the nearest names, and `TypeError` for what is no name.
+    Args:
+        name: The name of a format.
+
+    Raises:
+        UnknownFormat: There is no format of this name. The message lists the nearest names.
+        TypeError: `name` is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"a format is given by its name, not as {type(name).__name__}")
@@ -225,5 +237,9 @@ def _hint(name: str) -> str:
 
 
 def for_model_type(model_type: str) -> ToolCallFormat | None:
-    """The format that models of this type speak when nothing better is known."""
+    """Return the format of models of this type if nothing better is known. None if the type is unknown.
+
+    Args:
+        model_type: The `model_type` in config.json.
+    """
     return next((format for format in formats() if model_type in format.model_types), None)

@@ -8,16 +8,20 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RuntimeParser:
-    """A parser by its usual `name`; in print with what else there is to say in brackets behind it."""
+    """The parser of a runtime for a format. As a string, it is the name, with `aside` in parentheses.
+
+    Attributes:
+        name: The usual name.
+        others: Further names of parsers for the format, each with the model types that it is for. None are listed if
+            the calls that a template renders decide.
+        remark: What the parser does not support.
+        only_in: Where it comes from if the runtime itself does not include it: a fork, a plug-in.
+    """
 
     name: str
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Further names under which the runtime has one for the format, each with the model types that it is meant for;
-    none where the calls that a template renders decide."""
     remark: str = ""
-    """What the parser lacks."""
     only_in: str = ""
-    """Where it comes from if the runtime itself does not have it: a fork, a plug-in."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -26,7 +30,7 @@ class RuntimeParser:
 
     @property
     def aside(self) -> str:
-        """When other names are meant, and what else there is to know, as a person reads it; empty for nothing."""
+        """When to use the other names, and what else to know, for display. Empty if there is nothing."""
         others = [f"{name} for {', '.join(types)}" if types else f"or {name}" for name, types in self.others.items()]
         return "; ".join(filter(None, (", ".join(others), self.only_in, self.remark)))
 

@@ -74,4 +74,5 @@ TOLERANCES: Mapping[str, str] = MappingProxyType(
         "set": "a set, read as a list",
     }
 )
-"""Each name with what was met."""
+"""Every tolerance that `ToolCallEnd.tolerated` can contain, with what was met. Strict parsing rejects the call instead.
+"""

@@ -21,11 +21,10 @@ from toolfmt.messages.events import (
 
 
 class WholeCalls:
-    """Lets a call pass only once it has ended: its start, its arguments in one piece, and its end, told together.
+    """Passes a call on only after it has ended: its start, its arguments in one piece, and its end, together.
 
-    A rejected call passes as its rejection alone, with its index and its text; nothing of it was told before. Content
-    and reasoning pass as they come. One filter is for one answer, as a parser is; a parser that has been finished
-    leaves no call open.
+    Of a rejected call, only the rejection is passed on, with its index and its text. Content and reasoning are passed
+    on immediately. Use one filter per output, like a parser. A finished parser leaves no call open.
     """
 
     def __init__(self) -> None:
@@ -33,7 +32,14 @@ class WholeCalls:
         self._arguments: list[str] = []
 
     def events(self, events: Iterable[Event]) -> list[Event]:
-        """What of these events may be told by now; raises `TypeError` for what is no event."""
+        """Return those of these events, and of earlier ones, that can be passed on now.
+
+        Args:
+            events: The next events of the parser.
+
+        Raises:
+            TypeError: An item is not an event.
+        """
         passed: list[Event] = []
         for event in events:
             if isinstance(event, (Content, Reasoning)):

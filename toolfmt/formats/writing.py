@@ -20,11 +20,19 @@ from toolfmt.messages.tools import counting_tools, kind_of, tool_schemas
 
 
 def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = None) -> str:
-    """The text in which a model makes these calls.
+    """Return the text in which a model makes these calls.
 
-    Takes a format or its name, a list of `(name, arguments)` and the tool definitions, whose schemas decide how raw
-    values are typed. Returns the calls byte for byte as the family's templates write them. Raises `CannotWrite` for a
-    call that the format's own reader would not give back, `UnknownFormat` and `BadTools`.
+    The calls are byte for byte as the templates of the model family write them.
+
+    Args:
+        format: A format or its name.
+        calls: Pairs of a tool's name and its arguments.
+        tools: Tool definitions. Their schemas decide how raw values are typed.
+
+    Raises:
+        CannotWrite: The format's own parser would not return a call unchanged.
+        UnknownFormat: There is no format of this name.
+        BadTools: The tool definitions are not valid.
     """
     known = resolved(format)
     if not isinstance(calls, (list, tuple)):
@@ -53,7 +61,16 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
 
 
 def read_back(format: ToolCallFormat, text: str, tools: object = None) -> list[tuple[str, str]] | None:
-    """The calls in a text that is nothing but calls, in canonical form; None where it is anything else."""
+    """Return the calls of a text that contains nothing else, in canonical form. None for any other text.
+
+    Args:
+        format: The format.
+        text: The text to parse.
+        tools: Tool definitions, as for `Parser`.
+
+    Returns:
+        Pairs of a tool's name and its arguments as JSON with sorted keys.
+    """
     parser = Parser(format, tools=tools)
     names: list[str] = []
     arguments: list[str] = []

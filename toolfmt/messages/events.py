@@ -32,7 +32,12 @@ _MOST_SHOWN = 100
 
 @dataclass(slots=True)
 class Content:
-    """Text for the user, verbatim. `start` is its offset in the input."""
+    """Text for the user, verbatim.
+
+    Attributes:
+        text: The text.
+        start: Its offset in the input, in characters.
+    """
 
     text: str
     start: int = 0
@@ -43,7 +48,12 @@ class Content:
 
 @dataclass(slots=True)
 class Reasoning:
-    """Text of a reasoning block, verbatim and without the markers. `start` is its offset in the input."""
+    """Text of a reasoning block, verbatim and without the markers.
+
+    Attributes:
+        text: The text.
+        start: Its offset in the input, in characters.
+    """
 
     text: str
     start: int = 0
@@ -54,7 +64,13 @@ class Reasoning:
 
 @dataclass(slots=True)
 class ToolCallStart:
-    """A call starts: its complete name, and its id if the format has one."""
+    """A call starts.
+
+    Attributes:
+        index: The number of the call in the output, from 0.
+        name: The complete name of the tool.
+        id: The id of the call, if the format has one.
+    """
 
     index: int
     name: str
@@ -66,7 +82,12 @@ class ToolCallStart:
 
 @dataclass(slots=True)
 class ToolCallArguments:
-    """A piece of the call's arguments; the pieces of an ended call join to one JSON object."""
+    """A piece of the call's arguments.
+
+    Attributes:
+        index: The number of the call.
+        delta: The piece. The pieces of an ended call join to one JSON object.
+    """
 
     index: int
     delta: str
@@ -77,7 +98,13 @@ class ToolCallArguments:
 
 @dataclass(slots=True)
 class ToolCallEnd:
-    """A call is complete. `span` is its range including the markers; `tolerated` lists the applied leniencies."""
+    """A call is complete.
+
+    Attributes:
+        index: The number of the call.
+        span: The range of the call in the input, markers included: two offsets in characters.
+        tolerated: The leniencies that were applied (`toolfmt.formats.TOLERANCES`).
+    """
 
     index: int
     span: tuple[int, int]
@@ -94,9 +121,15 @@ class ToolCallEnd:
 
 @dataclass(slots=True)
 class ToolCallRejected:
-    """A call is invalid and must not be executed. `raw` is its text, the input from `span[0]` to `span[1]`.
+    """A call is invalid and must not be executed.
 
     This event replaces the end event. A call that is rejected before its name is known has no start event.
+
+    Attributes:
+        index: The number of the call.
+        reason: Why it is rejected.
+        span: The range of the call in the input: two offsets in characters.
+        raw: The text of the call, the input from `span[0]` to `span[1]`.
     """
 
     index: int
@@ -115,6 +148,7 @@ class ToolCallRejected:
 
 
 Event: TypeAlias = Content | Reasoning | ToolCallStart | ToolCallArguments | ToolCallEnd | ToolCallRejected
+"""What a parser emits."""
 
 
 def no_event(value: object) -> TypeError:
@@ -124,7 +158,14 @@ def no_event(value: object) -> TypeError:
 
 
 def merge(events: Iterable[Event]) -> list[Event]:
-    """Return the same events with adjacent ones of one kind joined, so that the result does not depend on chunks."""
+    """Return the same events with adjacent ones of one kind joined. The result does not depend on chunks.
+
+    Args:
+        events: The events of one output.
+
+    Raises:
+        TypeError: An item is not an event.
+    """
     merged: list[Event] = []
     run: list[Any] = []
     for event in events:

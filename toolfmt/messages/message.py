@@ -33,13 +33,20 @@ _TRIED_NUMBERS = (0, 1, 10**9, 10**9 + 1)
 
 @dataclass(slots=True)
 class ToolCall:
-    """A complete call: its id, the tool's name, and the arguments as JSON text."""
+    """A complete call.
+
+    Attributes:
+        id: The id of the call.
+        name: The name of the tool.
+        arguments: The arguments as JSON text.
+    """
 
     id: str
     name: str
     arguments: str
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the call in OpenAI's format."""
         return {
             "id": self.id,
             "type": "function",
@@ -71,7 +78,14 @@ class Rejected:
 
 @dataclass(slots=True)
 class Message:
-    """One assistant message."""
+    """One assistant message.
+
+    Attributes:
+        content: The text for the user, None if there is none.
+        reasoning: The text of the reasoning blocks, None if there is none.
+        tool_calls: The complete calls.
+        rejected: The calls that must not be executed, each with the reason and its text.
+    """
 
     content: str | None = None
     reasoning: str | None = None
@@ -82,11 +96,16 @@ class Message:
     def from_events(cls, events: Iterable[Event], taken_ids: Collection[str] = (), call_id: str = CALL_ID) -> Message:
         """Return the message that the events of one response form.
 
-        `taken_ids` are the call ids already used in the conversation. `call_id` is the form of generated ids
-        (`ToolCallFormat.call_id` of the model's format). A call that neither ended nor was rejected is left out (the
-        parser was not finished).
+        A call that neither ended nor was rejected is left out (the parser was not finished).
 
-        Raises what `CallIds` raises, and `TypeError` for an object that is not an event.
+        Args:
+            events: The events.
+            taken_ids: The call ids already used in the conversation.
+            call_id: The form of generated ids (`ToolCallFormat.call_id` of the model's format).
+
+        Raises:
+            TypeError: An item is not an event, or `taken_ids` is not a collection of ids.
+            ValueError: `call_id` gives two calls the same id.
         """
         message = cls()
         ids = CallIds(taken_ids, call_id)
@@ -119,6 +138,7 @@ class Message:
         return message
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the message as JSON data, including rejected calls."""
         return {
             "role": "assistant",
             "content": self.content,
@@ -161,10 +181,15 @@ def _rejected(event: ToolCallRejected, started: ToolCall | None, arguments: str)
 class CallIds:
     """Assigns ids to calls: the model's own id if it is unused, else one in the form of the model's family.
 
-    `taken` are the ids already used in the conversation (`taken_ids`). `form` is `ToolCallFormat.call_id`. The number
-    in a generated id continues from the calls in the conversation.
+    The number in a generated id continues from the calls in the conversation.
 
-    Raises `TypeError` if `taken` is not a collection of ids, and `ValueError` if `form` gives two calls the same id.
+    Args:
+        taken: The ids already used in the conversation (`taken_ids`).
+        form: The form of generated ids (`ToolCallFormat.call_id`).
+
+    Raises:
+        TypeError: `taken` is not a collection of ids.
+        ValueError: `form` gives two calls the same id.
     """
 
     def __init__(self, taken: Collection[str] = (), form: str = CALL_ID) -> None:
@@ -176,7 +201,11 @@ class CallIds:
         self._form = form
 
     def of(self, event: ToolCallStart) -> str:
-        """Return the id of the call that starts here. Each id is returned once."""
+        """Return the id of the call that starts here. Each id is returned once.
+
+        Args:
+            event: The start event of the call.
+        """
         id = event.id
         while not id or id in self._taken:
             id = self._form.format(name=event.name, number=self._next)
@@ -214,9 +243,12 @@ def _form_problem(form: str) -> str:
 def taken_ids(messages: Iterable[Any]) -> list[str]:
     """Return the call ids in a conversation's messages, those of calls and results, each once, in order.
 
-    Takes `Message`s, mappings, or objects with `model_dump()`: Chat Completions messages, Anthropic messages with
-    blocks, or Responses API items. Objects that are not messages are ignored. Raises `TypeError` for a single message
-    or a string.
+    Args:
+        messages: `Message`s, mappings, or objects with `model_dump()`: Chat Completions messages, Anthropic messages
+            with blocks, or Responses API items. Objects that are not messages are ignored.
+
+    Raises:
+        TypeError: `messages` is a single message or a string.
     """
     if isinstance(messages, (str, bytes, Mapping, Message)) or callable(getattr(messages, "model_dump", None)):
         raise TypeError("messages is a list of messages; taken_ids([message]) takes one alone")
