@@ -116,9 +116,9 @@ class TemplateError(ToolfmtError):
             with the exception's name, except for syntax errors. The default is `message`.
 
     Attributes:
-        line: The line in the template (1-based), or None if unknown.
-        kind: How it failed.
-        engine_message: The original message of the engine, or of the template.
+        line (int | None): The line in the template (1-based), or None if unknown.
+        kind (FailureKind): How it failed.
+        engine_message (str): The original message of the engine, or of the template.
     """
 
     def __init__(

@@ -42,10 +42,15 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def from_openai(client: Any, model: str, **options: Any) -> AskModel:
-    """Return a model that uses a chat endpoint through an `openai.OpenAI`, or an object with the same methods.
+    """Return a model that uses a chat endpoint through an OpenAI client. Otherwise like `from_completions`.
 
-    `options` are sent with every request (`temperature`, `extra_body`, …), except `stream`. Else like
-    `from_completions`. Raises `TypeError` if it is not a client; the returned model rejects an `openai.AsyncOpenAI`.
+    Args:
+        client: An `openai.OpenAI`, or an object with the same methods. The model rejects an `openai.AsyncOpenAI`.
+        model: The name of the model.
+        **options: Sent with every request (`temperature`, `extra_body`, …), except `stream`.
+
+    Raises:
+        TypeError: It is not a client.
     """
     if not hasattr(client, "chat"):
         raise TypeError(f"from_openai takes an openai.OpenAI or what has its methods, not {kind_of(client)}")
@@ -55,17 +60,23 @@ def from_openai(client: Any, model: str, **options: Any) -> AskModel:
 def from_completions(create: Callable[..., Any], **options: Any) -> AskModel:
     """Return a model that uses a function.
 
-    The function takes `messages`, `tools` if there are any, and `options`. It returns a chat completion of OpenAI's
-    API, an object or a mapping (like `Llama.create_chat_completion` of llama-cpp-python).
-
     A call of the server is rejected if its arguments are not a JSON object. The last call of a cut response (a
     `finish_reason` such as "length" or "content_filter") is rejected too, because some servers complete its arguments.
     The older `function_call` is also a call. Content, a string or a list of parts, stays content, so a call that the
     server could not parse ends a run as an answer. Reasoning is sent back under the key under which the server returned
     it.
 
-    Raises `ValueError` for the option `stream`, and `TypeError` if `create` is not a function. The model raises what
-    `create` raises, `ToolfmtError` for an invalid completion, and `TypeError` if `create` is async.
+    The model raises what `create` raises, `ToolfmtError` for an invalid completion, and `TypeError` if `create` is
+    async.
+
+    Args:
+        create: Takes `messages`, `tools` if there are any, and `options`. It returns a chat completion of OpenAI's API,
+            an object or a mapping (like `Llama.create_chat_completion` of llama-cpp-python).
+        **options: Passed with every call, except `stream`.
+
+    Raises:
+        ValueError: The option `stream` is set.
+        TypeError: `create` is not a function.
     """
     check_function(create, "create")
     if options.get("stream"):

@@ -31,8 +31,12 @@ _WHY_REJECTED: dict[RejectionReason, str] = {
 class Execution:
     """A dispatched call.
 
-    `outcome` is "result" only if the tool ran and returned. `message` is for the model, to be sent unchanged. `value`
-    is the tool's return value and `error` its exception; both are only for the program.
+    Attributes:
+        outcome: `result` only if the tool ran and returned.
+        name: The name of the tool.
+        message: The message for the model, to be sent unchanged.
+        value: The return value of the tool, only for the program.
+        error: The exception of the tool, only for the program.
     """
 
     outcome: ExecutionOutcome

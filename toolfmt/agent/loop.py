@@ -27,12 +27,15 @@ Ended: TypeAlias = Literal["answered", "cut", "turns", "rejected"]
 class Outcome:
     """The outcome of a run.
 
-    `ended` is why it ended. "answered": the model answered without a call. "cut": its response, without a call, was cut
-    (at the token limit, by a filter). "turns": all turns were used, and the last response still called tools.
-    "rejected": all turns were used, and the last response had only rejected calls.
-
-    `messages` is the whole conversation, including the initial messages and a result for each call, so it can be
-    continued. `answer` is the model's last message. `executions` are all dispatched calls, in order.
+    Attributes:
+        ended: Why it ended. `answered`: the model answered without a call. `cut`: its response, without a call, was cut
+            (at the token limit, by a filter). `turns`: all turns were used, and the last response still called tools.
+            `rejected`: all turns were used, and the last response had only rejected calls.
+        answer: The model's last message.
+        messages: The whole conversation, including the initial messages and a result for each call, so it can be
+            continued.
+        turns: The number of responses.
+        executions: All dispatched calls, in order.
     """
 
     ended: Ended
@@ -55,18 +58,27 @@ def run(
     *,
     on_message: Callable[[dict[str, Any]], object] | None = None,
 ) -> Outcome:
-    """Run a model that calls tools until it answers without a call, for at most `turns` responses.
+    """Run a model that calls tools until it answers without a call.
 
-    `model` is created by `from_openai`, `from_completions`, `from_stream` or `from_text`, or is any callable that takes
-    messages and tool definitions and returns a `toolfmt.Message`. `registry` is a `ToolRegistry`, or a list of tools to
-    create one from. `on_message` is called with each message that is added. In an async program, use `await
-    asyncio.to_thread(run, …)`.
+    In an async program, use `await asyncio.to_thread(run, …)`. Errors of tools are sent to the model
+    (`ToolRegistry.execute`). Raises what the model raises.
 
-    Returns the `Outcome`. It contains the results of the last allowed response's calls, which the model has not seen.
+    Args:
+        model: Created by `from_openai`, `from_completions`, `from_stream` or `from_text`, or any callable that takes
+            messages and tool definitions and returns a `toolfmt.Message`.
+        messages: The initial messages.
+        registry: The tools: a `ToolRegistry`, or a list to create one from.
+        turns: The maximum number of responses.
+        on_message: Called with each message that is added.
 
-    Raises `BadMessages`, `ValueError` if `turns` is too small, and `BadTools` for an invalid list of tools. Raises
-    `TypeError` for a response that is not a `Message`, a model that is not a function or is async, and an invalid
-    registry. Raises what the model raises. Errors of tools are sent to the model (`ToolRegistry.execute`).
+    Returns:
+        The outcome. It contains the results of the last allowed response's calls, which the model has not seen.
+
+    Raises:
+        BadMessages: The messages are not valid.
+        BadTools: The list of tools is not valid.
+        ValueError: `turns` is less than 1.
+        TypeError: A response is not a `Message`, the model is not a function or is async, or the registry is not valid.
     """
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
         raise BadMessages(f"messages must be a list of objects, not {kind_of(messages)}")

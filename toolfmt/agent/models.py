@@ -28,16 +28,22 @@ def from_stream(
     on_event: OnEvent | None = None,
     **options: Any,
 ) -> AskModel:
-    """Return a model in this process whose runtime returns events:
+    """Return a model in this process whose runtime returns events.
 
         from_stream(toolfmt.load(path), lambda prompt: for_mlx.stream(weights, tokenizer, prompt))
 
-    `on_event` is called with each event as it arrives, and `options` go to `Model.render`. After its end, the result of
-    `stream` may have a `finish_reason`. The response was cut if that is "length", or any value that does not mean that
-    the model ended it ("stop" and "eos" do).
+    The model raises what `Model.render` and `stream` raise, and `TypeError` if `stream` is async.
 
-    Raises `TypeError` if `model` is not one of `toolfmt.load`, or `stream` is not a function. The model raises what
-    `Model.render` and `stream` raise, and `TypeError` if `stream` is async.
+    Args:
+        model: What `toolfmt.load` returned.
+        stream: Returns the events of the response to a prompt. After its end, the result may have a `finish_reason`.
+            The response was cut if that is "length", or any value that does not mean that the model ended it ("stop"
+            and "eos" do).
+        on_event: Called with each event as it arrives.
+        **options: Options of `Model.render`.
+
+    Raises:
+        TypeError: `model` is not one of `toolfmt.load`, or `stream` is not a function.
     """
     check_model(model, "from_stream")
     check_function(stream, "stream")
@@ -62,16 +68,23 @@ def from_text(
     on_event: OnEvent | None = None,
     **options: Any,
 ) -> AskModel:
-    """Return a model whose text an engine writes. `generate` returns the response to a prompt, with control tokens.
+    """Return a model whose text an engine writes.
 
-    The result is the whole text or an iterable of pieces. A piece may be a pair of text and finish reason: "length"
-    means that the response was cut, and so does any value that does not mean that the model ended it ("stop" and "eos"
-    do). With `raw`, each prompt continues the model's raw output, so that an engine can reuse its computation; without
-    it, the template decides which reasoning stays. `on_event` is called with each event as it arrives, and `options` go
-    to `Model.render`.
+    The model raises what `toolfmt.Conversation` and `generate` raise, and `TypeError` if `generate` is async or returns
+    anything but text.
 
-    Raises `TypeError` if `model` is not one of `toolfmt.load`, or `generate` is not a function. The model raises what
-    `toolfmt.Conversation` and `generate` raise, and `TypeError` if `generate` is async or returns anything but text.
+    Args:
+        model: What `toolfmt.load` returned.
+        generate: Returns the response to a prompt, with control tokens: the whole text or an iterable of pieces. A
+            piece may be a pair of text and finish reason. The response was cut if that is "length", or any value that
+            does not mean that the model ended it ("stop" and "eos" do).
+        raw: Each prompt continues the model's raw output, so that an engine can reuse its computation. If False, the
+            template decides which reasoning stays.
+        on_event: Called with each event as it arrives.
+        **options: Options of `Model.render`.
+
+    Raises:
+        TypeError: `model` is not one of `toolfmt.load`, or `generate` is not a function.
     """
     check_model(model, "from_text")
     check_function(generate, "generate")

@@ -26,13 +26,16 @@ _ENDED = (
 ("COMPLETE", "TOOL_CALL"), the Responses API ("completed").
 """
 AskModel: TypeAlias = Callable[[list[Any], list[dict[str, Any]]], Message]
+"""A model for `run`: takes the messages so far and the tool definitions, and returns the response."""
 
 
 @dataclass(slots=True)
 class ModelResponse(Message):
-    """A response: the `message`, whether it was `cut` (at the token limit, by a filter), and `stored`.
+    """A response, with more than a `Message` contains.
 
-    `stored` is the message as it is stored in the conversation.
+    Attributes:
+        cut: Whether the response was cut (at the token limit, by a filter).
+        stored: The message as it is stored in the conversation.
     """
 
     cut: bool = False
@@ -40,13 +43,27 @@ class ModelResponse(Message):
 
     @classmethod
     def of(cls, message: Message, cut: bool, stored: dict[str, Any]) -> ModelResponse:
+        """Return the response for a message.
+
+        Args:
+            message: The message.
+            cut: Whether the response was cut.
+            stored: The message as it is stored in the conversation.
+        """
         return cls(message.content, message.reasoning, message.tool_calls, message.rejected, cut, stored)
 
     @classmethod
     def of_events(
         cls, events: Iterable[Event], messages: Iterable[Any], cut: bool, call_id: str = CALL_ID
     ) -> ModelResponse:
-        """Return the response in these events. Calls that a conversation cannot store are rejected."""
+        """Return the response in these events. Calls that a conversation cannot store are rejected.
+
+        Args:
+            events: The events of the response.
+            messages: The messages of the conversation so far, whose call ids are taken.
+            cut: Whether the response was cut.
+            call_id: The form of generated ids (`ToolCallFormat.call_id`).
+        """
         events = unreadable_rejected(events)
         message = Message.from_events(events, taken_ids(messages), call_id)
         return cls.of(message, cut, stored_message(events, message))

@@ -43,7 +43,8 @@ class ToolRegistry:
 
         registry = ToolRegistry([get_weather, (Booking, book), (definition, function)])
 
-    Each item is an argument of `add`, or a tuple of both. Raises what `add` raises.
+    Args:
+        tools: Each item is an argument of `add`, or a tuple of both. Raises what `add` raises.
     """
 
     def __init__(self, tools: Iterable[Any] = ()) -> None:
@@ -64,8 +65,14 @@ class ToolRegistry:
         tool, this applies to nested models and dataclasses too. Dates, times and durations are those of JSON Schema
         (ISO 8601). Values are converted only if they stay equal (`3.0` is an int).
 
-        Raises `BadTools` for an invalid tool, name or schema, for a tool without a function to call, and for a function
-        that no call can satisfy. Raises `ToolfmtError` without the extra `validate`.
+        Args:
+            tool: A function, a class, or a definition.
+            call: The function that executes the call.
+
+        Raises:
+            BadTools: The tool, its name or its schema is not valid, there is no function to call, or no call can
+                satisfy the function.
+            ToolfmtError: The extra `validate` is not installed.
         """
         made = canonical_tools([*self._definitions, tool])[-1]
         name = made["function"]["name"]
@@ -79,30 +86,43 @@ class ToolRegistry:
         self._tools[name] = _Tool(schema, ready)
 
     def tool(self, made: Made) -> Made:
-        """Decorator (`@registry.tool`) that adds a function, or a class whose instances can be called."""
+        """Decorator (`@registry.tool`) that adds a function, or a class whose instances can be called.
+
+        Args:
+            made: The function or class, which is returned unchanged.
+        """
         self.add(made)
         return made
 
     @property
     def definitions(self) -> list[dict[str, Any]]:
-        """Return the definitions in OpenAI's format, in the order they were added, for a prompt, parser or request."""
+        """The definitions in OpenAI's format, in the order they were added, for a prompt, parser or request."""
         return list(self._definitions)
 
     def dispatch(self, call: Any) -> dict[str, Any]:
-        """Execute a call, and return the message with its result: `execute(call).message`."""
+        """Execute a call, and return the message with its result: `execute(call).message`.
+
+        Args:
+            call: As for `execute`.
+        """
         return self.execute(call).message
 
     def execute(self, call: Any, wait: Waiting | None = None) -> Execution:
         """Execute a call, and return its outcome.
 
-        Takes a `toolfmt.ToolCall`; a call of the packages of OpenAI (both APIs), Anthropic, Ollama or LangChain, as an
-        object or a mapping; or a rejected call (`Message.rejected`), which is never executed. The message is `{"role":
-        "tool", "tool_call_id", "name", "content"}`, without the id if the call has none. For a rejected call, which has
-        no id that a result could name, it is a user message. An `async` tool is awaited, with `wait` if several calls
-        share a loop.
+        An exception of a tool becomes the message, except those that end a program (`KeyboardInterrupt`, `SystemExit`).
 
-        Raises `TypeError` if it is not a call. An exception of a tool becomes the message, except those that end a
-        program (`KeyboardInterrupt`, `SystemExit`).
+        Args:
+            call: A `toolfmt.ToolCall`; a call of the packages of OpenAI (both APIs), Anthropic, Ollama or LangChain, as
+                an object or a mapping; or a rejected call (`Message.rejected`), which is never executed.
+            wait: Awaits an `async` tool, if several calls share a loop.
+
+        Returns:
+            The message is `{"role": "tool", "tool_call_id", "name", "content"}`, without the id if the call has none.
+                For a rejected call, which has no id that a result could name, it is a user message.
+
+        Raises:
+            TypeError: It is not a call.
         """
         if isinstance(call, Rejected):
             message = {"role": "user", "content": rejection(call, self._tools)}

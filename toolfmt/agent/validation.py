@@ -32,12 +32,18 @@ _MOST_ERRORS, _MOST_JUDGED = 3, 20
 def invalid_arguments(arguments: object, parameters: Mapping[str, Any]) -> str:
     """Return why arguments do not match the schema of a tool's parameters. Empty if they match.
 
-    Takes the arguments as parsed JSON, and the JSON Schema (draft 2020-12 unless it names another). Arguments must be
-    an object, whatever the schema allows. Returns one line with at most three messages of jsonschema of about 400
-    characters each. Errors of the whole come first. A message ends with the JSONPath of the value, unless it is the
-    arguments as a whole. An unusable schema is reported in the same way (`invalid_schema` reports it in advance).
+    An unusable schema is reported in the same way (`invalid_schema` reports it in advance).
 
-    Raises only `ToolfmtError`, if jsonschema is not installed.
+    Args:
+        arguments: The arguments as parsed JSON. They must be an object, whatever the schema allows.
+        parameters: The JSON Schema (draft 2020-12 unless it names another).
+
+    Returns:
+        One line with at most three messages of jsonschema of about 400 characters each. Errors of the whole come first.
+            A message ends with the JSONPath of the value, unless it is the arguments as a whole.
+
+    Raises:
+        ToolfmtError: jsonschema is not installed.
     """
     if problem := why_no_json(arguments):
         return f"they hold what JSON does not: {problem}"
@@ -72,7 +78,13 @@ def _found(validator: Any, arguments: object) -> list[Any]:
 def invalid_schema(parameters: Mapping[str, Any]) -> str:
     """Return why a schema cannot be used for validation. Empty if it can.
 
-    References are resolved only when arguments need them. Raises `ToolfmtError` if jsonschema is not installed.
+    References are resolved only when arguments need them.
+
+    Args:
+        parameters: The JSON Schema of a tool's parameters.
+
+    Raises:
+        ToolfmtError: jsonschema is not installed.
     """
     return _made(parameters)[0]
 

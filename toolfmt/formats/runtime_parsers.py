@@ -12,8 +12,8 @@ class RuntimeParser:
 
     Attributes:
         name: The usual name.
-        others: Further names of parsers for the format, each with the model types that it is for. None are listed if
-            the calls that a template renders decide.
+        others: Further names of parsers for the format, each with the model types that it is for. A name has no model
+            types if the calls that a template renders decide.
         remark: What the parser does not support.
         only_in: Where it comes from if the runtime itself does not include it: a fork, a plug-in.
     """

@@ -36,15 +36,22 @@ def read_calls(format: str | ToolCallFormat, tools: Iterable[Any] | None = None,
     """Return a `Runnable` that takes a response and returns an `AIMessage` with the calls in its text.
 
     The response is an `AIMessage`, or the text of a model without messages. Calls that the message already has are
-    kept. Takes a format or its name, the tools (LangChain's own, or what `Parser` takes), and other options of
-    `Parser`.
+    kept.
 
     A call that was cut or rejected is in `invalid_tool_calls`, with its text as `args` and the reason as `error`. When
     streaming, content is passed on immediately and a call once it is complete. Adding chunks parses `args` again and
     drops `error`. Therefore a rejected call's `args` are then its text as a JSON string, and the reason is in
     `additional_kwargs["rejected"]`.
 
-    Raises what `Parser` raises, and `TypeError` if the input is not a response.
+    Args:
+        format: A format or its name.
+        tools: The tools: LangChain's own, or what `Parser` takes.
+        **options: Other options of `Parser`.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tools are not valid.
+        TypeError: An option has the wrong type. The `Runnable` raises it if its input is not a response.
     """
     given = None if tools is None else [convert_to_openai_tool(t) if isinstance(t, BaseTool) else t for t in tools]
     parser = partial(Parser, format, tools=counting_tools(given), **options)

@@ -43,14 +43,17 @@ _CHOICES = (None, "auto", "none")
 class ChatHandler:
     """Creates chat completions for `Llama(chat_handler=…)`, streamed or whole.
 
-    `model` is a toolfmt `Model`, or an argument of `toolfmt.load`: the .gguf file itself, or the directory it was made
-    from. `format` is for a model whose format is unknown. `whole_calls` and `rejected` are those of
-    `toolfmt.integrations.protocols.Chat`. Other keywords go to `Model.render`, including the template's variables.
-    Raises what `load` raises.
-
     A completion raises what `Model.render` raises. It raises `ValueError` for a prompt that is too long, and for
     unsupported options: `logprobs`, `logit_bias`, `response_format`, and a `tool_choice` without a `grammar` that
     enforces it. A cache set with `set_cache` is not used.
+
+    Args:
+        model: A toolfmt `Model`, or an argument of `toolfmt.load`: the .gguf file itself, or the directory it was made
+            from. Raises what `load` raises.
+        format: The format, for a model whose format is unknown.
+        whole_calls: As for `toolfmt.integrations.protocols.Chat`.
+        rejected: As for `toolfmt.integrations.protocols.Chat`.
+        **rendering: Options of `Model.render`, including the template's variables.
     """
 
     def __init__(

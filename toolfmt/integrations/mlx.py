@@ -46,14 +46,20 @@ def stream(
 ) -> Stream:
     """Return the events of a model's response to a prompt, as it is generated.
 
-    Takes a model and a tokenizer of `mlx_lm.load`, and a `Prompt`. Instead of a `Prompt`, it takes a string or token
-    ids and the `parser` for the response. `options` are those of `mlx_lm.stream_generate`. A `Prompt` contains its own
-    special tokens and gets no others; a string is encoded as mlx-lm does. A stop string of the parser also ends the
-    generation. A call that is open when `max_tokens` are used up is `incomplete_output`. With a `grammar` (of
-    `Model.grammar` or `toolfmt.grammar`, for llguidance), only tokens that it allows are generated.
+    A `Prompt` contains its own special tokens and gets no others; a string is encoded as mlx-lm does. A stop string of
+    the parser also ends the generation. A call that is open when `max_tokens` are used up is `incomplete_output`.
+    Raises what `Prompt.parser`, `toolfmt.grammars.masks.Masks` and mlx-lm raise.
 
-    Raises `TypeError` for a string without a parser, and what `Prompt.parser`, `toolfmt.grammars.masks.Masks` and
-    mlx-lm raise.
+    Args:
+        model: A model of `mlx_lm.load`.
+        tokenizer: Its tokenizer.
+        prompt: A `Prompt`, a string or token ids.
+        parser: The parser for the response, if `prompt` is not a `Prompt`.
+        grammar: Allow only tokens that it allows: a grammar of `Model.grammar` or `toolfmt.grammar`, for llguidance.
+        **options: Options of `mlx_lm.stream_generate`.
+
+    Raises:
+        TypeError: The prompt is not a `Prompt`, and there is no parser.
     """
     ends: set[int] = set()
     if isinstance(prompt, Prompt):
@@ -85,6 +91,9 @@ class GrammarProcessor:
 
     mlx-lm calls it with the tokens so far and the logits of the next one. On the first call, no token is part of the
     response.
+
+    Args:
+        masks: The masks of a grammar (`toolfmt.grammars.masks`).
     """
 
     def __init__(self, masks: Masks) -> None:

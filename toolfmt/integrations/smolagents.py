@@ -35,10 +35,18 @@ def reads(
 ) -> SomeModel:
     """Return the same model, which now parses the calls in its output itself.
 
-    Takes a model of smolagents, a format or its name, the agent's tools (smolagents' own, or what `Parser` takes;
-    `final_answer` is always included) and other options of `Parser`. An output without a complete call raises
-    `ValueError`, with the reason if a call was rejected. If there are complete calls, the text of a rejected one stays
-    in the content. Raises what `Parser` raises.
+    An output without a complete call raises `ValueError`, with the reason if a call was rejected. If there are complete
+    calls, the text of a rejected one stays in the content.
+
+    Args:
+        model: A model of smolagents.
+        format: A format or its name.
+        tools: The agent's tools: smolagents' own, or what `Parser` takes. `final_answer` is always included.
+        **options: Other options of `Parser`.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
+        BadTools: The tools are not valid.
     """
     declared = None if tools is None else [_definition(tool) for tool in tools]
     if declared is not None and "final_answer" not in {tool["name"] for tool in counting_tools(declared) or ()}:

@@ -44,17 +44,22 @@ def stream(
 ) -> Stream:
     """Return the events of a model's response to a prompt, as it is generated.
 
-    Takes a model and a tokenizer of transformers, and a `Prompt`. Instead of a `Prompt`, it takes a string or token ids
-    and the `parser` for the response; pass the end-of-turn tokens as its `stop`, because the output contains control
-    tokens. `options` are those of `generate`. Strings get no special tokens. With a `grammar` (of `Model.grammar` or
-    `toolfmt.grammar`, for llguidance), only tokens that it allows are generated.
-
     A stop string of the parser ends the generation. If the model did not end its response itself, an open call is
     `incomplete_output`. The generation runs a few tokens ahead of the consumer. Closing the stream, leaving a `with`
-    block, deleting the stream or ending the program stops it at its next token.
+    block, deleting the stream or ending the program stops it at its next token. Raises what `Prompt.parser` and
+    `toolfmt.grammars.masks.Masks` raise, and during iteration what `generate` raised.
 
-    Raises `TypeError` for a string without a parser, what `Prompt.parser` and `toolfmt.grammars.masks.Masks` raise, and
-    during iteration what `generate` raised.
+    Args:
+        model: A model of transformers.
+        tokenizer: Its tokenizer.
+        prompt: A `Prompt`, a string or token ids. Strings get no special tokens.
+        parser: The parser for the response, if `prompt` is not a `Prompt`. Pass the end-of-turn tokens as its `stop`,
+            because the output contains control tokens.
+        grammar: Allow only tokens that it allows: a grammar of `Model.grammar` or `toolfmt.grammar`, for llguidance.
+        **options: Options of `generate`.
+
+    Raises:
+        TypeError: The prompt is not a `Prompt`, and there is no parser.
     """
     if isinstance(prompt, Prompt):
         parser = parser or prompt.parser()

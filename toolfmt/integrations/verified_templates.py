@@ -90,12 +90,18 @@ def response_template(
 ) -> dict[str, Any]:
     """Return the `response_template` of a format. transformers' parser has been verified to parse plain calls with it.
 
-    Takes a format or its name. `start_anchor` is what precedes a response in the model's prompts; the default is a
-    pattern that matches most families. `stop` are the end-of-turn tokens, which do not belong to any field. Assign the
-    result to `tokenizer.response_template`. transformers 5.15 and older do not support `join`, which keeps content
-    before a call. Pass the tools to `parse_response`, because they define the types of arguments.
+    Assign the result to `tokenizer.response_template`. transformers 5.15 and older do not support `join`, which keeps
+    content before a call. Pass the tools to `parse_response`, because they define the types of arguments.
 
-    Raises `NoResponseTemplate` for a format that the language cannot express, and `UnknownFormat`.
+    Args:
+        format: A format or its name.
+        start_anchor: What precedes a response in the model's prompts. The default is a pattern that matches most
+            families.
+        stop: The end-of-turn tokens, which do not belong to any field.
+
+    Raises:
+        NoResponseTemplate: The language cannot express the format.
+        UnknownFormat: There is no format of this name.
     """
     known = get(format) if isinstance(format, str) else format
     template = described(known, start_anchor=start_anchor, stop=stop)
@@ -109,7 +115,16 @@ def response_template(
 
 
 def limits(format: str | ToolCallFormat, template: dict[str, Any], *, stop: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what `template` does not parse in the format's responses, as names in `LIMITS`. Each one is tested."""
+    """Return what `template` does not parse in the format's responses. Each limit is tested.
+
+    Args:
+        format: A format or its name.
+        template: A `response_template`.
+        stop: The end-of-turn tokens.
+
+    Returns:
+        Names in `LIMITS`.
+    """
     known = get(format) if isinstance(format, str) else format
     found = {case.name for case in hard_cases(known, stop) if misread(template, case)}
     return tuple(name for name in LIMITS if name in found)

@@ -44,14 +44,23 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         self._deltas: Deltas | None = None
 
     def adjust_request(self, request: Any) -> Any:
-        """Keep special tokens, which calls use as markers, and add no spaces between them."""
+        """Keep special tokens, which calls use as markers, and add no spaces between them.
+
+        Args:
+            request: The request, which is changed and returned.
+        """
         request = super().adjust_request(request)
         if _may_call(request):
             request.skip_special_tokens = request.spaces_between_special_tokens = False
         return request
 
     def extract_tool_calls(self, model_output: str, request: Any) -> Any:
-        """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing."""
+        """Parse a whole response. Rejected and cut calls are left out; only end markers of a call may be missing.
+
+        Args:
+            model_output: The response.
+            request: The request.
+        """
         delta = whole(self._reading(request, whole_calls=True), model_output)
         calls = [{"id": call["id"], "function": call["function"]} for call in delta.calls]
         return ExtractedToolCallInformation(tools_called=bool(calls), tool_calls=calls, content=delta.content or None)
@@ -66,7 +75,19 @@ class ToolfmtToolParser(ToolParser):  # type: ignore[misc]  # vLLM is not instal
         delta_token_ids: Sequence[int],
         request: Any,
     ) -> Any:
-        """Return the new part of a response, or None if there is none yet."""
+        """Return the new part of a response, or None if there is none yet.
+
+        Only the new text and the request are used.
+
+        Args:
+            previous_text: Not used.
+            current_text: Not used.
+            delta_text: The new text.
+            previous_token_ids: Not used.
+            current_token_ids: Not used.
+            delta_token_ids: Not used.
+            request: The request.
+        """
         if self._deltas is None:
             self._deltas = self._reading(request, whole_calls=self.whole_calls)
         return _message(self._deltas.feed(delta_text))

@@ -162,9 +162,6 @@ def merge(events: Iterable[Event]) -> list[Event]:
 
     Args:
         events: The events of one output.
-
-    Raises:
-        TypeError: An item is not an event.
     """
     merged: list[Event] = []
     run: list[Any] = []

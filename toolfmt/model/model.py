@@ -68,7 +68,7 @@ class Model:
         profile: The profile of the templates, if it is already known.
 
     Attributes:
-        files: What was read of the model. `files.directory` is the path it was loaded from.
+        files (ModelFiles): What was read of the model. `files.directory` is the path it was loaded from.
     """
 
     def __init__(

@@ -11,10 +11,23 @@ _MOST_SHOWN = 2_000
 class InvariantViolation(AssertionError):
     """A parser violates an invariant.
 
-    `invariant` is its name (`toolfmt.testing.INVARIANTS`), and `kind` distinguishes bugs with the same invariant (`a
-    string came as an integer`). `message` is the message. If known, `text` is the output, `pieces` are the chunks,
-    `actual` is what the parser returned and `expected` what it should have returned, both as lines of a corpus case.
-    `unusable` means that the parser could not be run, or that its result cannot be judged.
+    Args:
+        invariant: The name of the invariant (`toolfmt.testing.INVARIANTS`).
+        kind: Distinguishes bugs with the same invariant (`a string came as an integer`).
+        message: The message. The default is `kind`.
+        actual: What the parser returned, as lines of a corpus case.
+        expected: What it should have returned, as lines of a corpus case.
+        unusable: The parser could not be run, or its result cannot be judged.
+
+    Attributes:
+        invariant (str): The name of the invariant.
+        kind (str): Distinguishes bugs with the same invariant.
+        message (str): The message.
+        text: The output, if known.
+        pieces: The chunks of the output, if known.
+        actual (list[str] | None): What the parser returned, if known.
+        expected (list[str] | None): What it should have returned, if known.
+        unusable (bool): Whether the parser could not be run, or its result cannot be judged.
     """
 
     def __init__(
@@ -40,7 +53,13 @@ class InvariantViolation(AssertionError):
     def about(
         self, text: str, pieces: Sequence[str] | None = None, actual: Iterable[str] | None = None
     ) -> InvariantViolation:
-        """Return the same exception with the output that it is about."""
+        """Return the same exception with the output that it is about.
+
+        Args:
+            text: The output.
+            pieces: The chunks of the output.
+            actual: What the parser returned, used if it is not known yet.
+        """
         self.text = text
         self.pieces = None if pieces is None or len(pieces) < 2 else list(pieces)
         if self.actual is None and actual is not None:

@@ -85,13 +85,24 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A model output and its expected events."""
+    """A model output and its expected events.
+
+    Attributes:
+        format: The name of the format.
+        topic: The file of the case, without its ending.
+        title: The title.
+        origin: Where an output like this was seen. Empty if it was composed.
+        text: The output.
+        tools: The tool definitions. None if any name is a tool.
+        prefix: The tail of the prompt.
+        strict: Whether the parser rejects what it usually tolerates.
+        expected: The expected texts and calls, in order.
+    """
 
     format: str
     topic: str
     title: str
     origin: str
-    """Where an output like this was seen. Empty if it was composed."""
     text: str
     tools: list[Any] | None
     prefix: str
@@ -100,10 +111,12 @@ class Case:
 
     @property
     def id(self) -> str:
+        """The format, the topic and the title."""
         return f"{self.format}/{self.topic}: {self.title}"
 
     @property
     def calls(self) -> list[ExpectedCall]:
+        """The expected calls."""
         return [part for part in self.expected if isinstance(part, ExpectedCall)]
 
     @property
@@ -139,9 +152,13 @@ def formats() -> list[str]:
 
 
 def cases(format: str | None = None) -> list[Case]:
-    """Return the cases of a format (by any of its names), or of all, in the order of formats, topics and files.
+    """Return the cases of a format, or of all, in the order of formats, topics and files.
 
-    Raises `UnknownFormat`.
+    Args:
+        format: Any name of a format. The default is all formats.
+
+    Raises:
+        UnknownFormat: There is no format of this name.
     """
     names = formats() if format is None else [get(format).name]
     return [case for name in names for topic in TOPICS for case in read(CORPUS / name / f"{topic}.txt")]

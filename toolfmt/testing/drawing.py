@@ -1,8 +1,6 @@
 """Generate test input for a parser from a `random.Random`: tools, schemas, values, calls, outputs, damage.
 
-It has three uses. The fuzzer passes a seed. The strategies pass hypothesis' own `Random`, so that hypothesis shrinks
-the result. A coverage-guided fuzzer passes a generator that reads bytes. A generated output includes its expected
-result, if known (`GeneratedOutput.expected`). This module does not use parsers.
+The fuzzer passes a seed, hypothesis its own `Random` to shrink the result, a coverage-guided fuzzer one of bytes.
 """
 
 from __future__ import annotations
@@ -81,11 +79,17 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedOutput:
-    """A generated model output. The expected result depends on its kind:
+    """A generated model output.
 
-    `calls` (written: exactly the calls and text of `recipe`), `cut` (the beginning of such an output: no other call),
-    `prose` (no call; `last` is content), `joined` (no value contains two), `corpus` (`expected`). For `damaged` and
-    `soup`, only the invariants that hold for every text are checked.
+    Attributes:
+        kind: `calls` (exactly the calls and text of `recipe`), `cut` (the start of that: no other call), `prose` (no
+            call), `joined` (no value contains two), `corpus` (`expected`), else only the invariants of every text.
+        format: The name of the format.
+        text: The output.
+        tools: The tool definitions.
+        expected: The expected result, if known.
+        recipe: The parts of a written output.
+        last: The text that must be content if the kind is `prose`.
     """
 
     kind: Kind
@@ -354,9 +358,7 @@ def corpus_outputs(format: str) -> tuple[GeneratedOutput, ...]:
 
 
 def marks_covered(answer: GeneratedOutput, pieces: Sequence[str]) -> set[tuple[str, str]]:
-    """Return what an output covers of the format's markers: `in calls`, `in strings`, or `cut` by the end of a
-    chunk.
-    """
+    """Return what an output covers of the format's markers: `in calls`, `in strings`, or `cut` by a chunk's end."""
     found = set()
     strings = json.dumps(answer.recipe.calls, ensure_ascii=False) if answer.recipe else ""
     borders, at = [], 0

@@ -29,26 +29,34 @@ _SHRINKS, _DEAR_SHRINKS, _HANGS = 1500, 80, 8
 
 @dataclass
 class Defect:
-    """An invariant that a target violates in one way."""
+    """An invariant that a target violates in one way.
+
+    Attributes:
+        invariant: The name of the invariant.
+        kind: Distinguishes bugs with the same invariant.
+        format: The name of the format.
+        answer: The output that shows it.
+        way: How the output was split, if that matters.
+        number: The number of the output that first showed it.
+        seconds: When that was, in seconds since the start of the search.
+        times: How many times it was met.
+        broken: How the output violates the invariant.
+        shrunk: Whether it was shrunk. If not, the output is as generated.
+    """
 
     invariant: str
     kind: str
     format: str
     answer: GeneratedOutput
     way: Way | None
-    """How the output was split, if that matters."""
     number: int
-    """The number of the output that first showed it."""
     seconds: float
-    """When that was."""
     times: int = 1
     broken: InvariantViolation | None = None
-    """How the output violates the invariant."""
     shrunk: bool = False
-    """Whether it was shrunk. If not, the output is as generated."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data, with the case as text of a corpus file."""
+        """Return the bug as JSON data, with the case as text of a corpus file."""
         broken = self.broken or InvariantViolation(self.invariant, self.kind)
         return {
             "invariant": self.invariant,
@@ -83,28 +91,41 @@ class Defect:
 
 @dataclass
 class Fuzz:
-    """A search: its target, and the bugs found.
+    """A search: its target, and the bugs found. `run` searches and then shrinks `defects`.
 
-    Takes a target, the formats whose outputs are generated, and a seed. `run` searches and then shrinks `defects`.
+    Attributes:
+        target: The target (`toolfmt.testing.target`).
+        formats: The names of the formats whose outputs are generated.
+        seed: The seed of the search.
+        variants: By format name, the variants in which outputs are generated. The default is the format's own.
+        answers: The number of outputs tried so far.
+        seconds: The time of the search so far.
+        defects: The bugs found, by invariant, kind and format.
+        covered: The markers that were tried: format, marker, and how.
+        streams: Whether the target takes outputs in chunks.
+        shrinking: Number of bugs that have been shrunk.
+        interrupted: Set from outside to interrupt the search.
     """
 
     target: Target
     formats: Sequence[str]
     seed: int = 0
     variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By format name, the variants in which outputs are generated. The default is the format's own."""
     outputs: int = 0
     seconds: float = 0.0
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     covered: set[tuple[str, str, str]] = field(default_factory=set)
     streams: bool = False
     shrinking: int = 0
-    """Number of bugs that have been shrunk."""
     interrupted: bool = False
-    """Set from outside to interrupt the search."""
 
     def run(self, seconds: float | None = None, outputs: int | None = None) -> Iterator[None]:
-        """Search for this time or number of outputs, then shrink the bugs. Yield after each output and bug."""
+        """Search for this time or number of outputs, then shrink the bugs. Yield after each output and bug.
+
+        Args:
+            seconds: The time after which the search stops.
+            outputs: The number of outputs after which the search stops.
+        """
         started = time.monotonic()
         for number in range(outputs if outputs is not None else 10**12):
             self._try(number, started)
@@ -118,7 +139,11 @@ class Fuzz:
             yield
 
     def drawn(self, number: int) -> tuple[GeneratedOutput, list[str]]:
-        """Return output number `number`, and a way to split it."""
+        """Return output number `number`, and a way to split it.
+
+        Args:
+            number: The number, from 0.
+        """
         format = self.formats[number % len(self.formats)]
         chance = Random(f"{self.seed}/{format}/{number}")
         answer = draw_answer(chance, format, variants=self.variants.get(format) or ("",))
@@ -152,7 +177,7 @@ class Fuzz:
 
     @property
     def coverage(self) -> dict[str, tuple[int, int]]:
-        """Return how many of the formats' markers were tried in calls, in strings and cut, and out of how many."""
+        """How many of the formats' markers were tried in calls, in strings and cut, and out of how many."""
         every = sum(len(call_markers(format)) for format in self.formats)
         ways = ("in calls", "in strings", *(["cut"] if self.streams else []))
         return {way: (sum(one[2] == way for one in self.covered), every) for way in ways}

@@ -37,7 +37,18 @@ INVARIANTS = {
 
 
 def check_never_raises(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Invariant 2: the parser never raises, for any output, whole and by character. Applies to every parser."""
+    """Invariant 2: the parser never raises, for any output, whole and by character.
+
+    Applies to every parser.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        text: The output.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
+    """
     for pieces in ([text], list(text)):
         if not read(make_parser, pieces, tools).streams:
             return
@@ -47,13 +58,32 @@ def check_shape(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
     """Invariant 4: calls are start, arguments*, then end or rejected; indexes follow the order of appearance.
 
     Applies to every parser. One that parses whole outputs cannot violate it.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        text: The output.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
     """
     with _about(make_parser, text, tools) as outcome:
         invariants.shape(outcome.events)
 
 
 def check_arguments_json(make_parser: MakeParser, text: str, *, tools: Tools = None) -> None:
-    """Invariant 5: the arguments of every ended call are one JSON object. Applies to every parser."""
+    """Invariant 5: the arguments of every ended call are one JSON object.
+
+    Applies to every parser.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        text: The output.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
+    """
     with _about(make_parser, text, tools) as outcome:
         invariants.json_arguments(outcome.events)
 
@@ -64,6 +94,15 @@ def check_nothing_lost(make_parser: MakeParser, text: str, format: str, *, tools
     Checked by offsets if the parser has them (`start` of text, `span` of calls and rejections). For a parser without
     offsets, it is checked only for results without calls and rejections. Then everything except the markers of `format`
     must be in its text.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        text: The output.
+        format: The name of the format, which defines the markers.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
     """
     with _about(make_parser, text, tools) as outcome:
         invariants.nothing_lost(text, outcome, frame(get(format)))
@@ -74,9 +113,18 @@ def check_chunking(
 ) -> None:
     """Invariant 1: how an output is split into chunks changes nothing.
 
-    `pieces` are ways to split it. The default is character by character, and in two at every position (at 400 positions
-    of a long output). For a parser without offsets, this compares what a client gets: content, reasoning, calls, and
-    reasons of rejections. A parser of whole outputs always passes.
+    For a parser without offsets, this compares what a client gets: content, reasoning, calls, and reasons of
+    rejections. A parser of whole outputs always passes.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        text: The output.
+        tools: The tools for the parser.
+        pieces: Ways to split the output. The default is character by character, and in two at every position (at 400
+            positions of a long output).
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
     """
     whole = read(make_parser, [text], tools)
     if not whole.streams:
@@ -101,10 +149,20 @@ def check_round_trip(
 ) -> None:
     """Invariant 7: calls written in a format, with text around them, are parsed to these calls and this text.
 
-    `calls` are names and arguments. Values are compared as JSON (types count, 1 and 1.0 are equal), text except for
-    whitespace next to the calls. For a parser that returns only calls, only these are compared. Raises
-    `InvariantViolation`, and
-    `CannotWrite` if the format cannot represent a call.
+    Values are compared as JSON (types count, 1 and 1.0 are equal), text except for whitespace next to the calls. For a
+    parser that returns only calls, only these are compared.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        format: The name of the format.
+        calls: Pairs of a tool's name and its arguments.
+        tools: The tools for the parser.
+        before: The text before the calls.
+        after: The text after the calls.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
+        CannotWrite: The format cannot represent a call.
     """
     text = before + write(format, calls, tools) + after
     expected = Expected(tuple(calls), before, after)
@@ -116,6 +174,14 @@ def check_prose(make_parser: MakeParser, text: str, *, tools: Tools = None) -> N
     """Invariant 10: for text without calls, the result has no call, and the last line is content.
 
     Applies to every parser. For one that returns only calls, there must be none.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        text: The output.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
     """
     last = next((line for line in reversed(text.splitlines()) if line.strip()), "")
     with _about(make_parser, text, tools) as outcome:
@@ -126,6 +192,16 @@ def check_cut(make_parser: MakeParser, format: str, calls: Sequence[tuple[str, A
     """Invariant 12: wherever written calls are cut, the result has no other call.
 
     Applies to every parser. One without rejections must leave out the cut call.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        format: The name of the format.
+        calls: Pairs of a tool's name and its arguments.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
+        CannotWrite: The format cannot represent a call.
     """
     text = write(format, calls, tools)
     for end in range(len(text)):
@@ -137,6 +213,13 @@ def check_not_joined(make_parser: MakeParser, format: str) -> None:
     """Invariant 12: text lost between two values (a character, or up to 24) never joins them into one value.
 
     Applies to every parser. Undetectable damage is skipped.
+
+    Args:
+        make_parser: Creates a parser for one output.
+        format: The name of the format.
+
+    Raises:
+        InvariantViolation: The parser violates the invariant.
     """
     for damage in damaging.damages(format):
         with _about(make_parser, damage.text, damaging.TOOLS) as outcome:

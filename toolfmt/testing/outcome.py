@@ -41,11 +41,13 @@ _STANDARD = sysconfig.get_path("stdlib")
 class ParserOutcome:
     """The merged result of a parser.
 
-    - `placed`: all events have offsets and spans.
-    - `texts`: the result includes content, not only calls.
-    - `streams`: the parser takes an output in chunks.
-    - `doubles`: arguments were returned as values. Many languages store numbers as doubles (RFC 8259, section 6), so
-      large integers are only known with that precision.
+    Attributes:
+        events: The merged events.
+        placed: All events have offsets and spans.
+        texts: The result includes content, not only calls.
+        streams: The parser takes an output in chunks.
+        doubles: Arguments were returned as values. Many languages store numbers as doubles (RFC 8259, section 6), so
+            large integers are only known with that precision.
     """
 
     events: tuple[Event, ...]
@@ -56,14 +58,17 @@ class ParserOutcome:
 
     @property
     def content(self) -> str:
+        """The content."""
         return "".join(event.text for event in self.events if isinstance(event, Content))
 
     @property
     def reasoning(self) -> str:
+        """The reasoning."""
         return "".join(event.text for event in self.events if isinstance(event, Reasoning))
 
     @property
     def rejected(self) -> list[ToolCallRejected]:
+        """The rejected calls."""
         return [event for event in self.events if isinstance(event, ToolCallRejected)]
 
     @property
@@ -85,6 +90,9 @@ class ParserOutcome:
         """Return whether two results for one output are equal.
 
         Everything is compared if both have offsets, else what a client gets.
+
+        Args:
+            other: The other result.
         """
         if self.placed and other.placed:
             return self.events == other.events
@@ -98,8 +106,17 @@ class ParserOutcome:
 def read(make_parser: MakeParser, pieces: Sequence[str], tools: Tools = None) -> ParserOutcome:
     """Return the result of a new parser for an output in these chunks.
 
-    A parser of whole outputs gets it whole. Raises `InvariantViolation`: `never-raises` if the parser raises, `shape`
-    if its result is neither an event nor a message, or if the factory does not return a parser.
+    A parser of whole outputs gets it whole.
+
+    Args:
+        make_parser: Creates a parser for one output, from tools in OpenAI's format or None. The parser has `feed(text)`
+            and `finish()`, or is a callable that takes a whole output.
+        pieces: The chunks of the output.
+        tools: The tools for the parser.
+
+    Raises:
+        InvariantViolation: `never-raises` if the parser raises. `shape` if its result is neither an event nor a
+            message, or if the factory does not return a parser.
     """
     made = False
     try:

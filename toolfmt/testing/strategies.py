@@ -24,49 +24,74 @@ def _chance() -> st.SearchStrategy[Random]:
 
 
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
-    """JSON Schemas of one parameter."""
+    """Return a strategy for JSON Schemas of one parameter."""
     return _chance().map(drawing.draw_schema)
 
 
 def tools() -> st.SearchStrategy[list[Any]]:
-    """One to three tool definitions in OpenAI's format."""
+    """Return a strategy for lists of one to three tool definitions in OpenAI's format."""
     return _chance().map(drawing.draw_tools)
 
 
 def calls(given: list[Any], format: str | None = None) -> st.SearchStrategy[list[tuple[str, dict[str, Any]]]]:
-    """One to three calls of these tools, as names and valid arguments.
+    """Return a strategy for one to three calls of these tools, as names and valid arguments.
 
-    With a `format`, some strings contain its markers.
+    Args:
+        given: The tool definitions.
+        format: The name of a format, so that some strings contain its markers.
     """
     marks = () if format is None else markers(get(format).name)
     return _chance().map(lambda chance: drawing.draw_calls(chance, given, marks))
 
 
 def written(format: str) -> st.SearchStrategy[GeneratedOutput]:
-    """Written outputs of a format: calls with their tools, some with text or reasoning around them.
+    """Return a strategy for written outputs: calls with their tools, some with text or reasoning around them.
 
     The expected result is in `expected`.
+
+    Args:
+        format: The name of a format.
     """
     return _chance().map(lambda chance: drawing.written(drawing.draw_recipe(chance, get(format).name)))
 
 
 def outputs(format: str) -> st.SearchStrategy[GeneratedOutput]:
-    """Outputs of every kind: written, cut, damaged, prose, cases of the corpus, soup."""
+    """Return a strategy for outputs of every kind: written, cut, damaged, prose, cases of the corpus, soup.
+
+    Args:
+        format: The name of a format.
+    """
     return _chance().map(lambda chance: drawing.draw_answer(chance, get(format).name))
 
 
 def damaged(text: str, format: str) -> st.SearchStrategy[str]:
-    """A string with one damage, preferably at a marker of the format."""
+    """Return a strategy for variants of a string with one damage, preferably at a marker of the format.
+
+    Args:
+        text: The string.
+        format: The name of a format.
+    """
     return _chance().map(lambda chance: drawing.draw_damage(chance, text, get(format).name))
 
 
 def prose(format: str) -> st.SearchStrategy[GeneratedOutput]:
-    """Outputs that mention, quote or resemble calls of a format, without containing one."""
+    """Return a strategy for outputs that mention, quote or resemble calls of a format, without containing one.
+
+    Args:
+        format: The name of a format.
+    """
     return _chance().map(lambda chance: drawing.draw_prose(chance, get(format).name))
 
 
 def pieces(text: str, format: str) -> st.SearchStrategy[list[str]]:
-    """Ways to split a string: into characters, small pieces, in and around the markers of a format, or anywhere."""
+    """Return a strategy for ways to split a string.
+
+    It is split into characters, into small pieces, in and around the markers of a format, or anywhere.
+
+    Args:
+        text: The string.
+        format: The name of a format.
+    """
     return _chance().map(lambda chance: drawing.draw_pieces(chance, text, get(format).name))
 
 

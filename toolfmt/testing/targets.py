@@ -288,7 +288,15 @@ def _is_format(given: str) -> bool:
 
 
 def target(given: str, timeout: float = 10.0) -> InProcessTarget | CommandTarget:
-    """Return the target: a format's name or file, `module:factory`, or a command. Raises `ToolfmtError`."""
+    """Return the target: a parser to run outputs on.
+
+    Args:
+        given: A format's name or file, `module:factory`, or a command.
+        timeout: The time limit of a run, in seconds.
+
+    Raises:
+        ToolfmtError: It is none of these, or the command cannot be run.
+    """
     if _is_format(given) or _FACTORY.fullmatch(given):
         return InProcessTarget(given, timeout)
     try:

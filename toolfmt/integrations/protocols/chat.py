@@ -15,9 +15,15 @@ _ABOUT_A_CALL = ("id", "type")
 
 
 class Chat(StreamEncoder):
-    """One choice of a completion.
+    """One choice of a completion (OpenAI's Chat Completions).
 
-    `choice` is its index. `reasoning_keys` are the keys for reasoning, each with all of it; none leaves it out.
+    Args:
+        id: As for `StreamEncoder`.
+        model: As for `StreamEncoder`.
+        created: As for `StreamEncoder`.
+        choice: The index of the choice.
+        reasoning_keys: The keys for reasoning, each with all of it. An empty sequence leaves reasoning out.
+        **options: As for `StreamEncoder`.
     """
 
     end = "data: [DONE]\n\n"

@@ -19,7 +19,7 @@ _TYPES = {"text": "text_delta", "reasoning": "thinking_delta", "call": "input_js
 
 
 class Messages(Blocks):
-    """One assistant message in blocks of text, thinking and tool use."""
+    """One assistant message in blocks of text, thinking and tool use (Anthropic). Arguments as for `StreamEncoder`."""
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)

@@ -15,7 +15,7 @@ from toolfmt.integrations.protocols.stream_encoder import Payload, StreamEncoder
 
 
 class Ollama(StreamEncoder):
-    """One response in lines. Calls are always sent whole."""
+    """One response in lines. Calls are always sent whole. Arguments as for `StreamEncoder`."""
 
     media_type: ClassVar[str] = "application/x-ndjson"
 

@@ -22,7 +22,10 @@ _PARTS = {
 
 
 class Responses(Blocks):
-    """One response, with an output item for each piece of text and of reasoning, and for each call."""
+    """One response, with an output item for each piece of text and of reasoning, and for each call (OpenAI).
+
+    Arguments as for `StreamEncoder`.
+    """
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         super().__init__(id, model, created, **options)

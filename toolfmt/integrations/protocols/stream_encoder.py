@@ -44,7 +44,14 @@ _MOST_DIGITS = 300
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of the prompt and of the response, and among them cached tokens and reasoning tokens."""
+    """The tokens of a prompt and its response.
+
+    Attributes:
+        input_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the response.
+        cached_tokens: Tokens of the prompt that were cached.
+        reasoning_tokens: Tokens of the response that are reasoning.
+    """
 
     input_tokens: int
     output_tokens: int
@@ -53,6 +60,7 @@ class Usage:
 
     @property
     def total_tokens(self) -> int:
+        """The tokens of both."""
         return self.input_tokens + self.output_tokens
 
 
@@ -69,21 +77,32 @@ class StreamOptions(TypedDict, total=False):
 
 
 class StreamEncoder(ABC):
-    """One response as a client reads it.
+    """One response as a client reads it. The classes of the protocols inherit from it.
 
-    - `id`, `model` and `created` (seconds since 1970) are sent to the client.
-    - `taken_ids`: the call ids already used in the conversation (`toolfmt.taken_ids`).
-    - `call_id`: the form of generated ids (`ToolCallFormat.call_id`).
-    - `whole_calls`: send a call only after it has ended, and never if it was cut or rejected. Without it, arguments are
-      sent as they arrive.
-    - `rejected`: what happens to a call that is rejected before it was sent.
+    Args:
+        id: The id of the response, sent to the client.
+        model: The name of the model, sent to the client.
+        created: The time in seconds since 1970, sent to the client.
+        **options: The options below.
 
-    Raises what `CallIds` raises, and `ValueError` for an unknown value of `rejected`.
+    Keyword Args:
+        taken_ids (Collection[str]): The call ids already used in the conversation (`toolfmt.taken_ids`).
+        call_id (str): The form of generated ids (`ToolCallFormat.call_id`).
+        whole_calls (bool): Send a call only after it has ended, and never if it was cut or rejected. The default is
+            True. If False, arguments are sent as they arrive.
+        rejected (RejectedCalls): What happens to a call that is rejected before it was sent. The default is `content`.
+
+    Attributes:
+        media_type: The content type of the HTTP response.
+        end: What follows the last payload on the wire.
+
+    Raises:
+        TypeError: `taken_ids` is not a collection of ids.
+        ValueError: `rejected` has an unknown value, or `call_id` gives two calls the same id.
     """
 
     media_type: ClassVar[str] = "text/event-stream"
     end: ClassVar[str] = ""
-    """What follows the last payload on the wire."""
 
     def __init__(self, id: str, model: str, created: int, **options: Unpack[StreamOptions]) -> None:
         self.id, self.model, self.created = id, model, created
@@ -100,18 +119,30 @@ class StreamEncoder(ABC):
         self._over = False
 
     def push(self, events: Iterable[Event]) -> list[Payload]:
-        """Return the payloads for these events. Raises `TypeError` for an invalid one, and `RuntimeError` after the
-        end.
+        """Return the payloads for these events.
+
+        Args:
+            events: The next events of the parser.
+
+        Raises:
+            TypeError: An item is not an event.
+            RuntimeError: The response has ended.
         """
         self._go_on()
         passed = events if self._whole is None else self._whole.events(events)
         return [payload for event in passed for payload in self._pushed(event)]
 
     def finish(self, reason: FinishReason | None = None, usage: Usage | None = None) -> list[Payload]:
-        """Return the last payloads. Without a reason, a response whose last call is incomplete was cut.
+        """Return the last payloads.
 
-        Raises `ValueError` for a reason not in `FinishReason` (each protocol has its own word for them), and
-        `RuntimeError` after the end.
+        Args:
+            reason: Why the response ended. Each protocol has its own word for it. If None, a response whose last call
+                is incomplete was cut.
+            usage: The tokens of the prompt and the response.
+
+        Raises:
+            ValueError: The reason is not in `FinishReason`.
+            RuntimeError: The response has ended.
         """
         if reason not in (None, *get_args(FinishReason)):
             raise ValueError(f"reason is 'stop' or 'length', not {reason!r}")
@@ -126,23 +157,37 @@ class StreamEncoder(ABC):
     def fail(self, message: str, kind: str = "server_error") -> list[Payload]:
         """Return the protocol's own error, instead of `finish`, if the runtime fails.
 
-        `kind` is the kind of error, if the protocol has a field for it.
+        Args:
+            message: The error message.
+            kind: The kind of error, if the protocol has a field for it.
+
+        Raises:
+            RuntimeError: The response has ended.
         """
         self._go_on()
         self._over = True
         return list(self._failed(message, kind))
 
     def whole(self, events: Iterable[Event], reason: FinishReason | None = None, usage: Usage | None = None) -> Payload:
-        """Return the response as it is sent without streaming, from all of its events.
+        """Return the response as it is sent without streaming. Call it on an unused encoder.
 
-        It is equal to what the payloads of a stream of whole calls add up to. Call it on an unused encoder.
+        It is equal to what the payloads of a stream of whole calls add up to.
+
+        Args:
+            events: All events of the response.
+            reason: As for `finish`.
+            usage: As for `finish`.
         """
         self._whole = self._whole or WholeCalls()
         return self._joined([*self.push(events), *self.finish(reason, usage)])
 
     @staticmethod
     def wire(payload: Payload) -> str:
-        """Return a payload as it appears in the HTTP response."""
+        """Return a payload as it appears in the HTTP response.
+
+        Args:
+            payload: One of the payloads.
+        """
         return f"data: {json.dumps(payload)}\n\n"
 
     def _go_on(self) -> None:
