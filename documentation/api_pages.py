@@ -50,6 +50,8 @@ _BY_USE = {
     "toolfmt.integrations.mlx_server": ("main", "run", "ServerOptions", "model_at", "Generator", "Handler"),
 }
 """The names of a module in the order in which a program needs them. Names that are missing here follow."""
+_LONG_VALUES = ("toolfmt.formats.TOLERANCES",)
+"""Constants whose value another page shows."""
 _INTEGRATIONS = "toolfmt/integrations/*.py"
 _SHARED = ("__init__", "deltas", "streaming", "verified_templates")
 """Modules that the integrations share."""
@@ -147,4 +149,5 @@ def _runtimes() -> str:
 
 
 def _filled(name: str, level: int) -> str:
-    return f"::: {name}\n    options:\n      heading_level: {level}\n\n"
+    shown = "" if name not in _LONG_VALUES else "      show_attribute_values: false\n"
+    return f"::: {name}\n    options:\n      heading_level: {level}\n{shown}\n"

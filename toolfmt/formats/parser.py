@@ -196,8 +196,7 @@ class Parser:
 
     @property
     def ended(self) -> bool:
-        """Whether the output has ended, by a stop string or by `finish`. After a stop string, `feed` returns no events.
-        """
+        """Whether the output has ended, by a stop string or by `finish`. After a stop string, `feed` returns nothing."""
         return self._answer.scan.closed
 
     @property

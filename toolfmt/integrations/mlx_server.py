@@ -74,13 +74,9 @@ class ServerOptions:
 
 @dataclass
 class ChatRequest(server.CompletionRequest):  # type: ignore[misc]  # mlx-lm's types are not available
-    """A chat request. The generator adds its parser and its end tokens.
+    """A chat request. The generator adds `parser` and the end tokens, `ends`.
 
-    Attributes:
-        choice: The name of a tool that must be called, `required`, or empty.
-        parallel: Whether several calls are allowed.
-        parser: The parser for the response.
-        ends: The end tokens.
+    `choice` is the name of a tool that must be called, `required`, or empty. `parallel` allows several calls.
     """
 
     choice: str = ""
@@ -157,12 +153,7 @@ class Generator(server.ResponseGenerator):  # type: ignore[misc]  # mlx-lm's typ
 
 
 def model_at(path: str, template: str = "") -> Model:
-    """Return the model at a path.
-
-    Args:
-        path: As for `toolfmt.load`.
-        template: The chat template that mlx-lm was configured to use instead of the model's own.
-    """
+    """Return the model at a path. With a template, mlx-lm was configured to use it instead of the model's own."""
     files = load_files(path)
     return Model(replace(files, templates=(TemplateSource(template, "--chat-template"),)) if template else files)
 
@@ -354,19 +345,7 @@ def run(
     options: ServerOptions = ServerOptions(),
     server_class: type[ThreadingHTTPServer] = ThreadingHTTPServer,
 ) -> None:
-    """Run like `mlx_lm.server.run`.
-
-    Args:
-        host: As for mlx-lm.
-        port: As for mlx-lm.
-        model_provider: As for mlx-lm.
-        options: The options that this server adds.
-        server_class: The class of the HTTP server.
-
-    Raises:
-        ToolfmtError: The model is invalid.
-        OSError: The server cannot listen.
-    """
+    """Run like `mlx_lm.server.run`. Raises `ToolfmtError` for an invalid model, and `OSError` if it cannot listen."""
     server._make_logits_processors = _logits_processors
     cache = server.LRUPromptCache(model_provider.cli_args.prompt_cache_size)
     generator = Generator(model_provider, cache, options)
@@ -380,11 +359,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command with its own options and mlx-lm's.
-
-    Args:
-        arguments: The arguments of the command line. The default is those of the program.
-    """
+    """Run the command with its own options and mlx-lm's."""
     parser = argparse.ArgumentParser(
         "python -m toolfmt.integrations.mlx_server", description=_DESCRIPTION, add_help=False, allow_abbrev=False
     )
