@@ -196,7 +196,7 @@ class Parser:
 
     @property
     def ended(self) -> bool:
-        """Whether the output has ended, by a stop string or by `finish`. After a stop string, `feed` returns nothing."""
+        """Whether the output has ended, by a stop string or by `finish`."""
         return self._answer.scan.closed
 
     @property
