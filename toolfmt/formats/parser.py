@@ -196,7 +196,10 @@ class Parser:
 
     @property
     def ended(self) -> bool:
-        """Whether the output has ended, by a stop string or by `finish`."""
+        """Whether the output has ended, by a stop string or by `finish`.
+
+        After a stop string, `feed` returns no events.
+        """
         return self._answer.scan.closed
 
     @property
