@@ -369,7 +369,8 @@ def ended(process: int) -> bool:
         ("json:nothing", "json:nothing: cannot be loaded (AttributeError: "),
         (
             "json:__name__",
-            "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); give json:NAME, a function that takes tools and returns a parser",
+            "json:__name__: cannot be loaded (TypeError: json:__name__ cannot be called); "
+            "give json:NAME, a function that takes tools and returns a parser",
         ),
         (
             "naive_parsers:misnames_formats",

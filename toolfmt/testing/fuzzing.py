@@ -98,7 +98,7 @@ class Fuzz:
         formats: The names of the formats whose outputs are generated.
         seed: The seed of the search.
         variants: By format name, the variants in which outputs are generated. The default is the format's own.
-        answers: The number of outputs tried so far.
+        outputs: The number of outputs tried so far.
         seconds: The time of the search so far.
         defects: The bugs found, by invariant, kind and format.
         covered: The markers that were tried: format, marker, and how.
