@@ -234,7 +234,7 @@ def test_a_parser_that_returns_calls_in_reasoning_is_reported() -> None:
 def test_what_sglang_loses_when_it_streams_a_list_of_calls_is_reported() -> None:
     ((_, report),) = reports(["mistralai-Mistral-7B-Instruct-v0.3"])
     remarks = {one.runtime: one.remark for one in report.sections.advice}
-    assert remarks[SGLANG] == "mistral streams all calls of a list but the first as content"
+    assert remarks[SGLANG] == "mistral streams all but the first call of a list as content"
     assert remarks[VLLM] == ""
 
 

@@ -461,7 +461,7 @@ def test_a_declared_parser_that_reads_a_part_of_the_format_does_not_contradict(t
     assert (report.format.name, report.format.confidence) == ("qwen3_5", "declared")
     assert found(report) == {}
     assert advised(report)["mlx-lm"] == "detected automatically: qwen3_coder"
-    assert remarks(report)["mlx-lm"] == ("it reads calls in tags; what small models write in JSON stays text")
+    assert remarks(report)["mlx-lm"] == ("it parses calls in tags; JSON from small models stays text")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The formats there are: the one list that names them. Each knows the rest itself."""
+"""The list of all known formats. Everything else about a format is in its own module."""
 
 from importlib import import_module
 

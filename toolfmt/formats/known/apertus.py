@@ -2,9 +2,9 @@
 
     <|tools_prefix|>[{"get_weather": {"city": "Paris"}}, {"get_time": {}}]<|tools_suffix|>
 
-All calls of a turn stand in one list. Reasoning stands between `<|inner_prefix|>` and `<|inner_suffix|>`; the models
-call tools in the midst of it, without closing it first. Version 1.1 spells the same tokens `<SPECIAL_71>` and
-`<SPECIAL_72>`, and those of the reasoning `<SPECIAL_69>` and `<SPECIAL_70>`.
+All calls of a turn are in one list. Reasoning is between `<|inner_prefix|>` and `<|inner_suffix|>`. The models call
+tools inside it, without closing it first. Version 1.1 names the same tokens `<SPECIAL_71>` and `<SPECIAL_72>`, and
+those of the reasoning `<SPECIAL_69>` and `<SPECIAL_70>`.
 """
 
 from toolfmt.formats.format import ToolCallFormat

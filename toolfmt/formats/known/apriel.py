@@ -2,10 +2,9 @@
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
-In earlier turns an `"id"` stands last in each object. Most of the templates print the arguments as Python shows a
-dictionary, so that models may write single quotes, `True` and `None`; they are read. The reasoning begins with the
-words `Here are my reasoning steps:`, which the prompt may have written, and ends at `[BEGIN FINAL RESPONSE]`; calls may
-come before that.
+In earlier turns, each object ends with an `"id"`. Most of the templates print the arguments as a Python dictionary, so
+models may write single quotes, `True` and `None`; these are parsed. The reasoning starts with the text `Here are my
+reasoning steps:`, which may be part of the prompt, and ends at `[BEGIN FINAL RESPONSE]`. Calls may come before that.
 """
 
 from toolfmt.formats.format import THINK, ToolCallFormat

@@ -1,4 +1,4 @@
-"""ATEM: every message is addressed; one to a tool holds the call, in tags with the names in quotes.
+"""ATEM: every message has a recipient. A message to a tool contains the call, in tags with quoted names.
 
      to=self<|message|>I need the weather.<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>
     <atem:invoke name="get_weather">
@@ -6,9 +6,9 @@
     </atem:invoke>
     </atem:function_calls><|eot|>
 
-The prompt ends with `<|start|>assistant`, so the answer begins with a blank and its recipient. What Muse writes to
-itself is reasoning, what it writes to the user is content, and tags in either of them call nothing. Values are raw,
-with all their blanks: only the tool's schema tells a string `3` from a number. Each call is a message of its own.
+The prompt ends with `<|start|>assistant`, so the output starts with a space and its recipient. Messages of Muse to
+itself are reasoning, messages to the user are content. Tags in either of them are not calls. Values are raw, including
+all whitespace: only the tool's schema distinguishes a string `3` from a number. Each call is a message of its own.
 """
 
 from toolfmt.formats.channels import Channels

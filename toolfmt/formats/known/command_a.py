@@ -1,13 +1,14 @@
-"""A JSON list of actions between control tokens, each with an id that counts the calls.
+"""A JSON list of actions between control tokens, each with an id that numbers the calls.
 
     <|START_ACTION|>[
         {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}
     ]<|END_ACTION|>
 
-All calls of a turn stand in one list. The id counts on over the conversation, tool results refer to it, and it is the
-id of the call here. Plans and reasoning stand before the actions, between `<|START_THINKING|>` and `<|END_THINKING|>`;
-answers between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`, or `<|START_TEXT|>` and `<|END_TEXT|>` in newer models,
-whose markers are dropped. Decoders that skip special tokens leave the bare list, which is read too.
+All calls of a turn are in one list. The ids count up over the whole conversation, tool results refer to them, and they
+become the ids of the calls. Plans and reasoning come before the actions, between `<|START_THINKING|>` and
+`<|END_THINKING|>`. Text for the user is between `<|START_RESPONSE|>` and `<|END_RESPONSE|>`, or `<|START_TEXT|>` and
+`<|END_TEXT|>` in newer models; these markers are dropped. Decoders that skip special tokens leave the bare list, which
+is parsed too.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The word `Action:` and a fenced JSON list of calls.
+"""The text `Action:` and a JSON list of calls in a code fence.
 
     Action:
     ```json
@@ -11,9 +11,9 @@
         }
     ]```
 
-The template puts the fence on a line of its own, the models most often on the line of `Action:`; both are read, and
-other fenced JSON is text. These models also call a tool `directly-answer` to say that they need none: unless it was
-declared, it is rejected like any other name, and the answer follows in another turn.
+The template puts the fence on a line of its own, the models usually on the line of `Action:`. Both are parsed; JSON in
+other fences is text. These models also call a tool `directly-answer` if they need no tool. Unless it is declared, the
+call is rejected like any other undeclared name, and the text for the user follows in another turn.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,4 +1,4 @@
-"""DeepSeek's markup: every tag carries `｜DSML｜`, and each parameter says whether its text is the string.
+"""DeepSeek's markup: every tag contains `｜DSML｜`, and each parameter declares whether its text is a string.
 
     <｜DSML｜tool_calls>
     <｜DSML｜invoke name="get_weather">
@@ -7,10 +7,10 @@
     </｜DSML｜invoke>
     </｜DSML｜tool_calls>
 
-V4 writes this; V3.2 calls the frame `function_calls`, V4.1 calls it `calls` and puts a blank before the name of every
-tag (`<｜DSML｜ calls>`, `<｜DSML｜ invoke name=…>`); all are read. With `string="true"` the raw text is the string,
-with `string="false"` it is JSON; a schema that contradicts wins. No newline belongs to a value.
-Tags with the bars doubled or in ASCII, or without the mark, are read and noted.
+V4 writes this. V3.2 names the outer tag `function_calls`. V4.1 names it `calls` and puts a space before the name of
+every tag (`<｜DSML｜ calls>`, `<｜DSML｜ invoke name=…>`). All are parsed. With `string="true"` the raw text is the
+string, with `string="false"` it is JSON; the tool's schema takes precedence. Newlines around a value are part of it.
+Tags with doubled or ASCII bars, or without `｜DSML｜`, are parsed and listed as a tolerance.
 """
 
 from dataclasses import replace

@@ -1,14 +1,14 @@
-"""The word `function`, the tool's name, and the arguments as JSON in a fence, in a frame around all calls.
+"""The text `function`, the tool's name, and the arguments as JSON in a code fence, in one block for all calls.
 
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
     ```json
     {"city": "Paris"}
     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 
-The bars are full-width, the blanks are U+2581. A newline stands between two calls. Some templates render a single call
-without the frame's end, and models leave out the fence, the frame or the word; all of that is read, and so is the
-header of V3.1, `get_weather<｜tool▁sep｜>{"city": "Paris"}`. R1's distills spell the opener with ordinary underscores
-or blanks now and then.
+The bars are full-width, the spaces are U+2581. Calls are separated by a newline. Some templates render a single call
+without the block's end marker, and models omit the fence, the block's markers or `function`. All of these are parsed,
+and so is the header of V3.1, `get_weather<｜tool▁sep｜>{"city": "Paris"}`. R1's distills sometimes write the start
+marker with ordinary underscores or spaces.
 """
 
 from toolfmt.formats.format import ToolCallFormat
@@ -36,7 +36,7 @@ FORMAT = ToolCallFormat(
     ),
     source=(
         "chat templates of deepseek-ai/DeepSeek-V3, DeepSeek-V3-0324, DeepSeek-R1, DeepSeek-R1-0528, DeepSeek-V2.5",
-        "ggml-org/llama.cpp, its DeepSeek R1 parser: other spellings of the opener",
+        "ggml-org/llama.cpp, its DeepSeek R1 parser: variants of the start marker",
     ),
     aliases=("deepseekv3", "deepseek_r1", "deepseek"),
     families=("DeepSeek V3", "DeepSeek R1", "DeepSeek R1 distills", "DeepSeek V2.5", "Skywork OR1", "MAI-DS-R1"),

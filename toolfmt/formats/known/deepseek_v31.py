@@ -1,10 +1,11 @@
-"""The tool's name, a separator and the arguments as JSON, in a frame around all calls.
+"""The tool's name, a separator and the arguments as JSON, in one block for all calls.
 
     <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜>
     <｜tool▁calls▁end｜>
 
-The bars are full-width, the blanks are U+2581; no newline stands between the markers. The frame or its end may be
-missing. The header and the fence of V3, `function<｜tool▁sep｜>get_weather` and a block of json, are read too.
+The bars are full-width, the spaces are U+2581. There is no newline between the markers. The block's markers, or
+only its end marker, may be missing. The header and the code fence of V3, `function<｜tool▁sep｜>get_weather` and a
+json block, are parsed too.
 """
 
 from toolfmt.formats.format import ToolCallFormat

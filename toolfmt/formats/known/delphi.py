@@ -4,8 +4,8 @@
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     <|tool_call_end|>
 
-The chat template of Marin's Delphi models, which its Grug models took over: the tokenizer of Llama 3 with six reserved
-tokens named anew. Reasoning stands between `<|start_think|>` and `<|end_think|>`; the prompt may have opened it.
+The format of Marin's Delphi and Grug models, whose tokenizer is that of Llama 3 with six reserved tokens renamed.
+Reasoning is between `<|start_think|>` and `<|end_think|>`; the start marker may be part of the prompt.
 """
 
 from toolfmt.formats.format import THINK, ToolCallFormat

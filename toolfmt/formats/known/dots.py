@@ -1,4 +1,4 @@
-"""Tags with the names in quotes: the calls of a turn are `<invoke>`s in one `<dots_function_call>`.
+"""Tags with quoted names: the calls of a turn are `<invoke>`s in one `<dots_function_call>`.
 
     <dots_function_call>
     <invoke name="get_weather">
@@ -8,9 +8,9 @@
     </invoke>
     </dots_function_call>
 
-Exactly one newline on each side of a value belongs to the frame; values without any are read as well. Values are raw:
-only the tool's schema tells a string `3` from a number. A JSON object with `name` and `arguments` in the same frame is
-read too.
+Exactly one newline on each side of a value belongs to the tags; values without newlines are parsed too. Values are raw:
+only the tool's schema distinguishes a string `3` from a number. A JSON object with `name` and `arguments` in the same
+block is parsed too.
 """
 
 from dataclasses import replace

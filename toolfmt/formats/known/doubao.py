@@ -1,13 +1,12 @@
-"""Tags with the names in quotes inside `<seed:tool_call>`, and each parameter says whether its text is the string.
+"""Tags with quoted names inside `<seed:tool_call>`; each parameter declares whether its text is a string.
 
     <seed:tool_call><function name="get_weather">
     <parameter name="city" string="true">Paris</parameter></function></seed:tool_call>
 
-The frame of `seed_oss` with other tags in it, on one line or on several; a frame may hold several calls. With
-`string="true"` the raw text is the string, nothing in it is escaped, with `string="false"` it is JSON; a schema that
-contradicts wins. The models are served behind an interface that reads these calls; they are seen where it does not, or
-where an agent asks for them in its prompt. Reasoning stands between tags named `think_never_used_` and 32 hexadecimal
-digits.
+The block of `seed_oss` with different tags in it, on one line or on several; a block may contain several calls. With
+`string="true"` the raw text is the string and nothing in it is escaped. With `string="false"` it is JSON. The tool's
+schema takes precedence. The models are served by an API that parses these calls. They appear as text if it does not, or
+if an agent's prompt describes them. Reasoning is between tags named `think_never_used_` and 32 hexadecimal digits.
 """
 
 from toolfmt.formats.format import ToolCallFormat
@@ -42,7 +41,7 @@ FORMAT = ToolCallFormat(
     ),
     source=(
         "midscene, prompt and tests of its planner for Doubao",
-        "answers of doubao-seed 2.0 and 2.1 that agents have kept as text",
+        "outputs of doubao-seed 2.0 and 2.1 that agents kept as text",
     ),
     aliases=("doubao_seed", "seed2"),
     families=("Doubao Seed 2.0, 2.1",),

@@ -4,9 +4,9 @@
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     </tool_call>
 
-The calls are those of `json`; what differs is around them. Text stands between `<response>` and `</response>`, which
-are tokens of their own and no content. The prompt opens the reasoning with `<think>`, blank lines follow its closer,
-and several calls are several frames, each with a line end behind it.
+The calls are those of `json`; the text around them differs. Text for the user is between `<response>` and
+`</response>`, which are special tokens and not content. The prompt starts the reasoning with `<think>`, blank lines
+follow its end marker, and several calls are several blocks, each with a newline after it.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -14,8 +14,9 @@
     ]
     </tool_call>
 
-So the templates of Falcon 3 print earlier calls, all of a turn in one frame, each with an `"id"` where it has one. What
-they teach the model is shorter: a list of objects with `name` and `arguments`, in the same frame. Both are read.
+The templates of Falcon 3 print earlier calls in this way: all calls of a turn in one block, each with its `"id"` if it
+has one. They describe a shorter form to the model: a list of objects with `name` and `arguments`, in the same block.
+Both are parsed.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,10 +1,10 @@
-"""A JSON object behind `<functioncall>`; nothing closes it.
+"""A JSON object after `<functioncall>`, without an end marker.
 
     <functioncall>{"name": "get_weather", "arguments": {"city": "Paris"}}
 
-FireFunction v1 writes it so, and begins an answer without a call with `<plain>`, which is no content. The marker comes
-from the data set glaive-function-calling, where a blank follows it and the arguments are a string between single
-quotes; models trained on that write such calls, which are read. FireFunction v2 speaks another format (`phi4`).
+FireFunction v1 writes this. It starts a response without a call with `<plain>`, which is not content. The marker comes
+from the data set glaive-function-calling, where a space follows it and the arguments are a string in single quotes.
+Models trained on that data write such calls, which are parsed too. FireFunction v2 uses another format (`phi4`).
 """
 
 from toolfmt.formats.format import ToolCallFormat

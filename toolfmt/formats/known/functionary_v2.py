@@ -1,14 +1,14 @@
-"""A message for every recipient: a tool's name and its arguments, or `all` and text for the user.
+"""One message for each recipient: a tool's name and its arguments, or `all` and text for the user.
 
     <|from|>assistant
     <|recipient|>get_weather
     <|content|>{"city": "Paris"}
 
-The prompt ends with `<|recipient|>` already, so the answer usually begins with a name. Text for the user stands behind
-`<|recipient|>all`, a newline and `<|content|>`. Nothing closes a call: a message ends where the next one begins or at
-`<|stop|>`. A call that goes wrong is rejected up to there, and so is code behind `<|recipient|>python`, which is no
-JSON object. Where the answer begins behind `<|recipient|>` the parser must be given the prompt's tail to know that. The
-templates want arguments as a JSON string.
+The prompt already ends with `<|recipient|>`, so the output usually starts with a name. Text for the user follows
+`<|recipient|>all`, a newline and `<|content|>`. A call has no end marker: a message ends where the next one starts or
+at `<|stop|>`. An invalid call is rejected up to there, and so is code after `<|recipient|>python`, which is not a JSON
+object. If the output starts after `<|recipient|>`, the parser needs the end of the prompt (`prefix`) to know that. The
+templates require arguments as a JSON string.
 """
 
 from toolfmt.formats.format import ToolCallFormat

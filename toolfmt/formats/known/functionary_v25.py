@@ -3,9 +3,9 @@
     <|reserved_special_token_249|>get_weather
     {"city": "Paris"}
 
-Text for the user stands as it is, before the first call. Several calls follow each other without a sign; nothing closes
-one. A detokenizer that drops special tokens drops the opener; the call is content then. Code behind the name `python`
-is no JSON object and stays text. The template wants arguments as a JSON string.
+Text for the user comes before the first call, without markers. Several calls follow each other without a separator; a
+call has no end marker. A detokenizer that drops special tokens drops the start marker; the call is then content. Code
+after the name `python` is not a JSON object and stays text. The template requires arguments as a JSON string.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,9 +1,9 @@
-"""The tool's name in a tag, its arguments as JSON behind it, then the closing tag.
+"""The tool's name in a tag, its arguments as JSON after it, then the closing tag.
 
     <function=get_weather>{"city": "Paris"}</function>
 
-Llama 3.1's way of calling tools of one's own, which Functionary 3.1 and Kanana 1.5 were trained on. Several calls
-follow each other without a sign. Code for the interpreter stands behind `<|python_tag|>` and is text here.
+Llama 3.1's format for user-defined tools; Functionary 3.1 and Kanana 1.5 were trained on it. Several calls follow each
+other without a separator. Code for the interpreter follows `<|python_tag|>` and is text here.
 """
 
 from toolfmt.formats.format import ToolCallFormat

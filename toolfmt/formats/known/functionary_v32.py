@@ -3,9 +3,9 @@
     >>>get_weather
     {"city": "Paris"}
 
-Every part of an answer has a recipient: text for the user stands behind `>>>all` and a newline, which is not content.
-The prompt has written the first `>>>` already, so the answer usually begins with the name. Nothing closes a call.
-Code behind `>>>python` is not a JSON object and stays text. The template wants arguments as a JSON string.
+Every part of a response has a recipient: text for the user follows `>>>all` and a newline, which is not content.
+The prompt already ends with the first `>>>`, so the output usually starts with the name. A call has no end marker.
+Code after `>>>python` is not a JSON object and stays text. The template requires arguments as a JSON string.
 """
 
 from toolfmt.formats.format import ToolCallFormat

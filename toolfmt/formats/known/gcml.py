@@ -1,4 +1,4 @@
-"""GigaChat's markup: every tag carries `｜GCML｜`, and each parameter says whether its text is the string.
+"""GigaChat's markup: every tag contains `｜GCML｜`, and each parameter declares whether its text is a string.
 
     <｜GCML｜tool_calls>
     <｜GCML｜invoke name="get_weather">
@@ -8,7 +8,7 @@
     </｜GCML｜tool_calls>
 
 DeepSeek's markup under another name. With `string="true"` the raw text is the string, with `string="false"` it is JSON;
-a schema that contradicts that wins. No newline belongs to a value. The token that ends a turn,
+the tool's schema takes precedence. Newlines around a value are part of it. The token that ends a turn,
 `<|message_sep|>`, is dropped.
 """
 

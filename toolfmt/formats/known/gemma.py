@@ -2,8 +2,8 @@
 
     <start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>
 
-Strings stand verbatim, so one that holds the mark or the closer cannot be written. Keys are sorted, as the template
-sorts them. Words without markers are read as strings where they are neither number nor literal.
+Strings are verbatim, so a string with `<escape>` or the end marker cannot be written. Keys are sorted, as in the
+template. Words without markers are parsed as strings if they are neither a number nor a literal.
 """
 
 from toolfmt.formats.call_expression import CallExpression

@@ -1,12 +1,12 @@
-"""Gemma 4's calls: bare keys, strings between `<|"|>` marks.
+"""Gemma 4's calls: bare keys, strings between `<|"|>` markers.
 
     <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 
-Strings stand verbatim, so one that holds the mark or the closer cannot be written. Keys are sorted, as the templates
-sort them; null is written so by the newer templates and as None by the first. Words without marks are read as strings
-where they are neither number nor literal. Several calls follow one another; the model then stops at `<|tool_response>`.
-Checkpoints write parentheses, `=` or plain quotes: read, and noted; so are, of declared tools, calls that lost the word
-`call`, and `call:NAME{…}` whose control tokens a runtime has stripped.
+Strings are verbatim, so a string with `<|"|>` or the end marker cannot be written. Keys are sorted, as in the
+templates. Null is `null` in the newer templates and `None` in the first one. Words without markers are parsed as
+strings if they are neither a number nor a literal. Several calls follow each other; the model then stops at
+`<|tool_response>`. Parentheses, `=` and plain quotes, which checkpoints write, are tolerances. The same is true, for
+declared tools, of calls without `call` and of `call:NAME{…}` whose control tokens a runtime stripped.
 """
 
 from toolfmt.formats.call_expression import CallExpression

@@ -1,13 +1,13 @@
-"""Python calls in a fence called `tool_code`, as Gemma 3 is taught to write them by prompt.
+"""Python calls in a `tool_code` code fence, which a prompt describes to Gemma 3.
 
     ```tool_code
     get_weather(city="Paris", days=3)
     now()
     ```
 
-Gemma 3 has no tool calls of its own: neither its template nor a special token knows of them. One call a line, arguments
-by name; a fence that holds a program instead of calls is content, and is rejected where it calls a declared tool.
-Results go back in a fence called `tool_output`.
+Gemma 3 has no tool calls of its own: neither its template nor its special tokens support them. One call per line,
+arguments by name. A fence with a program instead of calls is content, and is rejected if it calls a declared tool.
+Results are passed in a `tool_output` fence.
 """
 
 from toolfmt.formats.call_expression import CallExpression

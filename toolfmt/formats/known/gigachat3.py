@@ -1,13 +1,13 @@
-"""A turn of its own in the role `function call`, with a JSON object as its text; nothing closes it.
+"""A turn of its own in the role `function call`, with a JSON object as its text and no end marker.
 
     <|message_sep|>
 
     function call<|role_sep|>
     {"name": "get_weather", "arguments": {"city": "Paris"}}
 
-The text of the answer, if any, comes first and ends at `<|message_sep|>`, which is no content. GigaChat 3 makes one
-call a turn: its template drops every other. The line ends in the header may be missing. GigaChat 3.1 has a token for
-calls instead (`gigachat31`).
+Text for the user, if any, comes first and ends at `<|message_sep|>`, which is not content. GigaChat 3 writes one call
+per turn: its template drops all others. The newlines in the header may be missing. GigaChat 3.1 has a token for calls
+instead (`gigachat31`).
 """
 
 from toolfmt.formats.format import ToolCallFormat

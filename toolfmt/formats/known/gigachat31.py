@@ -1,10 +1,10 @@
-"""A JSON object behind `<|function_call|>`, the last thing of a turn; nothing closes it.
+"""A JSON object after `<|function_call|>`, at the end of a turn, without an end marker.
 
     <|function_call|>{"name": "get_weather", "arguments": {"city": "Paris"}}
 
-GigaChat 3.1 makes one call a turn: its template drops every other. `<|message_sep|>` ends the turn and is no content.
-Where the prompt begins a turn in the role `reasoning`, the text up to the next header is reasoning. GigaChat 3 writes
-the same object behind a header (`gigachat3`).
+GigaChat 3.1 writes one call per turn: its template drops all others. `<|message_sep|>` ends the turn and is not
+content. If the prompt starts a turn in the role `reasoning`, the text up to the next header is reasoning. GigaChat 3
+writes the same object after a header (`gigachat3`).
 """
 
 from toolfmt.formats.format import ToolCallFormat

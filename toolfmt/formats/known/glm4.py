@@ -1,13 +1,13 @@
-"""The name, then keys and values each between tags of their own.
+"""The name, then each key and each value in its own pair of tags.
 
     <tool_call>get_weather
     <arg_key>city</arg_key>
     <arg_value>Paris</arg_value>
     </tool_call>
 
-GLM-4.5 and 4.6 write the newlines, GLM-4.7 and 5 do not; both are read. Values are raw: only the tool's schema tells a
-string `3` from a number. A call without arguments is the name between the tags.
-Laguna writes a JSON object with `name` and `arguments` into the same frame now and then, which is read too.
+GLM-4.5 and 4.6 write the newlines, GLM-4.7 and 5 do not; both are parsed. Values are raw: only the tool's schema
+distinguishes a string `3` from a number. A call without arguments is the name between the tags.
+Laguna sometimes writes a JSON object with `name` and `arguments` in the same block, which is parsed too.
 """
 
 from dataclasses import replace

@@ -1,14 +1,14 @@
-"""The tool's name on the first line of the answer, its arguments as JSON on the next.
+"""The tool's name on the first line of the output, its arguments as JSON on the next.
 
     get_weather
     {"city": "Paris"}<|assistant|>now
     {}
 
-GLM-4 writes the name where a message's metadata stands, right behind `<|assistant|>`, which the prompt has written;
-text for the user begins with a newline instead (one before a call is read over). So only the start of an answer can be
-a call, or what stands behind another `<|assistant|>`, and nothing but a brace on the next line makes it one. The
-templates take results under the role `observation` and render calls from a message's `metadata`, not from `tool_calls`.
-(The format of GLM-4.5 and later is `glm4`.)
+GLM-4 writes the name in the place of a message's metadata, directly after `<|assistant|>`, which is part of the prompt.
+Text for the user starts with a newline instead (a newline before a call is skipped). So a call is only possible at the
+start of the output or after another `<|assistant|>`, and only if the next line starts with a brace. The templates take
+results under the role `observation` and render calls from a message's `metadata`, not from `tool_calls`. (The format of
+GLM-4.5 and later is `glm4`.)
 """
 
 from toolfmt.formats.choice import Choice
@@ -30,7 +30,7 @@ FORMAT = ToolCallFormat(
     ),
     source=(
         "chat templates and model cards of zai-org/GLM-4-9B-0414, GLM-Z1-32B-0414, glm-4-9b-chat",
-        "modeling code of glm-4-9b-chat: an answer is split at <|assistant|>",
+        "modeling code of glm-4-9b-chat: a response is split at <|assistant|>",
     ),
     aliases=("glm4_0414", "glm4_chat", "chatglm4", "glm4_bare", "glm4Bare"),
     families=("GLM-4 9B", "GLM-4 0414", "GLM-Z1 0414"),

@@ -1,12 +1,12 @@
-"""Harmony: the answer is a row of messages in channels; a message to a function is a call.
+"""Harmony: the output is a sequence of messages in channels; a message to a function is a call.
 
     <|channel|>analysis<|message|>Need the weather.<|end|><|start|>assistant
     <|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}<|call|>
 
-(without the line breaks). The recipient stands in the channel, as above, or in the role, as the templates write it:
+(without the line breaks). The recipient is in the channel, as above, or in the role, as in the templates:
 `<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>`. `analysis` is reasoning, `final` and
-commentary without a recipient are content, and the markers of their messages say nothing. One call a message; gpt-oss
-stops at `<|call|>`, which many runtimes strip.
+commentary without a recipient are content, and the markers of their messages are dropped. One call per message;
+gpt-oss stops at `<|call|>`, which many runtimes strip.
 """
 
 from dataclasses import replace

@@ -1,11 +1,11 @@
-"""A JSON list of calls behind `<|tool_call|>`; nothing closes it.
+"""A JSON list of calls after `<|tool_call|>`, without an end marker.
 
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-The templates of Granite 3 list the tools and drop the calls of earlier turns; vLLM's templates for it print the list
-over several lines. Granite 3.1 writes `<tool_call>` in front of the list, or nothing where a detokenizer drops special
-tokens. Some fine-tunes put OpenAI's call objects into the list, others one object a call and `<|tool_call_end|>` behind
-it; all of that is read. Granite 3.2 writes its reasoning between two sentences, later ones between `<think>` tags.
+The templates of Granite 3 list the tools and drop the calls of earlier turns; vLLM's templates for it print the list on
+several lines. Granite 3.1 writes `<tool_call>` before the list, or nothing if a detokenizer drops special tokens. Some
+fine-tunes put OpenAI's call objects into the list, others write one object per call with `<|tool_call_end|>` after it.
+All of these are parsed. Granite 3.2 writes its reasoning between two sentences, later models between `<think>` tags.
 """
 
 from toolfmt.formats.format import THINK, ToolCallFormat

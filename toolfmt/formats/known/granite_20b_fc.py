@@ -1,9 +1,9 @@
-"""A JSON object behind `<function_call>`, as Granite 20B Function Calling writes it; nothing closes it.
+"""A JSON object after `<function_call>`, as Granite 20B Function Calling writes it, without an end marker.
 
     <function_call> {"name": "get_weather", "arguments": {"city": "Paris"}}
 
-Each call has a marker of its own, after a blank or a line end. Where no tool fits, the model was taught to call one
-named `no_function`, with no arguments; that is reported like any other call, or as an undeclared tool.
+Each call has its own marker, after a space or a newline. The model is trained to call `no_function` without arguments
+if no tool fits; that is reported like any other call, or as an undeclared tool.
 """
 
 from toolfmt.formats.format import ToolCallFormat

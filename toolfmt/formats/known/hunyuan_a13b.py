@@ -2,9 +2,9 @@
 
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</tool_calls>
 
-All calls of a turn stand in one list. When the model thinks first, what follows the reasoning is framed by `<answer>`
-and `</answer>`, which are dropped; plain answers may begin with `助手：`, which the template taught it and which stays
-text. The smaller and newer Hunyuan models speak other formats.
+All calls of a turn are in one list. If the model reasons first, the text after the reasoning is between `<answer>`
+and `</answer>`, which are dropped. Plain responses may start with `助手：`, which comes from the template and stays
+text. The smaller and newer Hunyuan models use other formats.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,11 +1,11 @@
-"""The tool's name and its arguments as JSON in a fence, each call in a tag, all of them in another.
+"""The tool's name and its arguments as JSON in a code fence, one tag per call and one around all calls.
 
     <tool_calls><tool_call>get_weather
     ```json
     {"city": "Paris"}
     ```</tool_call></tool_calls>
 
-A newline stands between two calls. The fence, the outer tags or the last closers may be missing. (Hunyuan A13B and 7B
+Calls are separated by a newline. The fence, the outer tags or the last end markers may be missing. (Hunyuan A13B and 7B
 write a list of objects between the same outer tags: `hunyuan_a13b`. Hunyuan 3 is `hunyuan_v3`.)
 """
 

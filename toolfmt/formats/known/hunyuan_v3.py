@@ -1,4 +1,4 @@
-"""The body of GLM's calls with a separator behind the name, all calls of a turn in one `<tool_calls>`.
+"""The body of GLM's calls with a separator after the name, all calls of a turn in one `<tool_calls>`.
 
     <tool_calls>
     <tool_call>get_weather<tool_sep>
@@ -7,9 +7,9 @@
     </tool_call>
     </tool_calls>
 
-Hy3-preview and Hy-MT2 write this. Hy3 puts `:opensource` into every one of these tags (`<tool_calls:opensource>`,
-`<think:opensource>`); both are read, the plain ones are written. Values are raw: only the tool's schema tells a string
-`3` from a number. Other suffixes than `:opensource`, which a tokenizer may have, are not known.
+Hy3-preview and Hy-MT2 write this. Hy3 adds `:opensource` to each of these tags (`<tool_calls:opensource>`,
+`<think:opensource>`); both are parsed, the plain ones are written. Values are raw: only the tool's schema distinguishes
+a string `3` from a number. Suffixes of other tokenizers are not supported.
 """
 
 from toolfmt.formats.choice import Choice

@@ -1,13 +1,13 @@
-"""Hunyuan 3's tags without a separator behind the name and without newlines, with a suffix in every tag.
+"""Hunyuan 3's tags without a separator after the name and without newlines, with a suffix in every tag.
 
     <tool_calls:opensource><tool_call:opensource>get_weather
     <arg_key:opensource>city</arg_key:opensource><arg_value:opensource>Paris</arg_value:opensource>
     </tool_call:opensource></tool_calls:opensource>
 
-(without the line breaks). Hy4-preview writes this. The suffix is the tokenizer's: `:opensource` and none are read,
-others are not known. The name ends where the first key begins, and a call without arguments is the name alone between
-its tags. Values are raw, with all their blanks: only the tool's schema tells a string `3` from a number. The prompt
-opens the reasoning, `<think:opensource>`.
+(without the line breaks). Hy4-preview writes this. The suffix depends on the tokenizer: `:opensource` and no suffix are
+parsed, others are not supported. The name ends where the first key starts, and a call without arguments is just the
+name between its tags. Values are raw, including all whitespace: only the tool's schema distinguishes a string `3` from
+a number. The prompt starts the reasoning with `<think:opensource>`.
 """
 
 from toolfmt.formats.choice import Choice

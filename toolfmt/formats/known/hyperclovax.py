@@ -1,12 +1,12 @@
-"""A JSON list of calls in a message of its own, whose header says where it goes.
+"""A JSON list of calls in a message of its own, with a header that names the recipient.
 
     -> tool/function_call
     [{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-The prompt of HyperCLOVA X SEED Think 14B ends with `<|im_start|>assistant`, and the model writes on from there: a line
-end and its text, a blank and the arrow with calls behind it, or `/think` and its reasoning. Each of these ends at
-`<|im_end|>`; then the next may begin, with a header of its own. The tokens of the headers are no content. The 32B and
-8B models of the family write another format (`glm4`).
+The prompt of HyperCLOVA X SEED Think 14B ends with `<|im_start|>assistant`, and the model continues from there: with a
+newline and its text, with a space, the arrow and calls, or with `/think` and its reasoning. Each of these ends at
+`<|im_end|>`; then the next may start, with its own header. The tokens of the headers are not content. The 32B and 8B
+models of the family write another format (`glm4`).
 """
 
 from toolfmt.formats.format import ToolCallFormat

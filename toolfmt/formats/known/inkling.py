@@ -1,12 +1,12 @@
-"""Every message says what it holds; one that calls a tool names it in its header and in a JSON object.
+"""Every message declares its content; a call names the tool in the message's header and in a JSON object.
 
     <|message_model|><|content_thinking|>I need the weather.<|end_message|>
     <|message_model|>get_weather<|content_invoke_tool_json|>{"name":"get_weather","args":{"city":"Paris"}}<|end_message|>
     <|content_model_end_sampling|>
 
-(without the line breaks). The name in the header may be missing, and the prompt may have written `<|message_model|>`.
-`<|content_thinking|>` holds reasoning, `<|content_text|>` what the user sees, and so does what the model writes for a
-tool that takes plain text, `<|content_invoke_tool_text|>`. The arguments' keys are sorted.
+(without the line breaks). The name in the header may be missing, and `<|message_model|>` may be part of the prompt.
+`<|content_thinking|>` contains reasoning, `<|content_text|>` text for the user. The input of a tool that takes plain
+text, `<|content_invoke_tool_text|>`, is content too. The keys of the arguments are sorted.
 """
 
 from toolfmt.formats.channels import Channels

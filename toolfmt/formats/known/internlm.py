@@ -1,12 +1,12 @@
-"""One JSON object per call behind two control tokens, its arguments called `parameters`.
+"""One JSON object per call after two control tokens, with the arguments under the key `parameters`.
 
     <|action_start|><|plugin|>
     {"name": "get_weather", "parameters": {"city": "Paris"}}
     <|action_end|>
 
-InternLM 2 leaves out the newline before the closer, and decoders that put blanks between special tokens write one
-between the two of the opener. The same `<|action_start|>` with `<|interpreter|>` behind it holds code for the code
-interpreter: that is no tool call, and stays text. Intern-S1-Pro speaks the format `json` instead.
+InternLM 2 omits the newline before the end marker. Decoders that put spaces between special tokens write one between
+the two start tokens. `<|action_start|>` followed by `<|interpreter|>` contains code for the code interpreter: that is
+not a tool call and stays text. Intern-S1-Pro uses the format `json` instead.
 """
 
 from toolfmt.formats.format import ToolCallFormat

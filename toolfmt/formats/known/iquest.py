@@ -1,9 +1,9 @@
-"""GLM's body in a frame of IQuest's own, without any newline.
+"""GLM's body in IQuest's own tags, without newlines.
 
     <iquest_tool_call>get_weather<arg_key>city</arg_key><arg_value>Paris</arg_value></iquest_tool_call>
 
-Several calls stand next to each other. Values are raw: only the tool's schema tells a string `3` from a number. A call
-without arguments is the name between the tags. Newlines between the tags are read as well.
+Several calls follow each other directly. Values are raw: only the tool's schema distinguishes a string `3` from a
+number. A call without arguments is the name between the tags. Newlines between the tags are parsed too.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,11 +1,11 @@
-"""A JSON list of calls, one a line, between `<tool_calls>` and `</tool_calls>`, as AI21's models write it.
+"""A JSON list of calls, one per line, between `<tool_calls>` and `</tool_calls>`, as AI21's models write it.
 
     <tool_calls>[
         {"name": "get_weather", "arguments": {"city": "Paris"}},
         {"name": "get_time", "arguments": {}}
     ]</tool_calls>
 
-Answers begin with a blank, which belongs to the frame where a call follows.
+Responses start with a space, which belongs to the start marker if a call follows.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -4,8 +4,8 @@
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     </tool_call>
 
-The commonest format: Hermes 2 and 3 taught it, Qwen 2.5 and Qwen 3 made it the field's. Several calls are several
-frames. The newlines are optional, and an object without its frame is read where an answer or a line begins with it.
+The most common format: Hermes 2 and 3 introduced it, Qwen 2.5 and Qwen 3 made it widespread. Several calls are several
+blocks. The newlines are optional, and an object without tags is parsed if the output or a line starts with it.
 """
 
 from dataclasses import replace

@@ -7,12 +7,12 @@
     </ifm|tool_call>
     </ifm|tool_calls>
 
-This is what the template teaches unless it is told otherwise: with `tool_call_format="json"` a call is one JSON object
-with `name` and `arguments` in `<ifm|tool_call>`, which is read as well, as is a call without the outer tags. The outer
-tags are taken for a part of the first and of the last call's own: the calls of a turn begin with `<ifm|tool_calls>
+This is the template's default. With `tool_call_format="json"` a call is one JSON object with `name` and `arguments` in
+`<ifm|tool_call>`, which is parsed too, and so is a call without the outer tags. The outer tags count as part of the
+markers of the first and the last call: the calls of a turn start with `<ifm|tool_calls>
 <ifm|tool_call>` and end with `</ifm|tool_call>
-</ifm|tool_calls>`. Values are raw: only the tool's schema tells a string `3` from a number. Reasoning stands in
-`<ifm|think>`, `<ifm|think_fast>` or `<ifm|think_faster>`, by effort; the prompt opens it.
+</ifm|tool_calls>`. Values are raw: only the tool's schema distinguishes a string `3` from a number. Reasoning is in
+`<ifm|think>`, `<ifm|think_fast>` or `<ifm|think_faster>`, depending on the effort; the start tag is in the prompt.
 """
 
 from toolfmt.formats.choice import Choice

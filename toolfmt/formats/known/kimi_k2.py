@@ -1,12 +1,12 @@
-"""A header that is the call's id, `functions.NAME:N`, then the arguments as JSON, in a section of calls.
+"""A header with the call's id, `functions.NAME:N`, then the arguments as JSON, in a section for all calls.
 
     <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}
     <|tool_call_end|><|tool_calls_section_end|>
 
-No blanks or newlines stand between the markers. The number counts the calls of the whole conversation, and the whole
-header is the id that the tool's result must bear. After a history whose ids look otherwise the models write the name
-alone, the name and the number, or nothing but the number: the first two are read (the first is noted), the last
-names no tool and is rejected. The section's markers may be missing or stand in the singular.
+There is no whitespace between the markers. The number counts the calls of the whole conversation, and the whole header
+is the id that the tool's result must have. After a history with different ids, the models write just the name, the name
+and the number, or just the number. The first two are parsed (the first is a tolerance). The last names no tool and is
+rejected. The section's markers may be missing or in the singular.
 """
 
 from toolfmt.formats.format import THINK, ToolCallFormat

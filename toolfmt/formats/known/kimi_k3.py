@@ -1,14 +1,14 @@
-"""Channels and tags made of three tokens; an attribute tells the type of every argument.
+"""Channels and tags built from three tokens; an attribute has the type of each argument.
 
     <|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>
     <|open|>argument key="city" type="string"<|sep|>Paris<|close|>argument<|sep|>
     <|close|>call<|sep|><|close|>tools<|sep|>
 
-Between tags there is no newline. Only `<|open|>`, `<|close|>` and `<|sep|>` are special tokens. With `type="string"`
-the raw text is the string, with any other type it is JSON. In names and keys `&` and `"` are written `&amp;` and
-`&quot;`; nothing is escaped in a value. Before the calls stands the text of the answer in a channel called `response`,
-often empty, and before it the channel `think`, which the prompt opens; the tags of both are frame. `index` counts from
-1 and is no id.
+There are no newlines between tags. Only `<|open|>`, `<|close|>` and `<|sep|>` are special tokens. With `type="string"`
+the raw text is the string, with any other type it is JSON. In names and keys, `&` and `"` are escaped as `&amp;` and
+`&quot;`; in a value, nothing is escaped. Before the calls comes the text for the user in a channel `response`, often
+empty, and before that the channel `think`, which the prompt starts. The tags of both are dropped. `index` counts from 1
+and is not an id.
 """
 
 from toolfmt.formats.format import ToolCallFormat

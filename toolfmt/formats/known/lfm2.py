@@ -2,11 +2,11 @@
 
     <|tool_call_start|>[get_weather(city='Paris', days=3), now()]<|tool_call_end|>
 
-Strings stand in single or double quotes, words are Python's or JSON's. The list's brackets may be missing, and some
-models write a JSON list of calls instead. Where a runtime has stripped the control tokens, a list of calls of declared
-tools is read, and noted. The LFM2.5 template quotes with `'` and escapes nothing; a quote inside such
-a value is read as part of it where what follows shows that it cannot be the end, and the call is rejected where
-another value may begin there.
+Strings are in single or double quotes, literals are Python's or JSON's. The brackets of the list may be missing, and
+some models write a JSON list of calls instead. If a runtime stripped the control tokens, a list of calls of declared
+tools is parsed, as a tolerance. The LFM2.5 template quotes with `'` and escapes nothing. A quote inside such a value is
+parsed as part of it if the text after it shows that the value continues. The call is rejected if another value may
+start there.
 """
 
 from dataclasses import replace

@@ -1,12 +1,12 @@
-"""A JSON object with `name` and `parameters` as the answer, without a frame.
+"""A JSON object with `name` and `parameters` as the response, without markers.
 
     {"name": "get_weather", "parameters": {"city": "Paris"}}
 
-It stands behind `<|python_tag|>` too, or behind Llama 4's `<|python_start|><|python_end|>`; sometimes
-`"type": "function"` comes first. The templates render one call a turn; models that are told to write several separate
-them by `;`, Llama 4 by nothing. An object in the middle of a line is text, and so is one that is no call, name and all.
-Behind the tag, calls may also be written as Python, one or a list of them: `get_weather(city="Paris")`. Other code
-behind it is text where tools are given; without them it looks like calls.
+It may also follow `<|python_tag|>` or Llama 4's `<|python_start|><|python_end|>`; sometimes `"type": "function"` comes
+first. The templates render one call per turn. Models that are prompted to write several separate them with `;`, Llama 4
+with nothing. An object in the middle of a line is text, and so is one with a name that is not a call. After
+`<|python_tag|>`, one call or a list of calls may also be Python: `get_weather(city="Paris")`. Other code after it is
+text if tools are passed; without them it looks like calls.
 """
 
 from toolfmt.formats.call_expression import CallExpression

@@ -2,8 +2,8 @@
 
     [TOOL_REQUEST]{"name": "get_weather", "arguments": {"city": "Paris"}}[END_TOOL_REQUEST]
 
-What LM Studio teaches a model that has no format of its own, in the system prompt, and what such models write elsewhere
-too. Several calls are several frames, one a line. The tool's answer comes back in the user's turn.
+LM Studio describes this format in the system prompt of models without a format of their own; such models also write it
+elsewhere. Several calls are several blocks, one per line. The tool's result is passed in the user's turn.
 """
 
 from toolfmt.formats.format import ToolCallFormat

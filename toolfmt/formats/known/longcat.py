@@ -1,14 +1,14 @@
-"""The name, then keys and values each between tags of LongCat's own.
+"""The name, then each key and each value in a pair of LongCat's own tags.
 
     <longcat_tool_call>get_weather
     <longcat_arg_key>city</longcat_arg_key>
     <longcat_arg_value>Paris</longcat_arg_value>
     </longcat_tool_call>
 
-LongCat Flash Lite and LongCat 2.0 write it so. The first of the family, LongCat Flash Chat, has one JSON object with
-`name` and `arguments` in the same `<longcat_tool_call>` frame, the next frame right behind the closer; that is read as
-well. Values between tags are raw: only the tool's schema tells a string `3` from a number. A call without arguments is
-the name alone, on a line of its own.
+LongCat Flash Lite and LongCat 2.0 write this. The first of the family, LongCat Flash Chat, writes one JSON object with
+`name` and `arguments` in the same `<longcat_tool_call>` block, with the next block directly after the end marker; that
+is parsed too. Values between tags are raw: only the tool's schema distinguishes a string `3` from a number. A call
+without arguments is just the name, on a line of its own.
 """
 
 from toolfmt.formats.choice import Choice

@@ -1,4 +1,4 @@
-"""MiniCPM 3's calls: Python in a fence, between `<|tool_call_start|>` and `<|tool_call_end|>`.
+"""MiniCPM 3's calls: Python in a code fence, between `<|tool_call_start|>` and `<|tool_call_end|>`.
 
     <|tool_call_start|>
     ```python
@@ -7,8 +7,8 @@
     ```
     <|tool_call_end|>
 
-One call a line; values are JSON (`true`, `null`), Python's spelling is read as well, and so are calls without the
-fence. What the model thinks first stands between `<|thought_start|>` and `<|thought_end|>` and is reasoning.
+One call per line. Values are JSON (`true`, `null`); Python's literals are parsed too, and so are calls without the
+fence. Text between `<|thought_start|>` and `<|thought_end|>` is reasoning.
 """
 
 from toolfmt.formats.call_expression import CallExpression

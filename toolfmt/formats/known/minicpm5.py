@@ -1,12 +1,12 @@
-"""Functions and their parameters as XML, without a frame around them.
+"""Functions and their parameters as XML, without markers around them.
 
     <function name="get_weather"><param name="city">Paris</param></function>
 
-Several calls follow each other, on lines of their own. The template writes a string that holds `<`, `&` or a newline as
-`<![CDATA[…]]>`, and tells the model to; inside it nothing is a tag and nothing is escaped. Without a schema such a
-value is a string. All other values are raw: only the tool's schema tells a string `3` from a number, and the template
-writes Python's `True`, `None` and quotes. Where detokenising has lost the blanks in the tags (`<functionname="f">`), a
-call of a declared tool is read and noted.
+Several calls follow each other, each on its own line. The template writes a string with `<`, `&` or a newline as
+`<![CDATA[…]]>`, and instructs the model to do the same; inside it, nothing is a tag and nothing is escaped. Without a
+schema such a value is a string. All other values are raw: only the tool's schema distinguishes a string `3` from a
+number, and the template writes Python's `True`, `None` and quotes. If detokenization lost the spaces in the tags
+(`<functionname="f">`), a call of a declared tool is parsed, as a tolerance.
 """
 
 from dataclasses import replace

@@ -1,12 +1,12 @@
-"""JSON objects, one a line, between `<tool_calls>` and `</tool_calls>`, as MiniMax-M1 writes them.
+"""JSON objects, one per line, between `<tool_calls>` and `</tool_calls>`, as MiniMax-M1 writes them.
 
     <tool_calls>
     {"name": "get_weather", "arguments": {"city": "Paris"}}
     {"name": "get_time", "arguments": {}}
     </tool_calls>
 
-All calls of an answer stand in one frame. The template that comes with the model describes the objects with single
-quotes and renders no calls; both quotes are read.
+All calls of a response are in one block. The template of the model describes the objects with single quotes and renders
+no calls; both kinds of quotes are parsed.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,4 +1,4 @@
-"""Tags with the names in quotes: all calls of a turn are `<invoke>`s in one `<minimax:tool_call>`.
+"""Tags with quoted names: all calls of a turn are `<invoke>`s in one `<minimax:tool_call>`.
 
     <minimax:tool_call>
     <invoke name="get_weather">
@@ -8,11 +8,11 @@
     </invoke>
     </minimax:tool_call>
 
-No newline belongs to a value. Values are raw and nothing in them is escaped: only the tool's schema tells a string `3`
-from a number. The prompt opens `<think>` for the model.
+Newlines around a value are part of it. Values are raw and nothing in them is escaped: only the tool's schema
+distinguishes a string `3` from a number. The prompt ends with `<think>`.
 
-Where an agent's prompt shows no format the models fall into `[TOOL_CALL]{tool => "NAME", args => {--key "value"}}
-[/TOOL_CALL]`, or put a JSON object with the keys `tool` and `args` there; both are read.
+If an agent's prompt shows no format, the models fall back to `[TOOL_CALL]{tool => "NAME", args => {--key "value"}}
+[/TOOL_CALL]`, or put a JSON object with the keys `tool` and `args` there; both are parsed.
 """
 
 from dataclasses import replace
@@ -36,7 +36,7 @@ FORMAT = ToolCallFormat(
     ),
     source=(
         "chat templates of MiniMaxAI/MiniMax-M2, M2.1, M2.5, M2.7",
-        "answers with [TOOL_CALL] that users of agents and of LM Studio (its bug tracker, #1177) have reported",
+        "outputs with [TOOL_CALL] that users of agents and of LM Studio (its bug tracker, #1177) have reported",
     ),
     aliases=("minimax-m2", "minimaxM2"),
     families=("MiniMax M2", "MiniMax M2.1", "MiniMax M2.5", "MiniMax M2.7"),

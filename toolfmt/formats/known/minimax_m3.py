@@ -1,12 +1,13 @@
-"""Tags in tags, each behind the sign `]<]minimax[>[`: the parameter's name is the tag, lists are tags of items.
+"""Nested tags, each after the delimiter `]<]minimax[>[`: a parameter's name is the tag, lists are tags of items.
 
     ]<]minimax[>[<tool_call>
     ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Paris]<]minimax[>[</city>]<]minimax[>[</invoke>
     ]<]minimax[>[</tool_call>
 
 Objects nest, and the elements of a list are `<item>`s: `[{"id": 1}]` is `<item><id>1</id></item>`, each tag with its
-sign. All calls of a turn are `<invoke>`s in one frame. No newline belongs to a value; at every depth only the tool's
-schema tells a string `3` from a number. Reasoning stands in `<mm:think>`, whose closer alone begins an answer without.
+delimiter. All calls of a turn are `<invoke>`s in one block. Newlines around a value are part of it; at every depth only
+the tool's schema distinguishes a string `3` from a number. Reasoning is in `<mm:think>`; a response without reasoning
+starts with its end marker.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,12 +1,12 @@
-"""The tool's name behind `[TOOL_CALLS]`, its arguments as JSON behind `[ARGS]`; nothing closes a call.
+"""The tool's name after `[TOOL_CALLS]`, its arguments as JSON after `[ARGS]`, without an end marker.
 
     [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}
 
-Several calls follow each other without a sign between them. Mistral Small 3.2 writes an id of nine letters and digits
-too, `[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "Paris"}`; it is the call's id. Both markers are special
-tokens that some runtimes drop: an answer that begins with `get_weather[ARGS]`, and behind `[TOOL_CALLS]` a name right
-before the brace, are read as well. So is the older list, `[TOOL_CALLS][{"name": …}]`: the first character behind the
-marker tells them apart.
+Several calls follow each other without a separator. Mistral Small 3.2 also writes an id of nine letters and digits,
+`[TOOL_CALLS]get_weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "Paris"}`; it becomes the call's id. Both markers are special
+tokens that some runtimes drop. So an output that starts with `get_weather[ARGS]` is parsed too, and so is a name
+directly before the brace after `[TOOL_CALLS]`. The older list, `[TOOL_CALLS][{"name": …}]`, is also parsed: the first
+character after the marker distinguishes them.
 """
 
 from toolfmt.formats.choice import Choice

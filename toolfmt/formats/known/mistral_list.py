@@ -1,11 +1,11 @@
-"""A JSON list of calls behind `[TOOL_CALLS]`; nothing closes it.
+"""A JSON list of calls after `[TOOL_CALLS]`, without an end marker.
 
     [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}, "id": "call00000"}]
 
-Some templates write a blank behind the marker. Mistral's ids are nine letters and digits. They stand last, when the
-call has been announced long since, so the parser gives such a call an id of its own; one that stands first is kept. The
-later form of the family, `[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}`, is read as well: the first character behind
-the marker tells them apart.
+Some templates write a space after the marker. Mistral's ids are nine letters and digits. The id comes last, after the
+start of the call was already emitted, so the parser generates an id; an id that comes first is kept. The later form of
+the family, `[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}`, is parsed too: the first character after the marker
+distinguishes them.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ FORMAT = ToolCallFormat(
     call_id="call{number:05d}",
     runtime_parsers={
         # sgl-project/sglang, pull request 36692; so in 0.5.23.
-        "SGLang": RuntimeParser("mistral", remark="streams all calls of a list but the first as content"),
+        "SGLang": RuntimeParser("mistral", remark="streams all but the first call of a list as content"),
         "vLLM": "mistral", "mlx-lm": "mistral", "llama.cpp": "auto",
     },
 )  # fmt: skip

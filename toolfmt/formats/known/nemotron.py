@@ -3,7 +3,7 @@
     <TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Paris"}}]</TOOLCALL>
 
 NVIDIA's models before Nemotron 3, which writes function tags (`xml_function`). Nemotron Nano v2 reasons first, in a
-block that its prompt has opened, and breaks a line or two before the calls.
+block that starts in the prompt, and writes one or two newlines before the calls.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,9 +1,9 @@
-"""One JSON object per call, between `<toolcall>` and `</toolcall>`, with a blank on each side.
+"""One JSON object per call, between `<toolcall>` and `</toolcall>`, with a space on each side.
 
     <toolcall> {"name": "get_weather", "arguments": {"city": "Paris"}} </toolcall>
 
-The template of Nemotron Mini lists the tools between `<tool>` tags and says nothing of calls, which stand in the text
-of earlier turns. Later models of the name write a list between tags in capital letters (`nemotron`).
+The template of Nemotron Mini lists the tools between `<tool>` tags and does not render calls, which are in the text of
+earlier turns. Later Nemotron models write a list between tags in capital letters (`nemotron`).
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,10 +1,10 @@
-"""Calls written as code, one a line, between `<function_calls>` and `</function_calls>`.
+"""Calls written as code, one per line, between `<function_calls>` and `</function_calls>`.
 
     <function_calls>get_weather(city="Paris", days=3)
     now()</function_calls>
 
-Values are JSON (`true`, `null`), strings stand in double quotes; newlines inside the tags and Python's spelling of
-quotes and words are read as well. The OLMo 3 templates write no newline beside the tags, vLLM's copy does.
+Values are JSON (`true`, `null`), strings are in double quotes. Newlines inside the tags and Python's quotes and
+literals are parsed too. The OLMo 3 templates write no newlines next to the tags, vLLM's copy does.
 """
 
 from dataclasses import replace

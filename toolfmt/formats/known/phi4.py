@@ -1,11 +1,11 @@
-"""A JSON list of calls right behind the word `functools`.
+"""A JSON list of calls directly after the text `functools`.
 
     functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-FireFunction v2 taught it and puts a blank in front; the prompts for Phi-4-mini took it over. Nothing but the list's own
-`]` closes it, so a list may simply stop. Phi-4-mini's vocabulary also has `<|tool_call|>` and `<|/tool_call|>`, which
-its models write around the list now and then, and vLLM's template shows earlier calls as bare objects, their arguments
-as Python; all of these are read.
+FireFunction v2 introduced it, with a space before it; the prompts for Phi-4-mini adopted it. It has no end marker other
+than the `]` of the list, so the list may be incomplete. Phi-4-mini's vocabulary also has `<|tool_call|>` and
+`<|/tool_call|>`, which its models sometimes write around the list. vLLM's template renders earlier calls as bare
+objects with Python arguments. All of these are parsed.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,4 +1,4 @@
-"""Name and arguments each between tags of their own, in a tag for the call, in a tag for all calls.
+"""Name and arguments in their own pairs of tags, in one tag per call and one tag around all calls.
 
     <|plamo:begin_tool_requests:plamo|>
     <|plamo:begin_tool_request:plamo|>
@@ -8,9 +8,9 @@
     <|plamo:end_tool_request:plamo|>
     <|plamo:end_tool_requests:plamo|>
 
-(without the line breaks). `<|plamo:constrain|>json` is left out now and then. Only parts of these tags are tokens of
-the vocabulary, so that they arrive in pieces; `<|plamo:tag|>` ends the turn. Reasoning stands between
-`<|plamo:begin_think:plamo|>` and `<|plamo:end_think:plamo|>`; the prompt may have opened it.
+(without the line breaks). `<|plamo:constrain|>json` is sometimes missing. Only parts of these tags are tokens of the
+vocabulary, so they arrive in several chunks; `<|plamo:tag|>` ends the turn. Reasoning is between
+`<|plamo:begin_think:plamo|>` and `<|plamo:end_think:plamo|>`; the start marker may be part of the prompt.
 """
 
 from toolfmt.formats.format import ToolCallFormat

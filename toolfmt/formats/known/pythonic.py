@@ -1,13 +1,13 @@
-"""Calls written as Python, in a list and without any frame.
+"""Calls written as Python, in a list without markers.
 
     [get_weather(city="Paris", days=3), now()]
 
-The list is read where the answer or a line begins with it, and only where nothing, the line's end or another sentence
-follows it: a comparison, a comprehension, a link or a sentence that goes on is content. Until that is known it waits,
-400 characters at most. Prompted models leave the brackets out: a call of a declared tool that is all of an answer or of
-a line is read, and noted. Llama 4 puts the list between `<|python_start|>` and `<|python_end|>` now and then. The
-templates of this family render history that is not Python (strings without quotes, commas left out); it is read as far
-as it is clear.
+The list is parsed if the output or a line starts with it, and only if nothing, a newline or another sentence follows: a
+comparison, a comprehension, a link or the start of a sentence is content. The parser waits for at most 400 characters
+to decide this. Prompted models omit the brackets: a call of a declared tool that is a whole output or line is parsed,
+as a tolerance. Llama 4 sometimes puts the list between `<|python_start|>` and `<|python_end|>`. The templates of this
+family render history that is not valid Python (strings without quotes, missing commas); it is parsed as far as it is
+unambiguous.
 """
 
 from toolfmt.formats.call_expression import CallExpression

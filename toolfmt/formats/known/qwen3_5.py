@@ -1,4 +1,4 @@
-"""A function tag with parameter tags in it, inside `<tool_call>`; now and then a JSON object in the same frame.
+"""A function tag with parameter tags in it, inside `<tool_call>`; sometimes a JSON object in the same block.
 
     <tool_call>
     <function=get_weather>
@@ -8,12 +8,12 @@
     </function>
     </tool_call>
 
-The tags are those of Qwen3-Coder (`xml_function`): exactly one newline on each side of a value belongs to the frame,
-values are raw, and only the tool's schema tells a string `3` from a number. Qwen 3.5 teaches the tags, but the smaller
-models fall back to what Qwen 3 learnt, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`; both are read, the tags
-are written. Calls of tools that are not undeclared in `<invoke name="…">`, bare or in `<tml:function_calls>` (Qwen
-3.8), and JSON in `<tools>`, are read and noted. The template of 3.5 writes Python's `True` and `None`, those of 3.6 and
-3.8 write JSON.
+The tags are those of Qwen3-Coder (`xml_function`): exactly one newline on each side of a value belongs to the tags,
+values are raw, and only the tool's schema distinguishes a string `3` from a number. Qwen 3.5 is trained on the tags,
+but the smaller models fall back to the format of Qwen 3, `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. Both
+are parsed, the tags are written. Calls in `<invoke name="…">`, bare or in `<tml:function_calls>` (Qwen 3.8), are
+tolerances unless the tool is undeclared, and so is JSON in `<tools>`. The template of 3.5 writes Python's `True` and
+`None`, those of 3.6 and 3.8 write JSON.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from toolfmt.formats.json_object import JsonObject
 from toolfmt.formats.runtime_parsers import RuntimeParser
 from toolfmt.formats.tagged import FUNCTION_TAGS, INVOKE_TAGS
 
-_TAGS_ONLY = "reads calls in tags; what small models write in JSON stays text"
+_TAGS_ONLY = "parses calls in tags; JSON from small models stays text"
 FORMAT = ToolCallFormat(
     name="qwen3_5",
     engine=Choice(
@@ -50,7 +50,7 @@ FORMAT = ToolCallFormat(
     ),
     source=(
         "chat templates of Qwen/Qwen3.5-0.8B, Qwen3.6-35B-A3B, Qwen3.8-2.4T-A95B",
-        "mlx-swift-lm, pull request 529 (JSON in the frame)",
+        "mlx-swift-lm, pull request 529 (JSON in the block)",
     ),
     aliases=("qwen35", "qwen3.5", "qwen3.6"),
     families=("Qwen 3.5", "Qwen 3.6", "Qwen 3.8"),

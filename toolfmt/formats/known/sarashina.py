@@ -1,10 +1,10 @@
-"""A list of calls written as Python prints dictionaries, behind `<|tool_calls|>`; nothing closes it.
+"""A list of calls written as Python dictionaries after `<|tool_calls|>`, without an end marker.
 
     <|tool_calls|>[{'id': 'call00000', 'name': 'get_weather', 'arguments': {"city": "Paris"}}]
 
-The template puts id and name between single quotes, and the arguments as it gets them: JSON where they are a JSON text,
-Python where they are an object. Both are read, as are commas between two calls, which the template forgets. It takes
-calls with `id`, `name` and `arguments` side by side, without OpenAI's `function` around them.
+The template puts id and name in single quotes and prints the arguments as it gets them: as JSON if they are a JSON
+string, as Python if they are an object. Both are parsed, and so are commas between two calls, which the template omits.
+It takes calls with `id`, `name` and `arguments` in one object, without OpenAI's `function` around them.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -6,9 +6,9 @@
     </function>
     </seed:tool_call>
 
-Every call has a frame of its own. No newline belongs to a value, so one at its end is the value's. Values are raw: only
-the tool's schema tells a string `3` from a number; the template writes Python's `True`, `None` and `['a', 'b']`.
-Reasoning stands between `<seed:think>` and `</seed:think>`.
+Every call has its own block. Newlines around a value are part of it. Values are raw: only the tool's schema
+distinguishes a string `3` from a number. The template writes Python's `True`, `None` and `['a', 'b']`. Reasoning is
+between `<seed:think>` and `</seed:think>`.
 """
 
 from dataclasses import replace

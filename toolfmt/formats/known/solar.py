@@ -1,11 +1,12 @@
-"""An id, the tool's name and the arguments as JSON, a token before each.
+"""An id, the tool's name and the arguments as JSON, each after its own token.
 
     <|tool_calls|><|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Paris"}
     <|tool_call:end|><|calls|>
 
-No blanks or newlines stand between the tokens. The id, ten small letters and digits, is the call's; the template's
-results refer to it. `<|calls|>` is the token most runtimes stop at, so it need not be there. Reasoning, text and calls
-are messages of one answer: `<|end|>` and `<|begin|>assistant` between them, and `<|content|>` before text, say nothing.
+There is no whitespace between the tokens. The id, ten lowercase letters and digits, becomes the call's id; results
+refer to it in the template. `<|calls|>` is the token at which most runtimes stop, so it may be missing. Reasoning, text
+and calls are messages of one response: `<|end|>` and `<|begin|>assistant` between them, and `<|content|>` before text,
+are dropped.
 """
 
 from toolfmt.formats.format import ToolCallFormat

@@ -1,12 +1,12 @@
-"""The name, then keys and values, between tokens of Solar's own.
+"""The name, then keys and values, between Solar's own tokens.
 
     <|tool_call:start|>get_weather
     <|tool_arg:start|>city<|tool_arg:value|>Paris<|tool_arg:end|>
     <|tool_call:end|>
 
-Several calls stand on lines of their own. Values are raw and no newline belongs to them: only the tool's schema tells a
-string `3` from a number. A call without arguments is the name on the line of the opener. Reasoning stands between
-`<|think:start|>` and `<|think:end|>`; the prompt opens it.
+Each call starts on its own line. Values are raw, and newlines around them are part of them: only the tool's schema
+distinguishes a string `3` from a number. A call without arguments is the name on the line of the start marker.
+Reasoning is between `<|think:start|>` and `<|think:end|>`; the start marker is part of the prompt.
 """
 
 from toolfmt.formats.format import ToolCallFormat

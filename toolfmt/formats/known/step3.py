@@ -6,9 +6,10 @@
     </steptml:invoke><｜tool_call_end｜>
     <｜tool_calls_end｜>
 
-There is no newline within an invoke. The template teaches this, but itself misspells the marker in the calls of earlier
-turns, `<｜tool_call_begin>｜>`; both are read, the right one is written. Values are raw: only the tool's schema tells a
-string `3` from a number, and the template writes Python's `True`, `None` and quotes. No newline belongs to a value.
+There is no newline within an invoke. The template describes this format, but misspells the marker in the calls of
+earlier turns, `<｜tool_call_begin>｜>`; both are parsed, the correct one is written. Values are raw: only the tool's
+schema distinguishes a string `3` from a number, and the template writes Python's `True`, `None` and quotes. Newlines
+around a value are part of it.
 """
 
 from toolfmt.formats.format import ToolCallFormat

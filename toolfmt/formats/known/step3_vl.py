@@ -1,4 +1,4 @@
-"""Frames with one JSON object each, all of them between `<tool_calls>` and `</tool_calls>`.
+"""Blocks with one JSON object each, all of them between `<tool_calls>` and `</tool_calls>`.
 
     <tool_calls>
     <tool_call>
@@ -6,8 +6,8 @@
     </tool_call>
     </tool_calls>
 
-Step3-VL puts a second pair of tags around the calls of a turn, which are those of `json`. A `<tool_call>` frame without
-them is read as well. The model may begin its calls before it has closed its reasoning.
+Step3-VL puts a second pair of tags around the calls of a turn, which are those of `json`. A `<tool_call>` block without
+them is parsed too. The model may start its calls before it closes its reasoning.
 """
 
 from toolfmt.formats.format import ToolCallFormat

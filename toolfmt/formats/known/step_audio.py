@@ -1,11 +1,11 @@
-"""The word `function`, the tool's name and its arguments as JSON, a line each, between two tokens.
+"""The text `function`, the tool's name and its arguments as JSON, each on its own line, between two tokens.
 
     <|CALL_START|>function
     get_weather
     {"city": "Paris"}<|CALL_END|>
 
-Several calls follow each other without a sign. Step-Audio 2 writes the same between `<tool_call>` and `</tool_call>`.
-The prompt opens a `<think>` block; results come back under the role `function_output`.
+Several calls follow each other without a separator. Step-Audio 2 writes the same between `<tool_call>` and
+`</tool_call>`. The prompt starts a `<think>` block; results are passed under the role `function_output`.
 """
 
 from toolfmt.formats.choice import Choice

@@ -1,11 +1,11 @@
-"""A JSON list of calls, most often with nothing around it.
+"""A JSON list of calls, usually without markers.
 
     [{"name": "get_weather", "arguments": {"city": "Paris"}}]
 
-The templates of xLAM 2 write the bare list as the whole turn. Its models, and others that took the template over, also
-put it into a markdown fence, behind `[TOOL_CALLS]`, or between `<tool_call>` and `</tool_call>`; all are read. Without
-a frame a list is a call only at the start of the answer or of a line, and only if it begins as one: an empty list, or a
-list of anything else, is an answer.
+The templates of xLAM 2 write the bare list as the whole turn. Its models, and others with the same template, also put
+it into a Markdown code fence, after `[TOOL_CALLS]`, or between `<tool_call>` and `</tool_call>`. All are parsed.
+Without markers, a list is a call only at the start of the output or of a line, and only if it starts with a call: an
+empty list, or a list of anything else, is content.
 """
 
 from toolfmt.formats.format import ToolCallFormat

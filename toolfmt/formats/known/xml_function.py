@@ -1,4 +1,4 @@
-"""A function tag with parameter tags in it, values raw between them, inside `<tool_call>`.
+"""A function tag with parameter tags and raw values in it, inside `<tool_call>`.
 
     <tool_call>
     <function=get_weather>
@@ -8,10 +8,11 @@
     </function>
     </tool_call>
 
-Exactly one newline on each side of a value belongs to the frame; MiMo writes values without any and nothing between
-calls, FrogBoss no frame and parameters indented by two blanks. Values are raw: only the tool's schema tells a string
-`3` from a number, and two thirds of the templates write Python's `True` and `None`. Models drop the first `<tool_call>`
-now and then, and put two functions into one frame; both are read. Step 5 is served with Step 3.5's parser.
+Exactly one newline on each side of a value belongs to the tags. MiMo writes values without newlines and nothing between
+calls. FrogBoss writes no `<tool_call>` and indents parameters by two spaces. Values are raw: only the tool's schema
+distinguishes a string `3` from a number, and two thirds of the templates write Python's `True` and `None`. Models
+sometimes drop the first `<tool_call>` or put two functions into one block; both are parsed. Step 5 is served with Step
+3.5's parser.
 """
 
 from dataclasses import replace

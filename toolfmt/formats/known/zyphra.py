@@ -1,4 +1,4 @@
-"""A function tag with parameter tags in it, values raw between them, inside `<zyphra_tool_call>`.
+"""A function tag with parameter tags and raw values in it, inside `<zyphra_tool_call>`.
 
     <zyphra_tool_call>
     <function=get_weather>
@@ -8,9 +8,9 @@
     </function>
     </zyphra_tool_call>
 
-The body is that of `xml_function`; only the frame is ZAYA's. Exactly one newline on each side of a value belongs to the
-frame. Values are raw: only the tool's schema tells a string `3` from a number, and the template writes Python's `True`
-and `None`.
+The body is that of `xml_function`; only the outer tags are ZAYA's. Exactly one newline on each side of a value belongs
+to the tags. Values are raw: only the tool's schema distinguishes a string `3` from a number, and the template writes
+Python's `True` and `None`.
 """
 
 from dataclasses import replace
