@@ -649,7 +649,7 @@ def test_bad_use_is_one_line() -> None:
 
 def test_unknown_names_are_one_line() -> None:
     for given in (("formats", "jsn"), ("parse", "--format", "jsn")):
-        assert complaint(*given).startswith("no tool-call format is called 'jsn'; did you mean json? ")
+        assert complaint(*given).startswith("no tool-call format is named 'jsn'; did you mean json? ")
     assert len(complaint("parse", "--format", CALL * 100)) < 300
     assert complaint("explain", "TF999").startswith("no finding is called 'TF999'; ")
 

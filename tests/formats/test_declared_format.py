@@ -176,51 +176,51 @@ DEEP = {"function": {"name": "{content.a.b.name}", "arguments": "{content.a.b.ar
 SAME = {"function": {"name": "{content.a}", "arguments": "{content.a}"}}
 TAGS_CALL = {"open_pattern": "<x>(?P<name>.*?)</n>", "close": "</x>", "content": "xml-inline", "transform": NAMED}
 OPENED, CLOSED = r"<call (?P<name>\w+)>", r"</(?P<name>\w+)>"
-CLOSED_BY_NAME = "what closes its tool_calls has a named group"
+CLOSED_BY_NAME = "the end marker of its tool_calls has a named group"
 
 
 @pytest.mark.parametrize(
     ("template", "why"),
     [
-        (None, "no object whose fields hold one for tool_calls"),
-        ([], "no object whose fields hold one for tool_calls"),
-        ({"fields": {"content": {}}}, "no object whose fields hold one for tool_calls"),
+        (None, "not an object with an object for tool_calls"),
+        ([], "not an object with an object for tool_calls"),
+        ({"fields": {"content": {}}}, "not an object with an object for tool_calls"),
         (declared(JSON_CALL) | {"version": 2}, "its version is not 1"),
-        (declared(JSON_CALL, plan={"open": "<p>"}), "its field 'plan' is neither content, reasoning nor calls"),
-        (declared({"close": "</x>"}), "nothing opens its tool_calls"),
+        (declared(JSON_CALL, plan={"open": "<p>"}), "its field 'plan' is neither content, reasoning nor tool calls"),
+        (declared({"close": "</x>"}), "its tool_calls have no start marker"),
         (declared({**JSON_CALL, "content": "kv-lines"}), "the content of its tool_calls is 'kv-lines'"),
         (declared({**JSON_CALL, "content": ["x"]}), "the content of its tool_calls is ''"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": "(x)+"}), "behind more than one character"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": r"(a)\1"}), r"it holds \\1 in"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": "(?i:x)"}), "a group of another kind"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": "(x"}), "a group without its end"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": "[x"}), "a class of characters without its end"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(x)+"}), "after more than one character"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": r"(a)\1"}), r"it contains \\1 in"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(?i:x)"}), "an unsupported kind of group"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "(x"}), "an unclosed group"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "[x"}), "an unclosed character class"),
         (declared({**JSON_CALL, "open": None, "open_pattern": "x" * 3000}), "a pattern of 3000 characters"),
         (declared({**JSON_CALL, "open": None, "open_pattern": r"\s" * 300}), "a pattern of more than 100 parts"),
         (declared({**JSON_CALL, "open": None, "open_pattern": "(" * 50 + ")" * 50}), "nested too deeply"),
         (declared({**JSON_CALL, "open": None, "open_pattern": ".*" * 12 + "(?!)"}), "can match in too many ways"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": "<x.*?>"}), "more than literals, blanks and a name"),
-        (declared({**JSON_CALL, "open": None, "open_pattern": r"(?P<name>\w+)"}), "nothing but a name opens a call"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": "<x.*?>"}), "more than literals, whitespace and a name"),
+        (declared({**JSON_CALL, "open": None, "open_pattern": r"(?P<name>\w+)"}), "a call starts with just its name"),
         (
             declared({**JSON_CALL, "transform": {"function": {"name": "{content.a}"}}}),
-            "where name and arguments of a call",
+            "where the JSON has the name and arguments",
         ),
         (declared({**JSON_CALL, "close": None, "close_pattern": CLOSED, "transform": NAMED}), CLOSED_BY_NAME),
         (
             declared({"open_pattern": OPENED, "close_pattern": CLOSED, "content": "json", "transform": NAMED}),
             CLOSED_BY_NAME,
         ),
-        (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a notation of its own"),
-        (declared({**JSON_CALL, "open": ["<tool_call>", "<other>"]}), "more than literals, blanks and a name"),
-        (declared({**JSON_CALL, "transform": {"function": "{name}"}}), "where name and arguments of a call"),
+        (declared({**JSON_CALL, "content_args": {"unquoted_keys": True}}), "its JSON has a syntax of its own"),
+        (declared({**JSON_CALL, "open": ["<tool_call>", "<other>"]}), "more than literals, whitespace and a name"),
+        (declared({**JSON_CALL, "transform": {"function": "{name}"}}), "where the JSON has the name and arguments"),
         (declared({**JSON_CALL, "transform": DEEP}), "more than one object deep"),
-        (declared({**JSON_CALL, "transform": SAME}), "every member has a key of its own"),
-        (declared(TAGS_CALL), "a tag of its calls is not a key and a value"),
+        (declared({**JSON_CALL, "transform": SAME}), "every member needs a distinct key"),
+        (declared(TAGS_CALL), "the tags of its calls are not a key and a value"),
     ],
 )
 def test_an_unsupported_template_is_rejected_by_name(template: Any, why: str) -> None:
     with pytest.raises(
-        NoResponseTemplate, match=f"^the response_template declares no format that is read here: .*{why}"
+        NoResponseTemplate, match=f"^the response_template does not declare a supported format: .*{why}"
     ):
         from_response_template(template)
     assert formats_declared(template) == ()

@@ -264,15 +264,15 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
     ("if", {"if": {"type": "string"}, "then": {"minLength": 3}}, "'if'"),
     ("overlapping oneOf", {"oneOf": [{"type": "integer"}, {"type": "number"}]}, "'oneOf' overlap"),
     ("unique items", {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "'uniqueItems'"),
-    ("a reference to nothing", {"$ref": "#/$defs/nobody"}, "leads nowhere"),
-    ("a reference to itself", {"$ref": "#/properties/p"}, "leads back to itself"),
-    ("a reference elsewhere", {"$ref": "other.json"}, "leads nowhere"),
-    ("nothing", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "types that exclude each other"),
-    ("no number", {"type": "object", "properties": {"q": {"enum": []}}}, "no value is valid"),
+    ("a reference to nothing", {"$ref": "#/$defs/nobody"}, "cannot be resolved"),
+    ("a reference to itself", {"$ref": "#/properties/p"}, "refers to itself"),
+    ("a reference elsewhere", {"$ref": "other.json"}, "cannot be resolved"),
+    ("nothing", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "types exclude each other"),
+    ("no number", {"type": "object", "properties": {"q": {"enum": []}}}, "allows no value"),
     ("a key too many", {"properties": {"q": {}, "r": {}}, "maxProperties": 1}, "number of keys"),
-    ("a required key that may not be", {"required": ["q"], "additionalProperties": False}, "allows no such key"),
-    ("a list of strings with a pattern", {"enum": ["a"], "pattern": "^a$"}, "lists values and limits"),
-    ("a constant that is none of a list", {"allOf": [{"const": 3}, {"enum": [4]}]}, "no value is valid"),
+    ("a required key that may not be", {"required": ["q"], "additionalProperties": False}, "does not allow that key"),
+    ("a list of strings with a pattern", {"enum": ["a"], "pattern": "^a$"}, "a list of values and limits"),
+    ("a constant that is none of a list", {"allOf": [{"const": 3}, {"enum": [4]}]}, "allows no value"),
     ("oneOf with a part that names no type", {"oneOf": [{"type": "string"}, {"required": ["a"]}]}, "'oneOf' overlap"),
     ("oneOf of limits", {"oneOf": [{"minLength": 3}, {"minimum": 5}]}, "'oneOf' overlap"),
     ("oneOf of one number", {"oneOf": [{"const": 1}, {"const": 1.0}]}, "'oneOf' overlap"),
@@ -283,12 +283,12 @@ UNSUPPORTED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("more items than there may be", {"type": "array", "minItems": 3, "maxItems": 1}, "'minItems' is more than"),
     ("longer than it may be", {"type": "string", "minLength": 3, "maxLength": 1}, "'minLength' is more than"),
-    ("items in two ways", {"allOf": [{"prefixItems": [{}]}, {"items": {"type": "string"}}]}, "hold together"),
+    ("items in two ways", {"allOf": [{"prefixItems": [{}]}, {"items": {"type": "string"}}]}, "apply together"),
     ("an id of its own", {"$id": "http://e/x", "type": "string"}, "'$id'"),
     ("a count that is none", {"type": "string", "minLength": None}, "which is not a non-negative integer"),
     ("a count of a half", {"type": "array", "minItems": 1.5}, "which is not a non-negative integer"),
     ("a bound that is none", {"type": "number", "minimum": float("inf")}, "which is not a number"),
-    ("a pattern that is none", {"type": "string", "pattern": None}, "which is no text"),
+    ("a pattern that is none", {"type": "string", "pattern": None}, "which is not a string"),
     ("very many items", {"type": "array", "minItems": 10_000_000}, "more than 10000"),
     ("a bound of draft 4", {"enum": [1], "exclusiveMinimum": True}, "since draft 6"),
     ("counted keys", {"type": "object", "properties": {"q": {}}, "minProperties": 1}, "number of keys"),
@@ -454,14 +454,14 @@ def test_names_that_a_format_cannot_write_are_rejected(name: str, tool: str, key
     if what is None:
         assert allows(_rules(format, tools), write(format, [(tool, {key: 3})], tools))
         return
-    with pytest.raises(CannotConstrain, match=f"{what} would not be read back"):
+    with pytest.raises(CannotConstrain, match=f"{what} would not survive a round trip"):
         _rules(format, tools)
 
 
 def test_keys_of_parts_are_tried_too() -> None:
     format = next(format for format in FORMATS if format.name == "lfm2")
     tool = {"name": "f", "parameters": {"allOf": [{"type": "object", "properties": {"a b": {"type": "integer"}}}]}}
-    with pytest.raises(CannotConstrain, match="its key would not be read back"):
+    with pytest.raises(CannotConstrain, match="its key would not survive a round trip"):
         _rules(format, [tool])
 
 
@@ -511,9 +511,11 @@ def test_a_schema_that_is_nested_too_deeply_is_rejected(name: str) -> None:
 
 
 def test_an_unknown_tool_choice_is_rejected() -> None:
-    with pytest.raises(CannotConstrain, match="no tool called 'nope' is declared; there are get_weather, now, book"):
+    with pytest.raises(
+        CannotConstrain, match="no tool named 'nope' is declared; declared tools: get_weather, now, book"
+    ):
         _rules(_JSON, choice="nope")
-    with pytest.raises(CannotConstrain, match="without a tool"):
+    with pytest.raises(CannotConstrain, match="without tools"):
         _rules(_JSON, [])
 
 

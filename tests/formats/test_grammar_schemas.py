@@ -142,5 +142,5 @@ def test_a_list_of_values_that_are_all_read_as_strings_is_rejected() -> None:
     schema = {"allOf": [{"type": ["string", "integer"]}, {"enum": [1, "a"]}, {"enum": [1, "b"]}]}
     parameters = {"type": "object", "properties": {"p": schema}}
     glm4 = next(format for format in FORMATS if format.name == "glm4")
-    with pytest.raises(CannotConstrain, match="'p' of 'f': its values would be read as of another type"):
+    with pytest.raises(CannotConstrain, match="'p' of 'f': its values would be parsed as another type"):
         answer_grammar(glm4, [{"name": "f", "parameters": parameters}], choice="required")

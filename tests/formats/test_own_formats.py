@@ -107,12 +107,12 @@ def test_many_answers_are_read_by_several_processes() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (None, "no format can be read there (No such file or directory); name a file of JSON"),
+        (None, "cannot read the format (No such file or directory); pass a JSON file"),
         (b"\xff\xfe{}", "not UTF-8 text (offset 0); save it as UTF-8"),
         (b"{", "not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        (b" " * 262_145, "longer than 262,144 characters, which no format is"),
-        (b"\xff" * 2_000_000, "longer than 262,144 characters, which no format is"),
-        (b"[]", "a format is an object with the member 'toolfmt_format', not a list of 0"),
+        (b" " * 262_145, "longer than 262,144 characters, the maximum for a format"),
+        (b"\xff" * 2_000_000, "longer than 262,144 characters, the maximum for a format"),
+        (b"[]", "a format must be an object with the member 'toolfmt_format', not a list of 0"),
     ],
 )
 def test_a_file_that_is_none_is_named(data: bytes | None, why: str, tmp_path: Path) -> None:
@@ -174,17 +174,17 @@ def test_an_equal_format_is_registered_once(brackets: toolfmt.ToolCallFormat) ->
 
 def test_a_name_that_is_taken_is_rejected_and_both_are_named(brackets: toolfmt.ToolCallFormat) -> None:
     for taken, sentence in (
-        (replace(brackets, name="json"), "the format 'json' has a name of the format 'json'; give it another one"),
+        (replace(brackets, name="json"), "the format 'json' uses a name of the format 'json'; give it another name"),
         (
             replace(brackets, name="other", aliases=("fine", "Qwen-25")),
-            "the format 'other', with the alias 'Qwen-25', has a name of the format 'json'; give it another one",
+            "the format 'other' (alias 'Qwen-25') uses a name of the format 'json'; give it another name",
         ),
         (
             replace(brackets, reasoning=()),
-            "the format 'brackets' has a name of the format 'brackets'; give it another one",
+            "the format 'brackets' uses a name of the format 'brackets'; give it another name",
         ),
     ):
-        with pytest.raises(ValueError, match="has a name of") as raised:
+        with pytest.raises(ValueError, match="uses a name of") as raised:
             register(taken)
         assert str(raised.value) == sentence
     assert [format for format in formats() if format not in KNOWN] == [brackets]
@@ -204,18 +204,20 @@ def test_what_another_process_could_not_be_handed_is_not_registered(brackets: to
     with pytest.raises(BadFormat) as raised:
         register(own)
     assert str(raised.value) == (
-        f"the format own cannot be stored as data: engine is {__name__}.OwnEngine, which is code; only what "
-        "toolfmt itself has can be stored; a package brings a format that is code by an entry point of the group "
+        f"the format own cannot be stored as data: engine is {__name__}.OwnEngine, which is code; only objects of "
+        "toolfmt itself can be stored; a format that is code needs a package with an entry point in the group "
         "toolfmt.formats"
     )
     assert [call.name for call in toolfmt.parse(write(own, CALLS), own).tool_calls] == ["get_weather"]
     parts = {field.name: getattr(brackets, field.name) for field in fields(brackets)}
-    with pytest.raises(BadFormat, match=r"^the format sub cannot be stored as data: it comes back as another one; "):
+    with pytest.raises(
+        BadFormat, match=r"^the format sub cannot be stored as data: reading it back gives a different format; "
+    ):
         register(OwnFormat(**parts | {"name": "sub"}))
     with pytest.raises(BadFormat, match=r"^the format odd: signatures\[0\]: repeats"):
         register(replace(brackets, name="odd", signatures=(r"(?:x+)+",)))
     for nothing in ("json", None, JsonObject()):
-        with pytest.raises(TypeError, match="what is registered is a ToolCallFormat, not a value of type"):
+        with pytest.raises(TypeError, match=r"register\(\) takes a ToolCallFormat, not a value of type"):
             register(nothing)  # type: ignore[arg-type]  # what it must refuse
     assert names() == tuple(sorted({*names()} - {"own", "odd"}))
 
@@ -379,15 +381,15 @@ def test_a_package_brings_several(tmp_path: Path) -> None:
 @pytest.mark.sample(0)
 def test_broken_plug_ins_are_left_out_with_a_warning_each(tmp_path: Path) -> None:
     broken = {
-        "CLASH": "the format 'other', with the alias 'qwen3', has a name of the format 'json'",
-        "THREE": "TypeError: it gives a value of type int, not a ToolCallFormat or a tuple of them",
+        "CLASH": "the format 'other' (alias 'qwen3') uses a name of the format 'json'",
+        "THREE": "TypeError: it provides a value of type int, not a ToolCallFormat or a tuple of them",
         "fails": "SystemError: no way",
         "nothing": "AttributeError: module 'plug_in' has no attribute 'nothing'",
     }
     values = loaded(tmp_path, **{value: value for value in broken}, whole="FORMAT")
     assert values[:5] == [False, False, ["brackets"], "brackets", "verified"]
     assert values[5] == [
-        f"the plug-in {value!r} of plug-in (plug_in:{value}) is left out: {why}; mend or uninstall plug-in"
+        f"the plug-in {value!r} of plug-in (plug_in:{value}) is ignored: {why}; fix or uninstall plug-in"
         for value, why in broken.items()
     ]
 
@@ -397,8 +399,8 @@ def test_the_command_line_reports_a_broken_plug_in_in_one_line(tmp_path: Path) -
     assert done.returncode == 0
     assert done.stdout.startswith("brackets\n")
     assert done.stderr == (
-        "toolfmt: the plug-in 'broken' of plug-in (plug_in:fails) is left out: SystemError: no way; "
-        "mend or uninstall plug-in\n"
+        "toolfmt: the plug-in 'broken' of plug-in (plug_in:fails) is ignored: SystemError: no way; "
+        "fix or uninstall plug-in\n"
     )
 
 
@@ -420,8 +422,8 @@ def test_a_plug_in_cannot_take_a_name_that_a_program_registered(brackets: toolfm
     assert [(one.category, str(one.message)) for one in caught] == [
         (
             BrokenPlugIn,
-            "the plug-in 'late' of a package (late:FORMAT) is left out: the format 'brackets' has a name of the format "
-            "'brackets'; mend or uninstall a package",
+            "the plug-in 'late' of a package (late:FORMAT) is ignored: the format 'brackets' uses a name of the format "
+            "'brackets'; fix or uninstall a package",
         )
     ]
 
@@ -481,9 +483,9 @@ def test_a_file_is_recognized_by_its_suffix_or_a_separator(tmp_path: Path, monke
     for given in (f".{os.sep}mine", "glm4.json"):
         assert output("formats", given).startswith("brackets\n")
     for given, why in (
-        ("mine", "no tool-call format is called 'mine'; "),
-        ("nothing.json", "nothing.json: no format can be read there (No such file or directory); name a file of JSON"),
-        ("</tool_call>", "no tool-call format is called '</tool_call>'; if that is an answer, the text comes first"),
+        ("mine", "no tool-call format is named 'mine'; "),
+        ("nothing.json", "nothing.json: cannot read the format (No such file or directory); pass a JSON file"),
+        ("</tool_call>", "no tool-call format is named '</tool_call>'; if that is model output, pass it first"),
     ):
         for command in (("formats", given), ("parse", "--format", given)):
             result = CliRunner().invoke(main, command, prog_name="toolfmt", input="")
@@ -517,7 +519,7 @@ def test_a_format_in_a_file_is_fuzzed(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["dev", "fuzz", str(clash), "--outputs", "12"], prog_name="toolfmt")
     assert (result.exit_code, result.stderr) == (
         2,
-        f"toolfmt: {clash}: the format 'glm4' has a name of the format 'glm4'; give it another one\n",
+        f"toolfmt: {clash}: the format 'glm4' uses a name of the format 'glm4'; give it another name\n",
     )
 
 

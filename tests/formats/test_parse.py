@@ -90,17 +90,19 @@ def test_tools_that_were_checked_are_the_same_in_another_process(again: Any) -> 
 def test_what_is_no_text_is_named(processes: int) -> None:
     texts: Any
     for texts in ("hello", b"hello"):
-        with pytest.raises(TypeError, match=r"^texts is a collection of texts, not one text; parse\(text, format\)"):
+        with pytest.raises(
+            TypeError, match=r"^texts must be a collection of strings, not one string; use parse\(text, format\)"
+        ):
             toolfmt.parse_many(texts, "json", processes=processes)
     for text, kind in ((None, "NoneType"), (b"x", "bytes")):
         texts = ["a", text]
-        with pytest.raises(TypeError, match=rf"^texts\[1\] is no text but of type {kind}; "):
+        with pytest.raises(TypeError, match=rf"^texts\[1\] must be a string, not {kind}; "):
             toolfmt.parse_many(texts, "json", processes=processes)
 
 
 @pytest.mark.parametrize("processes", ["2", 2.0, None, True])
 def test_what_is_no_number_of_processes_is_named(processes: Any) -> None:
-    with pytest.raises(TypeError, match=f"^processes is a whole number of at least 1, not {processes!r}$"):
+    with pytest.raises(TypeError, match=f"^processes must be an integer of at least 1, not {processes!r}$"):
         toolfmt.parse_many(["a"], "json", processes=processes)
 
 

@@ -308,7 +308,7 @@ def test_input_that_is_not_a_str_is_rejected_and_nothing_is_lost() -> None:
         with pytest.raises(TypeError, match=rf"feed\(\) takes a str, not {type(wrong).__name__}"):
             parser.feed(wrong)  # type: ignore[arg-type]  # what it must refuse
     assert parser.feed("x") == [Content("<toolx", 2)]
-    with pytest.raises(TypeError, match="prefix is the prompt's tail as a str, not int"):
+    with pytest.raises(TypeError, match="prefix must be the end of the prompt as a str, not int"):
         Parser("json", prefix=3)  # type: ignore[arg-type]  # what it must refuse
 
 
@@ -318,7 +318,7 @@ def test_stop_strings_come_in_any_collection() -> None:
     assert merge(parser.feed("one abc") + parser.finish()) == [Content("one ", 0)]
     assert Parser("json", stop=None).feed("a") == [Content("a", 0)]
     for wrong in (None, 151645):
-        with pytest.raises(TypeError, match=f"stop holds strings, not {wrong}"):
+        with pytest.raises(TypeError, match=f"stop must contain strings, not {wrong}"):
             Parser("json", stop=["a", wrong])  # type: ignore[list-item]  # what it must refuse
 
 
@@ -433,13 +433,13 @@ def test_a_parser_reports_what_it_waits_for() -> None:
         descriptions.append(parser.waiting_for)
     parser.finish()
     assert [*descriptions, parser.waiting_for] == [
-        "Content, a call or a reasoning block may begin here.",
+        "Content, a call or a reasoning block may start here.",
         "A reasoning block, up to </think>.",
-        "Content, a call or a reasoning block may begin here.",
-        "Content; '<tool' may be the beginning of a marker.",
+        "Content, a call or a reasoning block may start here.",
+        "Content; '<tool' may be the start of a marker.",
         "Call 0, whose name is not known yet.",
         "The arguments of call 0, get_weather.",
-        "The answer has ended.",
+        "The output has ended.",
     ]
 
 

@@ -116,7 +116,7 @@ def test_a_name_is_known_in_every_spelling() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownFormat, match=r"no tool-call format is called 'glmm4'; did you mean glm4"):
+    with pytest.raises(UnknownFormat, match=r"no tool-call format is named 'glmm4'; did you mean glm4"):
         get("glmm4")
 
 
@@ -124,14 +124,14 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 def test_an_answer_in_place_of_the_format_is_reported_briefly(answer: str) -> None:
     with pytest.raises(UnknownFormat) as raised:
         get(answer)
-    assert "if that is an answer, the text comes first: parse(text, format); " in str(raised.value)
+    assert "if that is model output, pass it first: parse(text, format); " in str(raised.value)
     assert len(str(raised.value)) < 300
     assert "(11,000 characters)" in str(raised.value) or len(answer) < 60
 
 
 def test_a_long_name_is_shortened_and_a_name_with_a_space_is_not_an_answer() -> None:
     with pytest.raises(
-        UnknownFormat, match=rf"^no tool-call format is called '{'x' * 60}'… \(5,000 characters\); `tool"
+        UnknownFormat, match=rf"^no tool-call format is named '{'x' * 60}'… \(5,000 characters\); `tool"
     ):
         get("x" * 5000)
     with pytest.raises(UnknownFormat, match="did you mean glm4"):
@@ -140,13 +140,13 @@ def test_a_long_name_is_shortened_and_a_name_with_a_space_is_not_an_answer() -> 
 
 @pytest.mark.parametrize("name", [None, 3, ["json"], get("json")])
 def test_a_format_is_got_by_its_name_alone(name: Any) -> None:
-    with pytest.raises(TypeError, match=f"^a format is given by its name, not as {type(name).__name__}$"):
+    with pytest.raises(TypeError, match=f"^the name of a format must be a str, not {type(name).__name__}$"):
         get(name)
 
 
 def test_a_format_argument_of_another_type_is_rejected() -> None:
     for use in (Parser, lambda format: write(format, [], None), lambda format: prose(format, [])):
-        with pytest.raises(TypeError, match=r"^a format is given by its name, not as int$"):
+        with pytest.raises(TypeError, match=r"^the name of a format must be a str, not int$"):
             use(3)  # type: ignore[arg-type]  # what it must refuse
 
 

@@ -23,9 +23,9 @@ from toolfmt.integrations.verified_templates import TOOLS, OutputCase, misread, 
 
 STOP = "<|the_end|>"
 REASONS = (
-    "the tool's name is a key of the object that holds its arguments",
-    "several calls stand in one frame, with nothing that opens each",
-    "nothing but its name or its JSON opens a call",
+    "the tool's name is a key of the object with its arguments",
+    "several calls are in one block, without a start marker for each",
+    "a call has no start marker other than its name or its JSON",
     "arguments are neither JSON nor flat tags",
 )
 

@@ -140,43 +140,43 @@ def test_what_is_code_is_not_stored() -> None:
 
 
 WRONG = {
-    "no object": ([], "a format is an object with the member 'toolfmt_format', not a list of 0"),
-    "no version": ({"name": "x"}, "toolfmt_format: must be 1, the version of this form of data, and is missing"),
+    "no object": ([], "a format must be an object with the member 'toolfmt_format', not a list of 0"),
+    "no version": ({"name": "x"}, "toolfmt_format: must be 1, the version of this file format, but is missing"),
     "another version": (
         plain(toolfmt_format=2),
-        "toolfmt_format: must be 1, the version of this form of data, not 2",
+        "toolfmt_format: must be 1, the version of this file format, not 2",
     ),
     "true is no version": (
         plain(toolfmt_format=True),
-        "toolfmt_format: must be 1, the version of this form of data, not true",
+        "toolfmt_format: must be 1, the version of this file format, not true",
     ),
     "no engine": (
         {"toolfmt_format": 1, "name": "x"},
         "engine: is missing; it must be an engine (an object with `kind`)",
     ),
     "no name": ({key: value for key, value in PLAIN.items() if key != "name"}, "name: is missing; it must be a string"),
-    "an unknown member": (plain(alias=["x"]), "there is no member 'alias'; did you mean 'aliases'?"),
+    "an unknown member": (plain(alias=["x"]), "unknown member 'alias'; did you mean 'aliases'?"),
     "an unknown member of the engine": (
         engine(opner="<x>"),
-        "engine: there is no member 'opner'; did you mean 'opener'?",
+        "engine: unknown member 'opner'; did you mean 'opener'?",
     ),
     "an engine in a word": (plain(engine="tagged"), "engine: must be an engine (an object with `kind`), not 'tagged'"),
     "an engine without kind": (
         plain(engine={"opener": "<x>"}),
-        "engine.kind: must name the kind of engine, and is missing; there are call_expression, channels, choice, "
+        "engine.kind: must name the kind of engine, but is missing; choose from call_expression, channels, choice, "
         "elsewhere, flags, json_object, keyed_object, named_json, nested_tags and tagged",
     ),
-    "an unknown kind": (engine("taged"), "engine.kind: there is no engine of kind 'taged'; did you mean 'tagged'?"),
+    "an unknown kind": (engine("taged"), "engine.kind: unknown engine kind 'taged'; did you mean 'tagged'?"),
     "a number for a string": (engine(opener=3), "engine.opener: must be a string, not 3"),
     "null for a string": (engine(opener=None), "engine.opener: must be a string, not null"),
     "a string for a list": (
         engine(opener="<x>", also="<y>"),
-        "engine.also: must be a list, each item of it a string, not '<y>'",
+        "engine.also: must be a list in which each item is a string, not '<y>'",
     ),
     "a number in a list": (engine(opener="<x>", also=["<y>", 4]), "engine.also[1]: must be a string, not 4"),
     "an empty marker": (
         engine(opener="<x>", also=["<y>", ""]),
-        "engine.also[1]: must not be empty: it would be found everywhere",
+        "engine.also[1]: must not be empty: it would match everywhere",
     ),
     "a row too long": (
         engine(opener="<x>", enclosing=["[", "]", "x"]),
@@ -188,28 +188,28 @@ WRONG = {
     ),
     "an unknown notation": (
         engine(opener="<x>", notation="jason"),
-        "engine.notation: there is no notation called 'jason'; did you mean 'json'?",
+        "engine.notation: unknown syntax 'jason'; did you mean 'json'?",
     ),
     "a reasoning block without a closer": (
         plain(reasoning=[["<think>", ""]]),
-        "reasoning[0]: must not be empty: it would be found everywhere",
+        "reasoning[0]: must not be empty: it would match everywhere",
     ),
     "a name that is a file's": (
         plain(name="x.json"),
-        "name: must be letters, digits, '_', '-' and '.', at most 80, not 'x.json'",
+        "name: must be at most 80 letters, digits, '_', '-' and '.', not 'x.json'",
     ),
     "a name with a blank": (
         plain(aliases=["a b"]),
-        "aliases[0]: must be letters, digits, '_', '-' and '.', at most 80, not 'a b'",
+        "aliases[0]: must be at most 80 letters, digits, '_', '-' and '.', not 'a b'",
     ),
     "a marker that is too long": (engine(opener="x" * 401), "engine.opener: is longer than 400 characters"),
     "half a surrogate pair": (
         engine(opener="\ud800"),
-        "engine.opener: holds half of a surrogate pair, which no text has",
+        "engine.opener: contains half of a surrogate pair, which is not valid text",
     ),
     "a variant that is not there": (
         plain(variant="one", variants={"on": PLAIN["engine"]}),
-        "variant: 'one' is none of `variants`; did you mean 'on'?",
+        "variant: 'one' is not in `variants`; did you mean 'on'?",
     ),
     "a variant that is nothing": (
         plain(variants={"one": 1}),
@@ -217,54 +217,54 @@ WRONG = {
     ),
     "a runtime's parser that is nothing": (
         plain(runtime_parsers={"vLLM": {"name": "x", "other": {}}}),
-        "runtime_parsers['vLLM']: there is no member 'other'; did you mean 'others'?",
+        "runtime_parsers['vLLM']: unknown member 'other'; did you mean 'others'?",
     ),
     "an id that looks further": (
         plain(call_id="{name.__class__}{number}"),
-        "call_id: is '{name.__class__}{number}', and an id is made of text, {name} and {number} or {number:05d}",
+        "call_id: is '{name.__class__}{number}', but an id consists of text, {name} and {number} or {number:05d}",
     ),
     "what an engine refuses": (
         engine("named_json", separator=""),
-        "engine: separator is '', and without an opener prose has that behind words too",
+        "engine: separator is '', but without a start marker ordinary text has it after words too",
     ),
     "a writer within that is rejected": (
         engine(opener="<x>", written={"pieces": ["{", "nam", "}"]}),
-        "engine.written: pieces has a place for 'nam', "
-        "and only name, arguments, arguments_string, id, number are known",
+        "engine.written: pieces has the placeholder 'nam', "
+        "but only name, arguments, arguments_string, id, number are known",
     ),
     "an unknown kind within": (
         engine("tagged", key_opener="<", key_closer=">", value_closer="/", key_header={"kind": "attribute"}),
-        "engine.key_header.kind: there is no header of kind 'attribute'; did you mean 'attributes'?",
+        "engine.key_header.kind: unknown header kind 'attribute'; did you mean 'attributes'?",
     ),
     "a member that a kind within does not have": (
         engine("call_expression", notation={"kind": "between_marks", "mrk": "|"}, written="json_values"),
-        "engine.notation: there is no member 'mrk'; did you mean 'mark'?",
+        "engine.notation: unknown member 'mrk'; did you mean 'mark'?",
     ),
     "nothing that says where a call is": (
         engine(),
-        "engine: does not read the call that it writes "
-        "(mine cannot carry calls[0]: the name 'get_weather' would not be read back)",
+        "engine: does not parse the call that it writes "
+        "(mine cannot represent calls[0]: the name 'get_weather' would not survive a round trip)",
     ),
     "markers that make no sense": (
         engine("tagged", opener="<a>", key_opener="<k>", key_closer="<k>", value_closer="<k>"),
-        "engine: call_closer: nothing closes a call, not even its frame",
+        "engine: call_closer: no marker ends a call",
     ),
     "true for a number": (
         engine(opener="<x>", written={"style": {"indent": True}}),
-        "engine.written.style.indent: must be a whole number or null, not true",
+        "engine.written.style.indent: must be an integer or null, not true",
     ),
-    "a variant without a name": (plain(variants={"": PLAIN["engine"]}), "variants: has a member whose name is empty"),
+    "a variant without a name": (plain(variants={"": PLAIN["engine"]}), "variants: has a member with an empty name"),
     "nothing that begins between": (
         plain(between=["<think>", "<mull>"]),
-        "between[1]: '<mull>' opens neither a block of `reasoning` nor a call",
+        "between[1]: '<mull>' is not a start marker of `reasoning` or of a call",
     ),
     "half a frame of others": (
         engine(opener="<x>", foreign=[["<y>", ""]]),
-        "engine.foreign[0]: must not be empty: it would be found everywhere",
+        "engine.foreign[0]: must not be empty: it would match everywhere",
     ),
     "a choice of none": (
         engine("choice", engines=[]),
-        "engine: a choice needs an engine at least, which writes the calls",
+        "engine: a choice needs at least one engine; the first writes the calls",
     ),
 }
 
@@ -282,7 +282,7 @@ def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: 
         return ""[1]
 
     monkeypatch.setattr(JsonObject, "write", write)
-    why = "cannot write a call and read it back (IndexError: string index out of range)"
+    why = "cannot write a call and parse it back (IndexError: string index out of range)"
     assert rejection(PLAIN) == f"mine.json: engine: {why}"
     assert rejection(plain(engine={"kind": "tagged", **TAGS}, variants={"json": PLAIN["engine"]})) == (
         f"mine.json: variants['json']: {why}"
@@ -293,7 +293,7 @@ def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: 
     "form", ["call", "{}", "{0}", "{number!r}", "{number:999999999d}", "{number:{name}}", "{number[0]}", "{number", "}"]
 )
 def test_the_form_of_an_id_is_filled_in_by_two_words_only(form: str) -> None:
-    assert rejection(plain(call_id=form)).startswith(f"mine.json: call_id: is {form!r}, and ")
+    assert rejection(plain(call_id=form)).startswith(f"mine.json: call_id: is {form!r}, but ")
 
 
 @pytest.mark.parametrize("form", ["{number}", "functions.{name}:{number}", "call{number:06d}"])
@@ -309,21 +309,21 @@ def test_engines_do_not_nest_without_an_end() -> None:
     for _ in range(1000):
         inner = {"kind": "choice", "engines": [inner]}
     message = rejection(plain(engine=inner))
-    assert message == f"mine.json: engine{'.engines[0]' * 8}: is nested deeper than 8 times"
+    assert message == f"mine.json: engine{'.engines[0]' * 8}: is nested more than 8 levels deep"
 
 
 def test_there_is_an_end_to_everything() -> None:
-    assert "signatures: has 201 items, and at most 200 are taken" in rejection(plain(signatures=["x"] * 201))
+    assert "signatures: has 201 items, but the maximum is 200" in rejection(plain(signatures=["x"] * 201))
     assert from_data(plain(families=["x"] * 200)).families == ("x",) * 200
     many = {"kind": "choice", "engines": [PLAIN["engine"] | {"also": [f"<{at}>" for at in range(190)]}] * 25}
-    assert "also: this is more than 4,000 values" in re.sub(r"\[\d+\]", "", rejection(plain(engine=many)))
+    assert "also: there are more than 4,000 values" in re.sub(r"\[\d+\]", "", rejection(plain(engine=many)))
     assert "page: is longer than 20,000 characters" in rejection(plain(page="x" * 20_001))
     for text, why in {
-        "x" * 262_145: "longer than 262,144 characters, which no format is",
+        "x" * 262_145: "longer than 262,144 characters, the maximum for a format",
         "[" * 100_000: "not JSON: nested too deeply",
         '{"name": 1' + "0" * 5000 + "}": "not JSON: an integer of more than 4300 digits",
         '{"name": "a", "name": "b"}': "not JSON: the member 'name' appears twice",
-        '{"name": NaN}': "not JSON: NaN is no value of JSON",
+        '{"name": NaN}': "not JSON: NaN is not a JSON value",
         "": "not JSON: Expecting value: line 1 column 1 (char 0)",
     }.items():
         with pytest.raises(BadFormat) as raised:

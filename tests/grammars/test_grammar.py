@@ -203,21 +203,20 @@ def test_members_in_declared_order_are_reported(syntax: Any) -> None:
 
 def test_bad_input_is_one_line(tmp_path: Path, tools_file: str) -> None:
     assert "nope: no such file or directory" in error_line("nope", "--tools", tools_file)
-    assert "no tool-call format is called 'nope'" in error_line("nope", "--tools", tools_file)
-    assert "no tool called 'nope' is declared; there are get_weather" in error_line(
+    assert "no tool-call format is named 'nope'" in error_line("nope", "--tools", tools_file)
+    assert "no tool named 'nope' is declared; declared tools: get_weather" in error_line(
         "glm4", "--tools", tools_file, "--choice", "nope"
     )
     assert "vllm reads no grammar in the syntax 'gbnf'" in error_line(
         "glm4", "--tools", tools_file, "--request", "vllm", "--for", "gbnf"
     )
-    assert "nothing but a tool's name" in error_line("glm4_legacy", "--tools", tools_file)
+    assert "just the tool's name" in error_line("glm4_legacy", "--tools", tools_file)
     assert "cannot be read" in error_line("glm4", "--tools", str(tmp_path / "none.json"))
     file = tmp_path / "tools.json"
     file.write_text('[{"name": "f", "parameters": {"type": "object", "properties": {"p": {"not": {}}}}}]')
     line = error_line("glm4", "--tools", str(file))
     assert line == (
-        "no grammar in the format glm4 holds to the argument 'p' of 'f': "
-        "the keyword 'not' is not one that a grammar can hold to"
+        "the format glm4 has no grammar for the argument 'p' of 'f': the keyword 'not' is not supported in grammars"
     )
     file.write_text("[]")
     assert "there is nothing to call" in error_line("glm4", "--tools", str(file))

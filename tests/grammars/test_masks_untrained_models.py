@@ -166,10 +166,10 @@ def test_the_server_holds_it_to_nothing_else(url: str, directory: Path) -> None:
 
 def test_a_tool_choice_without_a_grammar_is_reported(url: str, directory: Path) -> None:
     rejections: dict[str, dict[str, Any]] = {
-        "no tool called 'nothing' is declared; there are get_weather, note": {
+        "no tool named 'nothing' is declared; declared tools: get_weather, note": {
             "tool_choice": {"type": "function", "function": {"name": "nothing"}}
         },
-        "no grammar in the format json without a tool: there is nothing to call": {
+        "the format json has no grammar without tools: there is nothing to call": {
             "tool_choice": "required",
             "tools": openai.NOT_GIVEN,
         },

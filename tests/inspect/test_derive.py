@@ -582,7 +582,7 @@ REJECTED = {
         template("<c>{{ f.name }}(" + pairs("{{ k }}={{ v | tojson }})") + ")</c>").replace(
             "f.arguments.items() %}", "f.arguments.items() %}{{ '' if loop.first else '(' }}"
         ),
-        "the text between two arguments, ')(', cannot be told apart from what closes the arguments",
+        "the text between two arguments, ')(', cannot be distinguished from the end of the arguments",
     ),
     "a second call without its opener": (
         template(
@@ -624,11 +624,11 @@ def test_what_cannot_be_distinguished_is_rejected_with_a_reason(what: str) -> No
 
 
 def test_an_engine_error_is_reported_without_the_names_of_its_parameters() -> None:
-    expected = "what closes a value, '<k', cannot be told apart from the text before a key"
+    expected = "what closes a value, '<k', cannot be distinguished from the text before a key"
     with pytest.raises(NotDerivable) as error:
         made(Tagged, name_opener="<c>", call_closer="</c>", key_opener="<k>", key_closer="</k>", value_closer="<k")
     assert str(error.value) == expected
-    with pytest.raises(NotDerivable, match=r"^keys and values need markers that are more than blanks$"):
+    with pytest.raises(NotDerivable, match=r"^keys and values need markers that are more than whitespace$"):
         made(Tagged, name_opener="<c>", call_closer="</c>", key_opener=" ", key_closer="</k>", value_closer="<k")
 
 

@@ -347,7 +347,7 @@ def test_a_format_is_a_tool_parser_type(format: str) -> None:
 @pytest.mark.usefixtures("registered")
 def test_a_tool_parser_has_all_names_of_its_format_and_keeps_ids() -> None:
     assert tool_parser("hermes").tool_call_start == get("hermes").openers[0]
-    with pytest.raises(ImportError, match="no tool-call format is called 'glm99'"):
+    with pytest.raises(ImportError, match="no tool-call format is named 'glm99'"):
         tool_parser("glm99")
     kimi = tool_parser("kimi_k2")
     written = write("kimi_k2", [("get_weather", {"city": "Rome"})], tools=TOOLS).removeprefix(kimi.tool_call_start)
@@ -724,7 +724,7 @@ def test_a_template_passed_to_mlx_lm_is_the_one_that_is_inspected(directories: d
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--tool-format", "glm99"], "no tool-call format is called 'glm99'"),
+        (["--tool-format", "glm99"], "no tool-call format is named 'glm99'"),
         (["--model", "no/such/place"], "no/such/place"),
         (["--rejected-calls", "keep"], "invalid choice: 'keep'"),
         (["--no-such-option"], "unrecognized arguments: --no-such-option"),

@@ -435,7 +435,7 @@ def test_a_tool_that_is_no_longer_offered_can_still_be_replayed(tmp_path: Path) 
 def test_a_call_that_the_format_cannot_write_is_rejected_by_position(tmp_path: Path) -> None:
     model = made(tmp_path, DROPS_TOOLS, tokenizer={"tool_parser_type": "gemma"})
     with pytest.raises(
-        CannotWrite, match=r"^messages\[1\]\.tool_calls: gemma cannot carry calls\[0\]: the argument 'place'"
+        CannotWrite, match=r"^messages\[1\]\.tool_calls: gemma cannot represent calls\[0\]: the argument 'place'"
     ):
         model.render(conversation(call(arguments={"place": "<escape>}<end_function_call>"})), [TOOL])
 

@@ -66,7 +66,7 @@ def test_a_written_case_is_read_again(tmp_path: Path, text: str, tools: list[obj
 def test_a_format_has_its_cases_under_any_of_its_names() -> None:
     assert cases("Hermes") == cases("json")
     assert cases("json")
-    with pytest.raises(UnknownFormat, match="no tool-call format is called 'nofmt'"):
+    with pytest.raises(UnknownFormat, match="no tool-call format is named 'nofmt'"):
         cases("nofmt")
 
 

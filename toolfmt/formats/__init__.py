@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> tuple[ToolCallFormat, ...]:
-    """`FORMATS`, every format that is known now, in order of name: their modules are imported when one is first asked
-    for. Who keeps it does not see what is registered later; `formats()` is always as it is."""
+    """`FORMATS`, every format that is known now, in order of name: their modules are imported on first use.
+    A kept copy does not include formats registered later; `formats()` is always current."""
     if name == "FORMATS":
         return formats()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -452,12 +452,12 @@ class Answer:
     def waiting_for(self, unstopped: str) -> str:
         """What the reading is inside of, as a sentence. `unstopped` is what may be the beginning of a stop string."""
         if self.scan.closed:
-            return "The answer has ended."
+            return "The output has ended."
         if self.state == "call":
             return self.calls.waiting_for
         if self.state == "answer":
-            return "Content, a call or a reasoning block may begin here."
+            return "Content, a call or a reasoning block may start here."
         if self.state != "content":
             return f"A reasoning block, up to {' or '.join(self.block_closers)}."
         held = unstopped or self.scan.text
-        return f"Content; {held!r} may be the beginning of a marker." if held else "Content."
+        return f"Content; {held!r} may be the start of a marker." if held else "Content."

@@ -97,10 +97,12 @@ def _callable(format: ToolCallFormat, tools: object, choice: str) -> tuple[Const
     schemas = tool_schemas(tools)
     if choice not in ("auto", "required"):
         if choice not in schemas:
-            raise CannotConstrain(f"no tool called {choice!r} is declared; there are {', '.join(schemas) or 'none'}")
+            raise CannotConstrain(
+                f"no tool named {choice!r} is declared; declared tools: {', '.join(schemas) or 'none'}"
+            )
         schemas = {choice: schemas[choice]}
     if not schemas:
-        raise CannotConstrain(f"no grammar in the format {format.name} without a tool: there is nothing to call")
+        raise CannotConstrain(f"the format {format.name} has no grammar without tools: there is nothing to call")
     found = tuple(ConstrainedTool(name, schema, f"t{at}") for at, (name, schema) in enumerate(schemas.items()))
     for tool in found:
         _check_names(format, tool)
@@ -109,7 +111,7 @@ def _callable(format: ToolCallFormat, tools: object, choice: str) -> tuple[Const
 
 def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
     """Raises `CannotConstrain` for a name or a key that the format has no way to write, so that its reader gets it."""
-    where = f"no grammar in the format {format.name} holds to"
+    where = f"the format {format.name} has no grammar for"
     try:
         json.dumps([tool.name, tool.schema], ensure_ascii=False).encode()
         keys = {key for shape in tool.shapes for key in shape.properties if not _PLAIN.fullmatch(str(key))}
@@ -118,12 +120,14 @@ def _check_names(format: ToolCallFormat, tool: ConstrainedTool) -> None:
     except RecursionError:
         raise CannotConstrain(f"{where} the arguments of {tool.name!r}: they are nested too deeply") from None
     except (TypeError, ValueError) as error:
-        raise CannotConstrain(f"{where} {tool.name!r}: its definition is not JSON text: {error}") from None
+        raise CannotConstrain(f"{where} {tool.name!r}: its definition is not valid JSON: {error}") from None
     if not _PLAIN.fullmatch(tool.name) and not _comes_back(format, tool.name, {}):
-        raise CannotConstrain(f"{where} the tool {tool.name!r}: its name would not be read back")
+        raise CannotConstrain(f"{where} the tool {tool.name!r}: its name would not survive a round trip")
     for key in sorted(keys):
         if not _comes_back(format, tool.name, {str(key): 0}):
-            raise CannotConstrain(f"{where} the argument {key!r} of {tool.name!r}: its key would not be read back")
+            raise CannotConstrain(
+                f"{where} the argument {key!r} of {tool.name!r}: its key would not survive a round trip"
+            )
 
 
 def _comes_back(format: ToolCallFormat, name: str, arguments: Mapping[str, int]) -> bool:
@@ -224,8 +228,8 @@ def _by_first_sign(format: ToolCallFormat, calls: Node) -> Node:
     sign = _common(list(first_texts(calls)))[:1]
     if not sign or sign.isalnum():
         raise CannotConstrain(
-            f"a call in the format {format.name} begins with nothing but a tool's name, so no grammar tells it from "
-            "text; choose 'required', or a tool"
+            f"a call in the format {format.name} starts with just the tool's name, so no grammar can distinguish it "
+            "from text; choose 'required' or a tool"
         )
     return either(calls, FreeText(_not_in_text(format), not_first=sign))
 

@@ -95,7 +95,7 @@ class CallExpression(Frame):
 
     def __post_init__(self) -> None:
         if self.key_order not in ("given", "alphabetical"):
-            raise ValueError(f"key_order: arguments stand as 'given' or 'alphabetical', not {self.key_order!r:.80}")
+            raise ValueError(f"key_order: must be 'given' or 'alphabetical', not {self.key_order!r:.80}")
         check_filled(self)
         _ = self._signs
 

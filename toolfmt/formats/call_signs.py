@@ -75,7 +75,7 @@ def call_signs(
     signs = {"separator": separator.strip(), "key_lead": key_lead.strip(), "pair_closer": pair_closer.strip()}
     for parameter, sign in signs.items():
         if sign and sign[0] in spelt.openers.first:
-            raise ValueError(f"{parameter}: {sign!r:.80} begins like a string")
+            raise ValueError(f"{parameter}: {sign!r:.80} starts like a string")
     if pair_closer or separator.strip() != "," or closing[0] not in _BEHIND_STRINGS:
         spelt = ending_at_first(spelt)
     ends_value = {*("" if pair_closer else closing[0]), behind.strip()[:1], *(_BLANKS if behind[0] in _BLANKS else "")}
@@ -97,17 +97,17 @@ def _check(brackets: tuple[str, str], assign: str, separator: str, key_lead: str
     """What cannot be told apart, by the parameter to blame."""
     opening, closing = brackets
     if not opening or _IN_NAMES.match(opening):
-        raise ValueError(f"brackets: where a name ends cannot be told before {opening!r:.80}")
+        raise ValueError(f"brackets: the end of a name cannot be recognized before {opening!r:.80}")
     if not closing.strip() or (_IN_VALUES.match(closing)) or _WORD.match(closing.strip()):
-        raise ValueError(f"brackets: where the arguments end cannot be told before {closing!r:.80}")
+        raise ValueError(f"brackets: the end of the arguments cannot be recognized before {closing!r:.80}")
     if not assign or _WORD.match(assign):
-        raise ValueError(f"assign: where a key ends cannot be told before {assign!r:.80}")
+        raise ValueError(f"assign: the end of a key cannot be recognized before {assign!r:.80}")
     behind = separator + key_lead
     if not pair_closer and (not behind or _IN_VALUES.match(behind)):
-        raise ValueError(f"separator: where a value ends cannot be told before {behind!r:.80}")
+        raise ValueError(f"separator: the end of a value cannot be recognized before {behind!r:.80}")
     if pair_closer and (not pair_closer.strip() or _IN_VALUES.match(pair_closer) or _WORD.match(pair_closer.strip())):
-        raise ValueError(f"pair_closer: where a value ends cannot be told before {pair_closer!r:.80}")
+        raise ValueError(f"pair_closer: the end of a value cannot be recognized before {pair_closer!r:.80}")
     between = (separator.strip(), key_lead.strip())
     if any(sign and (sign.startswith(closing.strip()) or closing.strip().startswith(sign)) for sign in between):
         parameter = "separator" if between[0] else "key_lead"
-        raise ValueError(f"{parameter}: {behind!r:.80} cannot be told apart from what closes the arguments")
+        raise ValueError(f"{parameter}: {behind!r:.80} cannot be distinguished from the end of the arguments")

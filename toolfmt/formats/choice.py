@@ -34,7 +34,7 @@ class Choice:
 
     def __init__(self, *engines: Engine) -> None:
         if not engines:
-            raise ValueError("a choice needs an engine at least, which writes the calls")
+            raise ValueError("a choice needs at least one engine; the first writes the calls")
         object.__setattr__(self, "engines", engines)
 
     @cached_property

@@ -83,13 +83,13 @@ class Constraint:
                         self.narrower.add("declared-keys")
             except RecursionError:
                 raise CannotConstrain(
-                    f"no grammar in the format {self.format} holds to the arguments of {tool.name!r}: "
+                    f"the format {self.format} has no grammar for the arguments of {tool.name!r}: "
                     "they are nested too deeply"
                 ) from None
             except NotConstrained as refusal:
                 where = f"the argument {'.'.join(refusal.path)!r}" if refusal.path else "the arguments"
                 raise CannotConstrain(
-                    f"no grammar in the format {self.format} holds to {where} of {tool.name!r}: {refusal.why}"
+                    f"the format {self.format} has no grammar for {where} of {tool.name!r}: {refusal.why}"
                 ) from None
         return either(*nodes)
 

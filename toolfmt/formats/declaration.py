@@ -52,18 +52,18 @@ def read_declaration(template: object) -> Declared:
         or not isinstance(fields, Mapping)
         or not isinstance(fields.get(_CALLS), Mapping)
     ):
-        raise refused("it is no object whose fields hold one for tool_calls")
+        raise refused("it is not an object with an object for tool_calls in its fields")
     if template.get("version", 1) != 1:
-        raise refused("its version is not 1, which is the only one there is")
+        raise refused("its version is not 1, the only supported one")
     others = [name for name in fields if name not in (_CALLS, CONTENT, *_REASONING)]
     if others:
-        raise refused(f"its field {others[0]!r:.80} is neither content, reasoning nor calls")
+        raise refused(f"its field {others[0]!r:.80} is neither content, reasoning nor tool calls")
     calls = fields[_CALLS]
     kind, arguments = calls.get("content", "text"), calls.get("content_args", {})
     tag = arguments.get("tag_pattern") if isinstance(arguments, Mapping) else None
     opener = _anchor(calls, "open")
     if opener is None:
-        raise refused("nothing opens its tool_calls")
+        raise refused("its tool_calls have no start marker")
     pairs = [pair for name in _REASONING if isinstance(fields.get(name), Mapping) for pair in _pairs(fields[name])]
     content = fields.get(CONTENT)
     content = content if isinstance(content, Mapping) else {}
@@ -97,7 +97,7 @@ def _pattern(source: str) -> Pattern:
     try:
         return read_pattern(source)
     except Unreadable as error:
-        raise refused(f"it holds {error}") from None
+        raise refused(f"it contains {error}") from None
 
 
 def _texts(field: Mapping[str, Any], side: str) -> list[str]:
@@ -153,7 +153,7 @@ def pieces_of(pattern: Pattern, what: str, closing: bool = False) -> Iterator[st
         elif isinstance(node, Group) and len(node.options) == 1:
             yield from pieces_of(node.options[0], what, closing)
         elif not isinstance(node, (Look, End)):
-            raise refused(f"its {what} more than literals, blanks and a name")
+            raise refused(f"its {what} more than literals, whitespace and a name")
 
 
 def _is_text(pattern: Pattern) -> bool:
@@ -171,7 +171,7 @@ def delimiters(arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def refused(why: str) -> NoResponseTemplate:
     """The error that says why a template makes no format."""
-    return NoResponseTemplate(f"the response_template declares no format that is read here: {why}")
+    return NoResponseTemplate(f"the response_template does not declare a supported format: {why}")
 
 
 def function_of(call: Any) -> Mapping[str, Any]:

@@ -143,7 +143,7 @@ def _reads(declared: Declared, text: str, calls: Sequence[Call], steps: Steps) -
     except ValueError:  # what it takes for JSON is none
         return False
     except Unreadable as error:
-        raise refused(f"it holds {error}") from None
+        raise refused(f"it contains {error}") from None
     except RecursionError:
         raise refused("its transform is nested too deeply") from None
 
@@ -178,7 +178,7 @@ def _content(declared: Declared, steps: Steps, body: str) -> Any:
             body = re.sub(r"(?<=[{,])(\w+):", r'"\1":', body)
         return json.loads(re.sub("\1(\\d+)\2", lambda found: json.dumps(strings[int(found[1])]), body))
     if declared.content != "xml-inline" or declared.tag is None:
-        raise refused(f"the content of its tool_calls is {declared.content!r:.80}")
+        raise refused(f"the content of its tool_calls is {declared.content!r:.80}, which is not supported")
     matcher, at, values = Matcher(body, steps), 0, {}
     while (found := matcher.search(declared.tag, at)) is not None and found.end > at:
         values[found.groups.get("key", "")] = found.groups.get("value", "")
@@ -208,16 +208,16 @@ def _derived(declared: Declared) -> ToolCallFormat:
     except NoResponseTemplate:
         raise
     except ValueError as error:  # markers that the engine cannot tell apart
-        raise refused(f"what it says makes no format: {error}") from None
-    page = "What a model's `response_template` declares, read by the engine that its shape is one of."
+        raise refused(f"its definition is not a valid format: {error}") from None
+    page = "The format that a model's `response_template` declares, parsed by the engine that it fits."
     format = ToolCallFormat(
         name="declared", engine=engine, page=page, instructions="Call a tool as shown here.", source=(), reasoning=()
     )
     try:
         texts = [(write(format, calls, _TOOLS), calls) for calls in (_ONE, _TWO)]
     except CannotWrite as error:
-        raise refused(f"what it says makes no format: {error}") from None
+        raise refused(f"its definition is not a valid format: {error}") from None
     steps = Steps()
     if not all(_reads(declared, text, calls, steps) for text, calls in texts):
-        raise refused("no engine writes calls as it reads them")
+        raise refused("no engine writes calls that it parses")
     return format

@@ -25,13 +25,13 @@ def engine_of(declared: Declared) -> Engine:
     before, behind = _markers(declared.opener, "tool_calls open with")
     closers = _markers(declared.closer or (), "tool_calls close with")[0]
     if not before:
-        raise refused("nothing but a name opens a call")
+        raise refused("a call starts with just its name")
     if declared.content == "xml-inline":
         return _tagged(declared, before, behind, closers)
     if declared.content != "json":
-        raise refused(f"the content of its tool_calls is {declared.content!r:.80}")
+        raise refused(f"the content of its tool_calls is {declared.content!r:.80}, which is not supported")
     if len(before) > 1 or len(closers) > 1 or (behind and len(behind) > 1):
-        raise refused("its calls stand between several markers, with blanks between them")
+        raise refused("its calls are between several markers with whitespace between them")
     opener, closer = before[0], "".join(closers)
     marks = delimiters(declared.content_args)
     if marks and behind is not None:
@@ -47,14 +47,14 @@ def engine_of(declared: Declared) -> Engine:
             written=MarkedValues(marks[0][0]),
         )
     if marks or declared.content_args.get("unquoted_keys") is True:
-        raise refused("its JSON has a notation of its own")
+        raise refused("its JSON has a syntax of its own")
     if behind is not None:
         return NamedJson(call_opener=opener, separator="".join(behind), call_closer=closer)
     name, arguments = _keys(declared)
     if name[:-1] != arguments[:-1]:
-        raise refused("name and arguments of a call stand in different objects")
+        raise refused("name and arguments of a call are in different objects")
     if len(name) > 2:
-        raise refused("name and arguments of a call stand more than one object deep")
+        raise refused("name and arguments of a call are nested more than one object deep")
     enclosing = ("[", "]") if declared.each else ()
     wrapper = name[0] if len(name) > 1 else ""
     return JsonObject(
@@ -100,7 +100,7 @@ def _tagged(declared: Declared, before: list[str], behind: list[str] | None, clo
 
 def _tag(pattern: Pattern) -> tuple[str, list[str], str, bool]:
     """What opens a key, what stands between it and the value, what closes that, and whether blanks are around it."""
-    pieces = list(pieces_of(pattern, "a tag is"))
+    pieces = list(pieces_of(pattern, "tags contain"))
     key, value = (
         next((at for at, piece in enumerate(pieces) if piece == f"\0{name}"), -1) for name in ("key", "value")
     )
@@ -108,7 +108,7 @@ def _tag(pattern: Pattern) -> tuple[str, list[str], str, bool]:
     blank = "" in (between[-1:] + closer[:1])
     texts = [[text for text in part if text] for part in (opener, between, closer)]
     if not 0 < key < value or len(texts[0]) != 1 or not texts[1] or len(texts[1]) > 2 or len(texts[2]) != 1:
-        raise refused("a tag of its calls is not a key and a value with a marker around each")
+        raise refused("the tags of its calls are not a key and a value with markers around each")
     whole = texts[1]
     if len(whole) == 1 and "><" in whole[0]:
         whole = [whole[0].partition("><")[0] + ">", "<" + whole[0].partition("><")[2]]
@@ -123,9 +123,9 @@ def _markers(pattern: Pattern, what: str) -> tuple[list[str], list[str] | None]:
     if not names:
         return pieces, None
     if "close" in what:
-        raise refused("what closes its tool_calls has a named group, as transformers 5.24 allows")
+        raise refused("the end marker of its tool_calls has a named group, as transformers 5.24 allows")
     if len(names) > 1 or pieces[names[0]] != "\0name":
-        raise refused("what opens its tool_calls tells something else than a name")
+        raise refused("the start marker of its tool_calls captures something other than a name")
     return pieces[: names[0]], pieces[names[0] + 1 :]
 
 
@@ -139,7 +139,7 @@ def _keys(declared: Declared) -> tuple[list[str], list[str]]:
             return [*path, "name"], [*path, "arguments"]
     name, arguments = (_path(declared, function_of(transform).get(key)) for key in ("name", "arguments"))
     if not name or not arguments:
-        raise refused("its transform does not say where name and arguments of a call stand in its JSON")
+        raise refused("its transform does not specify where the JSON has the name and arguments of a call")
     return name, arguments
 
 

@@ -55,7 +55,7 @@ class Flags(Frame):
         return f"{{{self.name_key} {self.arrow} {quoted(name)}, {self.arguments_key} {self.arrow} {{{lines}}}}}"
 
     def grammar(self, constraint: Constraint) -> Node:
-        raise CannotConstrain(f"no family of {constraint.format} was taught the notation of flags; it is only read")
+        raise CannotConstrain(f"the format {constraint.format} has no grammar: flags are only parsed, not written")
 
     # --- reading
 

@@ -156,7 +156,7 @@ class ToolCallFormat:
 
     def __reduce__(self) -> tuple[Callable[..., ToolCallFormat], tuple[Any, ...]]:
         """A format of toolfmt's own is pickled by its name, any other by its parts: it need not be registered where it
-        is read."""
+        is loaded."""
         from toolfmt.formats.known import KNOWN
         from toolfmt.formats.registry import get
 

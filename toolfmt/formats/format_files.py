@@ -34,7 +34,7 @@ def format_from_file(path: str | os.PathLike[str]) -> ToolCallFormat:
             data = opened.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # a name that holds NUL is a ValueError
         why = getattr(error, "strerror", None) or error
-        raise BadFormat(f"{_shown(file)}: no format can be read there ({why}); name a file of JSON") from None
+        raise BadFormat(f"{_shown(file)}: cannot read the format ({why}); pass a JSON file") from None
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

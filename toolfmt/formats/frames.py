@@ -72,10 +72,10 @@ def check_markers(openers: Mapping[str, str], closers: Mapping[str, str]) -> Non
     the parameter."""
     for parameter, mark in openers.items():
         if mark.strip().startswith(("{", '"', "'")):
-            raise ValueError(f"{parameter} is {mark!r:.80}, and an object may begin so")
+            raise ValueError(f"{parameter} is {mark!r:.80}, which may also start an object")
     for parameter, mark in closers.items():
         if mark.strip().startswith("}"):
-            raise ValueError(f"{parameter} is {mark!r:.80}, and an object may end so")
+            raise ValueError(f"{parameter} is {mark!r:.80}, which may also end an object")
 
 
 def check_filled(engine: Frame, *parameters: str) -> None:
@@ -83,7 +83,7 @@ def check_filled(engine: Frame, *parameters: str) -> None:
     of_frames = ("also", "also_closers", "unframed_openers", "start_only_openers", "left")
     for parameter in (*of_frames, *parameters):
         if not all(getattr(engine, parameter)):
-            raise ValueError(f"{parameter}: an empty text marks nothing")
+            raise ValueError(f"{parameter}: a marker must not be empty")
 
 
 def read_name(scan: Scan, pattern: re.Pattern[str] = NAME) -> Reading[str]:

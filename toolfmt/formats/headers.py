@@ -83,14 +83,14 @@ class Attributes:
             ("constant_attributes", [name for name, _ in self.constant_attributes]),
         ):
             if not all(map(_ATTRIBUTE_NAME.fullmatch, words)):
-                raise ValueError(f"{parameter}: no attribute is called so: {words!r:.80}")
+                raise ValueError(f"{parameter}: invalid attribute name in {words!r:.80}")
         if not all(_IN_QUOTES.fullmatch(value) for _, value in self.constant_attributes):
-            raise ValueError("constant_attributes: a value holds a quote or a line end")
+            raise ValueError("constant_attributes: a value contains a quote or a line break")
         words = [word.lower() for word in (self.string, *self.other_types)]
         if self.type_attribute and (not self.other_types or words.count(self.string.lower()) > 1):
-            raise ValueError(f"other_types: {self.other_types!r:.80} do not tell other values from {self.string!r:.80}")
+            raise ValueError(f"other_types: {self.other_types!r:.80} must differ from {self.string!r:.80}")
         if self.type_attribute and not all(re.fullmatch(r"[^\s\"'/<>]+", word) for word in words):
-            raise ValueError(f"other_types: a type is a word without quotes, not one of {words!r:.80}")
+            raise ValueError(f"other_types: types must be words without quotes, not {words!r:.80}")
 
     def read(self, text: str) -> tuple[str, Types]:
         name, _, rest = text.partition(self.quote)

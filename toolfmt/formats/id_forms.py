@@ -14,7 +14,7 @@ def check_id_form(form: str, parameter: str) -> None:
     """Raises `ValueError` for what is no form of ids; `parameter` says what is called so."""
     if not isinstance(form, str) or not _FORM.fullmatch(form):
         raise ValueError(
-            f"{parameter} is {form!r:.80}, and an id is made of text, {{name}} and {{number}} or {{number:05d}}"
+            f"{parameter} is {form!r:.80}, but an id consists of text, {{name}} and {{number}} or {{number:05d}}"
         )
 
 

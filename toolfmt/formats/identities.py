@@ -37,10 +37,10 @@ class Identity(Protocol):
 def check_word(marker: str, id: str, parameter: str = "marker") -> None:
     """Raises `ValueError` where the marker before a word, which is called so, or the form of an id makes no word."""
     if not marker.strip() or _NAMELIKE.fullmatch(marker.strip()):
-        raise ValueError(f"{parameter} is {marker!r:.80}, which cannot be told from a part of the name")
+        raise ValueError(f"{parameter} is {marker!r:.80}, which cannot be distinguished from part of the name")
     check_id_form(id, "id")
     if id and not _WORD.fullmatch(made_id(id, "f", 1)):
-        raise ValueError(f"id is {id!r:.80}, which is not one word of a header")
+        raise ValueError(f"id is {id!r:.80}, which is not a single word of a header")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class IdThenName:
     def __post_init__(self) -> None:
         check_word(self.marker, self.id)
         if not self.id:
-            raise ValueError("id is empty, and something must stand before the marker")
+            raise ValueError("id is empty, but an id is required before the marker")
 
     def read(self, first: str, second: str) -> tuple[str, str | None]:
         return (second, first) if second else (first, None)
@@ -108,9 +108,9 @@ class Indexed:
     def __post_init__(self) -> None:
         for parameter, text in (("prefix", self.prefix), ("sign", self.sign)):
             if not _NAMELIKE.fullmatch(text) or (parameter == "sign" and (not text or text[-1].isdigit())):
-                raise ValueError(f"{parameter} is {text!r:.80}, which no name in a header holds")
+                raise ValueError(f"{parameter} is {text!r:.80}, which is not valid in a header")
         if self.prefix and not re.match(r"[\w$@]", self.prefix):
-            raise ValueError(f"prefix is {self.prefix!r:.80}, and no header begins so")
+            raise ValueError(f"prefix is {self.prefix!r:.80}, which cannot start a header")
 
     def read(self, first: str, second: str) -> tuple[str, str | None]:
         rest = first.removeprefix(self.prefix)

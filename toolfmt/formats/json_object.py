@@ -79,24 +79,24 @@ class JsonObject(Frame):
         around = {} if self._around.parts else {"enclosing": before}
         check_markers(around, {"enclosing": behind, "closer": self.closer})
         if self.separator.strip().startswith(("{", "}", "[", "]", '"', "'")):
-            raise ValueError(f"separator is {self.separator!r:.80}, which cannot be told from an object")
+            raise ValueError(f"separator is {self.separator!r:.80}, which cannot be distinguished from an object")
         if not self.opener and (self._around.lead or self._around.tail):
             raise ValueError(
-                f"enclosing is {before!r:.80} and {behind!r:.80}, and without an opener only a list is read"
+                f"enclosing is {before!r:.80} and {behind!r:.80}, but without a start marker only a list is parsed"
             )
         if not self.opener and re.search(r"\w", self.separator):
-            raise ValueError(f"separator is {self.separator!r:.80}, and without an opener words are prose")
+            raise ValueError(f"separator is {self.separator!r:.80}, but without a start marker words are ordinary text")
         self._check_members()
 
     def _check_members(self) -> None:
         own, given = self._members, (self.name_key, self.arguments_key, self.wrapper)
         if (own.name, own.arguments, own.wrapper) != given:
-            raise ValueError(f"written has its parts under {(own.name, own.arguments, own.wrapper)}, and not {given}")
+            raise ValueError(f"written uses the keys {(own.name, own.arguments, own.wrapper)}, not {given}")
         words = [self.name_key, self.arguments_key, *filter(None, (self.wrapper, own.id)), *own.others]
         if "" in words or len(set(words)) < len(words):
-            raise ValueError(f"name_key, arguments_key and wrapper are {given}, and every member has a key of its own")
+            raise ValueError(f"name_key, arguments_key and wrapper are {given}, but every member needs a distinct key")
         if own.arguments_first and not self.opener:
-            raise ValueError("written has the arguments first, and without an opener a call begins with its name")
+            raise ValueError("written has the arguments first, but without a start marker a call starts with its name")
         self._check_notation()
 
     def _check_notation(self) -> None:
@@ -107,7 +107,7 @@ class JsonObject(Frame):
         arguments = {"a": "it's\x0c", "b": [True, None, {"c": 1.5}]}
         read = whole_value(self.written("f", arguments, 0).strip(), self.notation)
         if read is None or read[1]:
-            raise ValueError("written is not spelt in the notation of the format")
+            raise ValueError("written does not use the syntax of the format")
 
     @property
     def openers(self) -> tuple[str, ...]:
@@ -337,11 +337,11 @@ class KeyedObject(JsonObject):
 
     def _check_members(self) -> None:
         if self._object.members.name or self._object.members.arguments_string:
-            raise ValueError("written does not have the name for the key of its arguments")
+            raise ValueError("written does not use the name as the key of its arguments")
         if self.unframed_openers or not self.openers:
-            raise ValueError("opener is empty, and any object is an object of some name")
+            raise ValueError("opener is empty, so that any object would be a call")
         if {opener.strip() for opener in self.openers} & {*_FENCES_OPEN}:
-            raise ValueError("opener is a markdown fence, and any object may stand in one")
+            raise ValueError("opener is a Markdown code fence, which may contain any object")
         self._check_notation()
 
     @property

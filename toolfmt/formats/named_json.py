@@ -70,13 +70,13 @@ class NamedJson(Frame):
         )
         marker = self.identity.marker.strip()
         if marker and self.separator.strip().startswith(marker):
-            raise ValueError(f"separator is {self.separator!r:.80}, which the marker of the identity begins as well")
+            raise ValueError(f"separator is {self.separator!r:.80}, which starts with the marker of `identity`")
         if "\n" not in self.separator and not self.separator.strip() and not (self.opener or self.call_opener):
             raise ValueError(
-                f"separator is {self.separator!r:.80}, and without an opener prose has that behind words too"
+                f"separator is {self.separator!r:.80}, but without a start marker ordinary text has it after words too"
             )
         if self.style.python:
-            raise ValueError("style is Python's, and the arguments are JSON")
+            raise ValueError("style is Python's, but the arguments are JSON")
         self._check_id()
 
     def _check_id(self) -> None:
@@ -85,11 +85,11 @@ class NamedJson(Frame):
             return
         check_word(self.id_marker, self.id, "id_marker")
         if not self.id:
-            raise ValueError("id is empty, and behind id_marker stands an id")
+            raise ValueError("id is empty, but an id is required after id_marker")
         if self.id_marker.strip().startswith(("}", ",")):
-            raise ValueError(f"id_marker is {self.id_marker!r:.80}, and an object may go on so")
+            raise ValueError(f"id_marker is {self.id_marker!r:.80}, which may also continue an object")
         if not self.call_closer.strip() or _GLUED.match(self.call_closer)[0]:  # type: ignore[index]  # it may be empty
-            raise ValueError(f"call_closer is {self.call_closer!r:.80}, and an id before it may go on so")
+            raise ValueError(f"call_closer is {self.call_closer!r:.80}, which may also continue the id before it")
 
     @property
     def openers(self) -> tuple[str, ...]:

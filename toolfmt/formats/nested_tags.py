@@ -140,15 +140,15 @@ class NestedTags(Frame):
     def __post_init__(self) -> None:
         check_filled(self)
         if not self.sign.strip() or self.sign != self.sign.strip():
-            raise ValueError(f"sign: {self.sign!r:.80} tells no tag from the texts between tags")
+            raise ValueError(f"sign: {self.sign!r:.80} does not distinguish tags from the text between them")
         if not self.item or not _TAG.fullmatch(self.item):
-            raise ValueError(f"item: no tag is called {self.item!r:.80}")
+            raise ValueError(f"item: {self.item!r:.80} is not a valid tag name")
         if not _OPENS.fullmatch(self.call_opener):
-            raise ValueError(f"call_opener: a call begins with a tag, not with {self.call_opener!r:.80}")
+            raise ValueError(f"call_opener: a call must start with a tag, not {self.call_opener!r:.80}")
         if not self.name_closer.endswith(">") or self.name_closer[0] not in "\"'> /":
-            raise ValueError(f"name_closer: where the name ends cannot be told before {self.name_closer!r:.80}")
+            raise ValueError(f"name_closer: the end of the name cannot be recognized before {self.name_closer!r:.80}")
         if not _CLOSES.fullmatch(self.call_closer):
-            raise ValueError(f"call_closer: a call ends with a closing tag, not with {self.call_closer!r:.80}")
+            raise ValueError(f"call_closer: a call must end with a closing tag, not {self.call_closer!r:.80}")
 
     @property
     def openers(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class _Elements:
     def element(self, tag: str, schema: Any, path: tuple[str, ...]) -> Node:
         """A value between its tags."""
         if not self.engine.names_a_tag(tag):
-            raise NotConstrained("no tag can be called so")
+            raise NotConstrained("it is not a valid tag name")
         return row(f"{self.engine.sign}<{tag}>", self._value(schema, tag, path))
 
     def _value(self, schema: Any, tag: str, path: tuple[str, ...]) -> Node:
@@ -97,7 +97,7 @@ class _Elements:
     def _items(self, flat: Schema, path: tuple[str, ...], empty: str) -> Node:
         least, most = flat.get("minItems", 0), flat.get("maxItems")
         if flat.get("uniqueItems") and (most is None or most > 1):
-            raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
+            raise NotConstrained("the keyword 'uniqueItems' is not supported in grammars")
         if most == 0:
             return Text(empty)
         try:

@@ -84,7 +84,7 @@ def parse_many(
         TypeError: `texts` is not a collection of strings, or `processes` is not an integer.
     """
     if isinstance(texts, (str, bytes)):
-        raise TypeError("texts is a collection of texts, not one text; parse(text, format) reads one")
+        raise TypeError("texts must be a collection of strings, not one string; use parse(text, format) for one")
     given = counting_tools(tools)
     known = Parser(format, tools=given).format  # so that bad input is told before the first text is read
     asked = ((_text(text, position), given) for position, text in enumerate(texts))
@@ -93,7 +93,7 @@ def parse_many(
 
 def _text(text: object, position: int) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"texts[{position}] is no text but of type {type(text).__name__}; decode it, or leave it out")
+        raise TypeError(f"texts[{position}] must be a string, not {type(text).__name__}; decode it or leave it out")
     return text
 
 
@@ -105,7 +105,7 @@ def messages_of(
     With several processes they are read some ahead, never all of them. Raises what `parse_many` raises.
     """
     if not isinstance(processes, int) or isinstance(processes, bool):
-        raise TypeError(f"processes is a whole number of at least 1, not {processes!r}")
+        raise TypeError(f"processes must be an integer of at least 1, not {processes!r}")
     if processes < 1:
         raise ValueError(f"processes must be at least 1, not {processes}")
     read = partial(_read, format=format, prefix=prefix, strict=strict)

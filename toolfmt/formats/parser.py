@@ -20,17 +20,17 @@ from toolfmt.formats.scan import Literals, literals
 from toolfmt.messages.events import Event, ToolCallArguments
 from toolfmt.messages.tools import tool_schemas
 
-_AFTER_FINISH = "feed() after finish(): a parser reads one answer; make a new one for the next"
+_AFTER_FINISH = "feed() after finish(): a parser reads one output; create a new one for the next"
 
 
 def _stop_strings(given: Iterable[str]) -> Literals | None:
     """What an answer ends at; an empty string ends none."""
     if isinstance(given, str):
-        raise TypeError("stop is a collection of strings, not one string")
+        raise TypeError("stop must be a collection of strings, not a single string")
     strings = tuple(given)
     for one in strings:
         if not isinstance(one, str):
-            raise TypeError(f"stop holds strings, not {one!r}")
+            raise TypeError(f"stop must contain strings, not {one!r}")
     return literals(*filter(None, strings)) if any(strings) else None
 
 
@@ -67,9 +67,9 @@ class Parser:
         reasoning: Literal["events", "text"] = "events",
     ) -> None:
         if reasoning not in ("events", "text"):
-            raise ValueError(f'reasoning is "events" or "text", not {reasoning!r}')
+            raise ValueError(f'reasoning must be "events" or "text", not {reasoning!r}')
         if not isinstance(prefix, str):
-            raise TypeError(f"prefix is the prompt's tail as a str, not {type(prefix).__name__}")
+            raise TypeError(f"prefix must be the end of the prompt as a str, not {type(prefix).__name__}")
         self.format = resolved(format)
         schemas = None if tools is None else tool_schemas(tools)
         self._stop = _stop_strings(stop) if stop else None
@@ -214,8 +214,8 @@ class Parser:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a Parser is a reading in progress and cannot be pickled: "
-            "send the text that it was fed, or copy it with copy() in the same process"
+            "a Parser has state that cannot be pickled: "
+            "send the text that it was fed, or use copy() in the same process"
         )
 
     @property

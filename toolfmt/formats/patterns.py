@@ -83,7 +83,7 @@ def read_pattern(source: str) -> Pattern:
     reader = _Reader(source)
     options = reader.options(0)
     if reader.at < len(source):
-        raise Unreadable(f"the sign {source[reader.at]!r} in {source[:80]!r}")
+        raise Unreadable(f"the character {source[reader.at]!r} in {source[:80]!r}")
     return options[0] if len(options) == 1 else (Group(options),)
 
 
@@ -125,7 +125,7 @@ class _Reader:
         if sign == "$":
             return End()
         if sign in "^*+?":
-            raise Unreadable(f"the sign {sign!r} in {self.source[:80]!r}")
+            raise Unreadable(f"the character {sign!r} in {self.source[:80]!r}")
         return Text(sign)
 
     def _escape(self) -> Node:
@@ -142,18 +142,18 @@ class _Reader:
     def _class(self) -> Node:
         found = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]").match(self.source, self.at)
         if found is None:
-            raise Unreadable(f"a class of characters without its end in {self.source[:80]!r}")
+            raise Unreadable(f"an unclosed character class in {self.source[:80]!r}")
         self.at = found.end()
         return _one_of(found[0])
 
     def _group(self, depth: int) -> Node:
         opening = re.compile(r"\((?:\?(?:P<(\w+)>|:|=|!|<=|<!))?").match(self.source, self.at)
         if opening is None or self.source.startswith("?", opening.end()):
-            raise Unreadable(f"a group of another kind in {self.source[:80]!r}")
+            raise Unreadable(f"an unsupported kind of group in {self.source[:80]!r}")
         self.at = opening.end()
         options = self.options(depth + 1)
         if not self._takes(")"):
-            raise Unreadable(f"a group without its end in {self.source[:80]!r}")
+            raise Unreadable(f"an unclosed group in {self.source[:80]!r}")
         kind = opening[0][2:]
         if kind in ("=", "!", "<=", "<!"):
             return Look(options, kind[0] == "<", kind[-1] == "=")
@@ -170,7 +170,7 @@ class _Reader:
         if isinstance(node, Text):
             node = _one_of(re.escape(node.text))
         if not isinstance(node, Run):
-            raise Unreadable(f"{found[0]!r} behind more than one character in {self.source[:80]!r}")
+            raise Unreadable(f"{found[0]!r} after more than one character in {self.source[:80]!r}")
         least, most = _bounds(found[1])
         return Run(node.of, least, most, bool(found[2]))
 
@@ -192,7 +192,7 @@ def _one_of(characters: str) -> Run:
     try:
         return Run(re.compile(characters), 1, 1, False)
     except re.error:
-        raise Unreadable(f"the class {characters[:80]!r}") from None
+        raise Unreadable(f"the character class {characters[:80]!r}") from None
 
 
 # --- matching

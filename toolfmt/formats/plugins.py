@@ -44,17 +44,19 @@ def _brought(point: EntryPoint) -> tuple[ToolCallFormat, ...]:
         loaded = loaded()
     formats = (loaded,) if isinstance(loaded, ToolCallFormat) else loaded
     if not isinstance(formats, (list, tuple)):
-        raise TypeError(f"it gives a value of type {type(formats).__name__}, not a ToolCallFormat or a tuple of them")
+        raise TypeError(
+            f"it provides a value of type {type(formats).__name__}, not a ToolCallFormat or a tuple of them"
+        )
     for format in formats:
         if not isinstance(format, ToolCallFormat):
-            raise TypeError(f"one of what it gives is of type {type(format).__name__}, not a ToolCallFormat")
+            raise TypeError(f"one of its values is of type {type(format).__name__}, not a ToolCallFormat")
     return tuple(formats)
 
 
 def _warn(point: EntryPoint, why: str) -> None:
     package = point.dist.name if point.dist is not None else "a package"
     warnings.warn(
-        f"the plug-in {point.name!r} of {package} ({point.value}) is left out: {why}; mend or uninstall {package}",
+        f"the plug-in {point.name!r} of {package} ({point.value}) is ignored: {why}; fix or uninstall {package}",
         BrokenPlugIn,
         stacklevel=2,
     )

@@ -19,7 +19,7 @@ from toolfmt.formats.format import DERIVED, ToolCallFormat
 _LONGEST = 60
 """Characters of an unknown name that are told; what is longer resembles no name."""
 
-_BY_PLUG_IN = "a package brings a format that is code by an entry point of the group toolfmt.formats"
+_BY_PLUG_IN = "a format that is code needs a package with an entry point in the group toolfmt.formats"
 
 
 @dataclass
@@ -82,8 +82,8 @@ def _fault(format: ToolCallFormat) -> str:
     for name in (format.name, *format.aliases):
         other = taken.get(_plain(name))
         if other is not None and other != format:
-            called = "" if name == format.name else f", with the alias {name!r},"
-            return f"the format {format.name!r}{called} has a name of the format {other.name!r}"
+            called = "" if name == format.name else f" (alias {name!r})"
+            return f"the format {format.name!r}{called} uses a name of the format {other.name!r}"
     return ""
 
 
@@ -105,17 +105,17 @@ def register(format: ToolCallFormat) -> None:
     from toolfmt.formats.stored import check_stored
 
     if not isinstance(format, ToolCallFormat):
-        raise TypeError(f"what is registered is a ToolCallFormat, not a value of type {type(format).__name__}")
+        raise TypeError(f"register() takes a ToolCallFormat, not a value of type {type(format).__name__}")
     if format.name == DERIVED:
         raise ValueError(
-            f"{DERIVED!r} is what every derived format is called; give this one a name of its own: "
+            f"{DERIVED!r} is the name of every derived format; give this one its own name: "
             'dataclasses.replace(format, name="…")'
         )
     with _others.lock:
         if format in formats():
             return
         if fault := _fault(format):
-            raise ValueError(f"{fault}; give it another one")
+            raise ValueError(f"{fault}; give it another name")
         try:
             check_stored(format)
         except BadFormat as unstored:
@@ -208,11 +208,11 @@ def get(name: str) -> ToolCallFormat:
         TypeError: `name` is not a string.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a format is given by its name, not as {type(name).__name__}")
+        raise TypeError(f"the name of a format must be a str, not {type(name).__name__}")
     found = _own_names().get(_plain(name)) or _names(_known_others()).get(_plain(name))
     if found is None:
         shown = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
-        raise UnknownFormat(f"no tool-call format is called {shown}; {_hint(name)}`toolfmt formats` lists them")
+        raise UnknownFormat(f"no tool-call format is named {shown}; {_hint(name)}`toolfmt formats` lists them")
     return found
 
 
@@ -229,10 +229,10 @@ def resolved(format: str | ToolCallFormat) -> ToolCallFormat:
 def _hint(name: str) -> str:
     """What was meant by an unknown name: a name that is nearly it, or an answer where the format is to stand."""
     if name == DERIVED:
-        return "a derived format is in no registry: give the format itself, or a file of `toolfmt dev derive`; "
+        return "a derived format is not registered: pass the format itself, or a file from `toolfmt dev derive`; "
     near = difflib.get_close_matches(name.lower(), names(), n=3) if len(name) <= _LONGEST else []
     if "<" in name or "\n" in name or (" " in name and not near):
-        return "if that is an answer, the text comes first: parse(text, format); "
+        return "if that is model output, pass it first: parse(text, format); "
     return f"did you mean {' or '.join(near)}? " if near else ""
 
 

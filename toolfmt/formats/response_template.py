@@ -35,7 +35,7 @@ _NAME = "\0"
 _NAMES = r"[\w.:/$@+-]+"
 _MARKS = re.compile(r"[^\w\s\0]")
 _NAMED = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
-_NO_OPENER = "nothing but its name or its JSON opens a call"
+_NO_OPENER = "a call has no start marker other than its name or its JSON"
 
 
 class _Body(NamedTuple):
@@ -111,7 +111,7 @@ def _calls(format: ToolCallFormat, stop: Sequence[str]) -> tuple[dict[str, Any],
     begun, between = two[: first.begin].replace(_ONE, _NAME), two[first.end : second.begin].replace(_TWO, _NAME)
     opener, closer, frame_closer = _frame(format, begun, between, two[second.end :])
     if notation.named and _NAME not in opener:
-        raise _no_word(format, "the tool's name stands neither in its JSON nor where a call opens")
+        raise _no_word(format, "the tool's name is neither in its JSON nor at the start of a call")
     field = {
         "open_pattern": _opening(opener, notation.begins, named=notation.named),
         "close_pattern": _closing(notation.ends, closer, opener, stop),
@@ -154,17 +154,17 @@ def _frame(format: ToolCallFormat, begun: str, between: str, ended: str) -> tupl
     if not begun.strip():
         raise _no_word(format, _NO_OPENER)
     if not opener.strip():
-        raise _no_word(format, "several calls stand in one frame, with nothing that opens each")
+        raise _no_word(format, "several calls are in one block, without a start marker for each")
     if not _MARKS.search(opener.partition(_NAME)[0]):
         raise _no_word(format, _NO_OPENER)
     ended, closer = ended.strip(), closer.strip()
     if frame_opens.strip():
         if not ended.startswith(closer):
-            raise _no_word(format, "the last call of several is closed otherwise than the others")
+            raise _no_word(format, "the last of several calls ends differently than the others")
         opens = f"(?:{_regex(frame_opens)}\\s*)?{_regex(opener)}"
         return opens, _regex(closer), ended[len(closer) :].strip()
     if not closer.startswith(ended):
-        raise _no_word(format, "the last call of several is closed otherwise than the others")
+        raise _no_word(format, "the last of several calls ends differently than the others")
     message = closer[len(ended) :].strip()
     return (f"(?:{_regex(message)}\\s*)?" if message else "") + _regex(opener), _regex(ended), ""
 
@@ -184,7 +184,7 @@ def _objects(format: ToolCallFormat, one: str, two: str) -> _Notation:
     """A JSON object of each call: the arguments alone, or with the name."""
     found, first, second = _json(one, _FIRST[1]), _json(two, _FIRST[1]), _json(two, _SECOND[1])
     if found is None or first is None or second is None or first.value != found.value:
-        raise _no_word(format, "one call is written otherwise than several")
+        raise _no_word(format, "one call is written differently than several")
     named = found.value == _FIRST[1]
     says = {"content": "json", "transform": _NAMED if named else _transform(format, found.value)}
     return _Notation(says, "{", "}", first, second, named)
@@ -195,7 +195,7 @@ def _transform(format: ToolCallFormat, value: Any) -> dict[str, Any]:
     listed = isinstance(value, list)
     name, arguments = _path(value, _ONE), _path(value, _FIRST[1])
     if name is None or arguments is None:
-        raise _no_word(format, "the tool's name is a key of the object that holds its arguments")
+        raise _no_word(format, "the tool's name is a key of the object with its arguments")
     keys = (name[1:], arguments[1:]) if listed else (name, arguments)
     if not listed and keys == (("name",), ("arguments",)):
         return {"type": "function", "function": "{content}"}

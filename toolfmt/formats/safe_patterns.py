@@ -30,21 +30,21 @@ class NotTaken(Exception):
 def check_pattern(pattern: str) -> None:
     """Nothing, for a pattern that is taken. Raises `NotTaken`."""
     if not pattern:
-        raise NotTaken("is empty: it would be found everywhere")
+        raise NotTaken("is empty: it would match everywhere")
     if len(pattern) > _LONGEST:
         raise NotTaken(f"is a regular expression of more than {_LONGEST} characters")
     reader = _Reader(pattern)
     ways, _ = reader.options(0)
     if reader.at < len(pattern):
-        raise NotTaken("is no regular expression: a bracket closes what none has opened")
+        raise NotTaken("is not a valid regular expression: a closing parenthesis has no opening one")
     if ways > _MOST_WAYS:
-        raise NotTaken(f"can match one text in more than {_MOST_WAYS} ways; write fewer options and repetitions")
+        raise NotTaken(f"can match a string in more than {_MOST_WAYS} ways; use fewer alternatives and repetitions")
     try:
         compiled = re.compile(pattern)
     except (re.error, OverflowError) as error:
-        raise NotTaken(f"is no regular expression that is read here ({error})") from None
+        raise NotTaken(f"is not a supported regular expression ({error})") from None
     if compiled.match(""):
-        raise NotTaken("matches the empty text: it would be found everywhere")
+        raise NotTaken("matches the empty string: it would match everywhere")
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class _Reader:
                 behind = parts[place + 1] if place + 1 < len(parts) else None
                 if not self._apart(part, before) or (behind is not None and not self._apart(part, behind)):
                     raise NotTaken(
-                        f"repeats {part.one_of!r} without a bound, which takes a literal character before it and "
-                        "behind it that it does not match; write a bound, such as {0,40}"
+                        f"repeats {part.one_of!r} without an upper bound, which requires a literal character "
+                        "before and after it that it does not match; add a bound such as {0,40}"
                     )
         return ways, any(part.unbounded for part in parts)
 
@@ -101,7 +101,7 @@ class _Reader:
         if sign == "[":
             found = _CLASS.match(self.source, self.at)
             if found is None:
-                raise NotTaken("has a class of characters that is not closed, or holds what is not read here")
+                raise NotTaken("has a character class that is not closed or contains unsupported syntax")
             self.at = found.end()
             return _Part(1, one_of=found[0])
         self.at += 1
@@ -111,21 +111,21 @@ class _Reader:
             if escaped in _CLASSES and escaped:
                 return _Part(1, one_of="\\" + escaped)
             if not escaped or (escaped.isalnum() and escaped not in _CONTROLS):
-                raise NotTaken(f"has \\{escaped}, which is not read here")
+                raise NotTaken(f"has \\{escaped}, which is not supported")
             literal = _CONTROLS.get(escaped, escaped)
             return _Part(1, literal, re.escape(literal))
         if sign in "^$*+?{":
-            raise NotTaken(f"has {sign!r} where it is not read; a sign that stands for itself is written \\{sign}")
+            raise NotTaken(f"has {sign!r} in an unsupported position; write the literal character as \\{sign}")
         return _Part(1, one_of=".") if sign == "." else _Part(1, sign, re.escape(sign))
 
     def _group(self, depth: int) -> _Part:
         opening = _OPENING.match(self.source, self.at)
         if opening is None or opening[1] is None:
-            raise NotTaken("has a group of a kind that is not read here; write (?:…)")
+            raise NotTaken("has an unsupported kind of group; use (?:…)")
         self.at = opening.end()
         ways, unbounded = self.options(depth + 1)
         if unbounded:
-            raise NotTaken("has a repetition without a bound in a group; write a bound, such as {0,40}")
+            raise NotTaken("has a repetition without an upper bound in a group; add a bound such as {0,40}")
         if not self.source.startswith(")", self.at):
             raise NotTaken("has a group that is not closed")
         self.at += 1
@@ -137,11 +137,11 @@ class _Reader:
             return part
         self.at = found.end()
         if self.source[self.at : self.at + 1] in ("?", "+", "*", "{") and self.at < len(self.source):
-            raise NotTaken("has a repetition of a repetition, which is not read here")
+            raise NotTaken("has a repetition of a repetition, which is not supported")
         if found[0] == "?":
             return _Part(part.ways + 1)
         if not part.one_of:
-            raise NotTaken(f"repeats a group ({found[0]}), which is not read here; repeat a class of characters")
+            raise NotTaken(f"repeats a group ({found[0]}), which is not supported; repeat a character class")
         if found[0] in ("*", "+") or found[0].endswith(",}"):
             return _Part(1, one_of=part.one_of, unbounded=True)
         least, _, most = found[0][1:-1].partition(",")

@@ -88,22 +88,22 @@ class Schemas:
                 raise NotConstrained(f"{least!r} is more than {most!r}")
         for keyword in _REFUSED:
             if keyword in found and not (keyword == "if" and not {"then", "else"} & set(found)):
-                raise NotConstrained(f"the keyword {keyword!r} is not one that a grammar can hold to")
+                raise NotConstrained(f"the keyword {keyword!r} is not supported in grammars")
         return found
 
     def _flat(self, schema: Any, following: tuple[str, ...]) -> Schema:
         if schema is True or schema is None:
             return {}
         if schema is False:
-            raise NotConstrained("no value is valid there")
+            raise NotConstrained("it allows no value")
         if not isinstance(schema, Mapping):
-            raise NotConstrained("what should be a schema is none")
+            raise NotConstrained("a part of it is not a schema")
         if "$id" in schema and schema is not self.root:
-            raise NotConstrained("it has an '$id' of its own, from which references lead elsewhere")
+            raise NotConstrained("it has an '$id' of its own, which changes the base of its references")
         found = {key: _sound(key, value) for key, value in schema.items() if key in _SAID}
         self._steps += 1
         if self._steps > _MOST_STEPS:
-            raise NotConstrained("its parts refer to each other too often")
+            raise NotConstrained("it contains too many references")
         types = _types(found)
         found.pop("type", None)
         if types is not None:
@@ -118,10 +118,10 @@ class Schemas:
         reference = found.pop("$ref", None)
         if reference is not None:
             if reference in following:
-                raise NotConstrained(f"the reference {reference!r} leads back to itself")
+                raise NotConstrained(f"the reference {reference!r} refers to itself")
             target = referred(self.root, reference) if isinstance(reference, str) else None
             if target is None:
-                raise NotConstrained(f"the reference {reference!r} leads nowhere")
+                raise NotConstrained(f"the reference {reference!r} cannot be resolved")
             if reference not in self._known:
                 self._known[reference] = self._flat(target, (*following, reference))
             found = merged(self._known[reference], found)
@@ -129,7 +129,7 @@ class Schemas:
             found = merged(found, self._flat(part, following))
         if unevaluated is not True:
             if any(key in found for key in _COMPOSED):
-                raise NotConstrained("the keyword 'unevaluatedProperties' stands beside a union")
+                raise NotConstrained("the keyword 'unevaluatedProperties' is not supported next to a union")
             found.setdefault("additionalProperties", unevaluated)
         return found
 
@@ -149,7 +149,7 @@ class Schemas:
 
     def _alternatives(self, flat: Schema, depth: int) -> Iterator[Schema]:
         if depth > _DEEPEST:
-            raise NotConstrained("unions stand in unions without end")
+            raise NotConstrained("its unions are nested too deeply")
         union = next((key for key in _COMPOSED if isinstance(flat.get(key), list)), None)
         if union is None:
             yield flat
@@ -162,9 +162,9 @@ class Schemas:
             except Nothing:
                 continue
         if not parts:
-            raise NotConstrained("no value is valid there")
+            raise NotConstrained("it allows no value")
         if union == "oneOf" and not self._apart(parts):
-            raise NotConstrained("parts of its 'oneOf' overlap; say 'anyOf', or tell them apart by type")
+            raise NotConstrained("parts of its 'oneOf' overlap; use 'anyOf', or give the parts different types")
         for part in parts:
             yield from self._alternatives(part, depth + 1)
 
@@ -204,7 +204,7 @@ class Schemas:
         kinds = self.kinds(flat)
         allowed = [value for value in listed if (kinds is None or is_of(value, kinds)) and _within(value, flat)]
         if not allowed:
-            raise NotConstrained("no value is valid there")
+            raise NotConstrained("it allows no value")
         return allowed
 
     # --- objects
@@ -217,7 +217,7 @@ class Schemas:
             if kinds is None or "object" in kinds:
                 shapes.append(self.object_shape(part))
         if not shapes:
-            raise NotConstrained("it is no object")
+            raise NotConstrained("it is not an object")
         return shapes
 
     def object_shape(self, flat: Schema) -> Arguments:
@@ -227,7 +227,7 @@ class Schemas:
         for name in required:
             if name not in properties:
                 if others is False:
-                    raise NotConstrained(f"it requires {name!r} and allows no such key")
+                    raise NotConstrained(f"it requires {name!r} but does not allow that key")
                 properties[name] = others
         properties = {name: part for name, part in properties.items() if part is not False}
         least, most = flat.get("minProperties", 0), flat.get("maxProperties", len(properties))
@@ -256,7 +256,7 @@ class Schemas:
         if isinstance(schema, bool):
             return {} if schema else False
         if not isinstance(schema, Mapping) or depth > _DEEPEST:
-            raise NotConstrained("it is nested too deeply" if depth > _DEEPEST else "what should be a schema is none")
+            raise NotConstrained("it is nested too deeply" if depth > _DEEPEST else "a part of it is not a schema")
         name = rule_name(schema)
         if not name:
             return self._alone_itself(schema, definitions, depth)
@@ -296,7 +296,7 @@ class Schemas:
         if isinstance(made.get("prefixItems"), list):
             made["prefixItems"] = [self._inner(part, "[]", definitions, depth) for part in made["prefixItems"]]
         if made.get("uniqueItems") and made.get("maxItems", 2) > 1:
-            raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
+            raise NotConstrained("the keyword 'uniqueItems' is not supported in grammars")
         made.pop("uniqueItems", None)
         return made
 
@@ -359,11 +359,11 @@ def _sound(keyword: str, value: Any) -> Any:
             raise NotConstrained(f"{keyword!r} is more than {_MOST_ITEMS}")
         return int(value)
     if keyword in ("exclusiveMinimum", "exclusiveMaximum") and isinstance(value, bool):
-        raise NotConstrained(f"{keyword!r} is a number since draft 6, and here {value!r}")
+        raise NotConstrained(f"{keyword!r} must be a number since draft 6, not {value!r}")
     if keyword in _BOUNDS and not number:
         raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is not a number")
     if keyword == "pattern" and not isinstance(value, str):
-        raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is no text")
+        raise NotConstrained(f"{keyword!r} is {value!r:.40}, which is not a string")
     return value
 
 
@@ -387,7 +387,7 @@ def _within(value: Any, flat: Mapping[str, Any]) -> bool:
         least, most = bounds(limits)
         above = least is None or value > least.value or (value == least.value and not least.open)
         return above and (most is None or value < most.value or (value == most.value and not most.open))
-    raise NotConstrained("it lists values and limits them as well")
+    raise NotConstrained("it has both a list of values and limits for them")
 
 
 def same(one: Any, other: Any) -> bool:
@@ -430,7 +430,7 @@ def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema:
     """A flat schema that says what two of them say. Raises `Nothing` where no value can satisfy both."""
     made = dict(one)
     if ("prefixItems" in one and "items" in other) or ("prefixItems" in other and "items" in one):
-        raise NotConstrained("'prefixItems' and 'items' stand in parts of it that hold together")
+        raise NotConstrained("'prefixItems' and 'items' are in different parts that apply together")
     for key, value in other.items():
         made[key] = _both(key, made[key], value) if key in made else value
     for closed, open_ in ((one, other), (other, one)):
@@ -457,7 +457,7 @@ def _both(key: str, one: Any, other: Any) -> Any:
         }
         found = [kind for kind in KINDS if kind in kinds and not (kind == "integer" and "number" in kinds)]
         if not found:
-            raise Nothing("no value is of two types that exclude each other")
+            raise Nothing("its types exclude each other")
         return found
     if key == "properties":
         return {
@@ -471,7 +471,7 @@ def _both(key: str, one: Any, other: Any) -> Any:
     if key == "enum":
         listed = [value for value in one if any(same(value, another) for another in other)]
         if not listed:
-            raise Nothing("no value is in both lists")
+            raise Nothing("its lists have no value in common")
         return listed
     if key in ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"):
         return max(one, other)
@@ -482,5 +482,5 @@ def _both(key: str, one: Any, other: Any) -> Any:
     if same(one, other):
         return one
     if key == "const":
-        raise Nothing("no value is two constants")
-    raise NotConstrained(f"{key!r} appears twice")
+        raise Nothing("its constants differ")
+    raise NotConstrained(f"{key!r} appears twice with different values")

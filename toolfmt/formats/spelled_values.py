@@ -160,7 +160,7 @@ class SpelledValues:
         first = self.spelling.strings[0]
         if pattern is not None:
             if least or most is not None:
-                raise NotConstrained("it has a pattern and a length as well")
+                raise NotConstrained("it has both a pattern and a length")
             read = string_pattern(pattern, lambda sign: sign not in _NOT_AS_ITSELF + first.closer and sign >= " ")
             return row(first.opener, Pattern(read), first.closer)
         return either(*(self._quoted(style, least, most) for style in self.spelling.strings))
@@ -173,10 +173,10 @@ class SpelledValues:
     def _list(self, flat: Schema) -> Node:
         opener, separator, closer = self.spelling.list_signs
         if "prefixItems" in flat:
-            raise NotConstrained("the keyword 'prefixItems' is not one that a grammar can hold to")
+            raise NotConstrained("the keyword 'prefixItems' is not supported in grammars")
         least, most = flat.get("minItems", 0), flat.get("maxItems")
         if flat.get("uniqueItems") and (most is None or most > 1):
-            raise NotConstrained("the keyword 'uniqueItems' is not one that a grammar can hold to")
+            raise NotConstrained("the keyword 'uniqueItems' is not supported in grammars")
         if most == 0:
             return Text(opener + closer)
         try:
@@ -209,7 +209,7 @@ class SpelledValues:
         written = self.write({key: 7})
         spelt = written[len(opener) : written.rindex(assign + "7")]
         if spelt == key and not _BARE.fullmatch(key):
-            raise NotConstrained(f"a member cannot be called {key!r} there")
+            raise NotConstrained(f"the format cannot represent the key {key!r}")
         return spelt
 
     def _any_key(self) -> Node:
@@ -243,7 +243,7 @@ class QuotedValues(SpelledValues):
 
     def _kind(self, kind: str, flat: Schema) -> Node:
         if kind in ("array", "object"):
-            raise NotConstrained("lists and objects stand in quotes there, as JSON whose own quotes are escaped")
+            raise NotConstrained("the format writes lists and objects as JSON in quotes")
         node = super()._kind(kind, flat)
         return node if kind == "string" else row('"', node, '"')
 
@@ -256,9 +256,9 @@ class QuotedValues(SpelledValues):
 def number_node(flat: Schema, *, whole: bool) -> Node:
     """The numbers of a flat schema, which is of numbers only."""
     if "multipleOf" in flat and not (whole and flat["multipleOf"] == 1):
-        raise NotConstrained("the keyword 'multipleOf' is not one that a grammar can hold to")
+        raise NotConstrained("the keyword 'multipleOf' is not supported in grammars")
     if any(isinstance(flat.get(key), bool) for key in ("exclusiveMinimum", "exclusiveMaximum")):
-        raise NotConstrained("'exclusiveMinimum' and 'exclusiveMaximum' are numbers since draft 6")
+        raise NotConstrained("'exclusiveMinimum' and 'exclusiveMaximum' must be numbers since draft 6")
     pattern = integers(*whole_bounds(flat)) if whole else numbers(*bounds(flat))
     if not pattern:
         raise NotConstrained("no number is within its bounds")

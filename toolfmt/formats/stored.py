@@ -65,9 +65,9 @@ def _laid_out(value: Any, margin: str) -> str:
 def from_text(text: str, source: str = _UNNAMED) -> ToolCallFormat:
     """The format that a text describes, which `to_text` made or somebody by hand. Raises as `from_data` does."""
     if not isinstance(text, str):
-        raise BadFormat(f"{source}: a format is read from a text, not from {type(text).__name__}")
+        raise BadFormat(f"{source}: a format must be a string, not {type(text).__name__}")
     if len(text) > LONGEST_TEXT:
-        raise BadFormat(f"{source}: longer than {LONGEST_TEXT:,} characters, which no format is")
+        raise BadFormat(f"{source}: longer than {LONGEST_TEXT:,} characters, the maximum for a format")
     try:
         data = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -79,7 +79,7 @@ def check_stored(format: ToolCallFormat) -> str:
     """The text of a format, from which it comes back as it is. Raises `BadFormat` for one of which it does not."""
     text = to_text(format)
     if from_text(text, f"the format {format.name}") != format:
-        raise BadFormat(f"the format {format.name} cannot be stored as data: it comes back as another one")
+        raise BadFormat(f"the format {format.name} cannot be stored as data: reading it back gives a different format")
     return text
 
 
@@ -92,7 +92,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no value of JSON")
+    raise ValueError(f"{word} is not a JSON value")
 
 
 # --- writing
@@ -127,7 +127,7 @@ def _stored(value: Any, who: str, path: str) -> Any:
     kind = KIND_OF.get(type(value))
     if kind is None:
         raise BadFormat(
-            f"{who} cannot be stored as data: {path} is {_named(value)}, which is code; only what toolfmt itself has "
+            f"{who} cannot be stored as data: {path} is {_named(value)}, which is code; only objects of toolfmt itself "
             "can be stored"
         )
     return ({"kind": kind} if kind else {}) | _members(value, who, path)

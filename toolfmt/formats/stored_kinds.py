@@ -65,8 +65,8 @@ ROLES: Mapping[Any, Role] = {
             "tagged": Tagged,
         },
     ),
-    Notation: Role("a notation", {}, {name.replace(" ", "_"): notation for name, notation in NOTATIONS.items()}),
-    BetweenMarks: Role("a notation", {"between_marks": BetweenMarks}),
+    Notation: Role("a syntax", {}, {name.replace(" ", "_"): notation for name, notation in NOTATIONS.items()}),
+    BetweenMarks: Role("a syntax", {"between_marks": BetweenMarks}),
     Header: Role(
         "a header",
         {"attributes": Attributes, "escaped_attributes": EscapedAttributes},
@@ -78,7 +78,7 @@ ROLES: Mapping[Any, Role] = {
         {"name_only": NAME_ONLY},
     ),
     ValueWriter: Role(
-        "a writer of values",
+        "a value writer",
         {"marked_values": MarkedValues},
         {
             "json_values": JsonValues(),
@@ -89,13 +89,13 @@ ROLES: Mapping[Any, Role] = {
         },
     ),
     TextWriter: Role(
-        "a writer of texts",
+        "a text writer",
         {"text_in_marks": TextInMarks},
         {"text_beside_type": TextBesideType(), "text_by_type": TEXT_BY_TYPE},
     ),
     RuntimeParser: Role("a runtime's parser", {"": RuntimeParser}),
     WrittenObject: Role("the pieces of an object", {"": WrittenObject}),
-    JsonStyle: Role("a style of JSON", {"": JsonStyle}),
+    JsonStyle: Role("a JSON style", {"": JsonStyle}),
 }
 """By annotation; a role whose only kind has no name is read without one."""
 

@@ -51,11 +51,11 @@ def read_format(data: object, source: str) -> ToolCallFormat:
     """The format that this data describes, tried. Raises `BadFormat`."""
     reader = _Reader(source)
     if not isinstance(data, dict):
-        reader.refuse("", f"a format is an object with the member {VERSION_MEMBER!r}, not {_found(data)}")
+        reader.refuse("", f"a format must be an object with the member {VERSION_MEMBER!r}, not {_found(data)}")
     version = data.get(VERSION_MEMBER)
     if version != VERSION or isinstance(version, bool):
-        told = f"not {_found(version)}" if VERSION_MEMBER in data else "and is missing"
-        reader.refuse(VERSION_MEMBER, f"must be {VERSION}, the version of this form of data, {told}")
+        told = f"not {_found(version)}" if VERSION_MEMBER in data else "but is missing"
+        reader.refuse(VERSION_MEMBER, f"must be {VERSION}, the version of this file format, {told}")
     members = {name: value for name, value in data.items() if name != VERSION_MEMBER}
     format: ToolCallFormat = reader.record(ToolCallFormat, members, "", 0)
     _check_texts(format, reader)
@@ -77,7 +77,7 @@ class _Reader:
         """What the data means where this annotation stands."""
         self.left -= 1
         if self.left < 0:
-            self.refuse(path, f"this is more than {_MOST_VALUES:,} values, which no format has")
+            self.refuse(path, f"there are more than {_MOST_VALUES:,} values, the maximum for a format")
         if isinstance(hint, type) and hint in (str, int, bool, type(None)):
             return self._plain(hint, value, path)
         if hint in ROLES:
@@ -101,7 +101,7 @@ class _Reader:
         read = {}
         for name, value in members.items():
             if name not in known:
-                self.refuse(path, f"there is no member {_found(name)}{_hint(name, known)}")
+                self.refuse(path, f"unknown member {_found(name)}{_hint(name, known)}")
             read[name] = self.value(_hints(record)[name], value, f"{path}.{name}".lstrip("."), depth)
         for name, field in known.items():
             if name not in read and _is_required(field):
@@ -121,7 +121,7 @@ class _Reader:
                 for at, item in enumerate(value):
                     if item == "" or (isinstance(item, tuple) and "" in item):
                         where = f"{path}.{name}[{at}]".lstrip(".")
-                        self.refuse(where, "must not be empty: it would be found everywhere")
+                        self.refuse(where, "must not be empty: it would match everywhere")
 
     def _plain(self, hint: type, value: object, path: str) -> object:
         if type(value) is not hint:
@@ -131,7 +131,7 @@ class _Reader:
             if len(value) > most:
                 self.refuse(path, f"is longer than {most:,} characters")
             if re.search("[\ud800-\udfff]", value):
-                self.refuse(path, "holds half of a surrogate pair, which no text has")
+                self.refuse(path, "contains half of a surrogate pair, which is not valid text")
         return value
 
     def _of_role(self, role: Role, hint: Any, value: object, path: str, depth: int) -> Any:
@@ -139,24 +139,22 @@ class _Reader:
             self.left -= 1
             if value not in role.constants:
                 near = _hint(value, role.constants)
-                self.refuse(path, f"there is no {_bare(role)} called {_found(value)}{near or _one_of(role.constants)}")
+                self.refuse(path, f"unknown {_bare(role)} {_found(value)}{near or _one_of(role.constants)}")
             return role.constants[value]
         if not isinstance(value, dict) or not role.kinds:
             self.refuse(path, f"must be {expected(hint)}, not {_found(value)}")
         self.left -= 1
         if depth >= _DEEPEST:
-            self.refuse(path, f"is nested deeper than {_DEEPEST} times")
+            self.refuse(path, f"is nested more than {_DEEPEST} levels deep")
         if "" in role.kinds:
             return self.record(role.kinds[""], value, path, depth + 1)
         kind = value.get("kind")
         if not isinstance(kind, str):
-            told = f"not {_found(kind)}" if "kind" in value else "and is missing"
+            told = f"not {_found(kind)}" if "kind" in value else "but is missing"
             self.refuse(f"{path}.kind", f"must name the kind of {_bare(role)}, {told}{_one_of(role.kinds)}")
         if kind not in role.kinds:
             near = _hint(kind, role.kinds)
-            self.refuse(
-                f"{path}.kind", f"there is no {_bare(role)} of kind {_found(kind)}{near or _one_of(role.kinds)}"
-            )
+            self.refuse(f"{path}.kind", f"unknown {_bare(role)} kind {_found(kind)}{near or _one_of(role.kinds)}")
         members = {name: inner for name, inner in value.items() if name != "kind"}
         return self.record(role.kinds[kind], members, path, depth + 1)
 
@@ -181,7 +179,7 @@ class _Reader:
         if not isinstance(value, (list, tuple)) or (not many and len(value) != len(inner)):
             self.refuse(path, f"must be {expected(hint)}, not {_found(value)}")
         if len(value) > _LONGEST_LIST:
-            self.refuse(path, f"has {len(value):,} items, and at most {_LONGEST_LIST} are taken")
+            self.refuse(path, f"has {len(value):,} items, but the maximum is {_LONGEST_LIST}")
         hints = [inner[0]] * len(value) if many else inner
         return tuple(
             self.value(one, item, f"{path}[{at}]", depth)
@@ -193,9 +191,9 @@ class _Reader:
             self.refuse(path, f"must be {expected(hint)}, not {_found(value)}")
         read = {}
         for key, item in value.items():
-            name = self._plain(str, key, f"{path}, the name of a member,")
+            name = self._plain(str, key, f"{path} (name of a member)")
             if not name:
-                self.refuse(path, "has a member whose name is empty")
+                self.refuse(path, "has a member with an empty name")
             read[key] = self.value(get_args(hint)[1], item, f"{path}[{key[:_SHOWN]!r}]", depth)
         return read
 
@@ -207,16 +205,16 @@ def _check_texts(format: ToolCallFormat, reader: _Reader) -> None:
     """That names can be typed, patterns be matched and ids be told apart, and that markers are some."""
     for path, name in (("name", format.name), *((f"aliases[{at}]", name) for at, name in enumerate(format.aliases))):
         if not _NAME.fullmatch(name) or name.endswith(".json"):
-            reader.refuse(path, f"must be letters, digits, '_', '-' and '.', at most 80, not {_found(name)}")
+            reader.refuse(path, f"must be at most 80 letters, digits, '_', '-' and '.', not {_found(name)}")
     if format.variant and format.variant not in format.variants:
         reader.refuse(
-            "variant", f"{_found(format.variant)} is none of `variants`{_hint(format.variant, format.variants)}"
+            "variant", f"{_found(format.variant)} is not in `variants`{_hint(format.variant, format.variants)}"
         )
     engine, begins = format.engine, {opener for opener, _ in format.reasoning_read}
     begins.update(engine.openers, engine.start_only_openers, engine.unframed_openers)
     for at, mark in enumerate(format.between):
         if mark not in begins:
-            reader.refuse(f"between[{at}]", f"{_found(mark)} opens neither a block of `reasoning` nor a call")
+            reader.refuse(f"between[{at}]", f"{_found(mark)} is not a start marker of `reasoning` or of a call")
     for member in ("signatures", "headers"):
         for at, pattern in enumerate(getattr(format, member)):
             try:
@@ -241,7 +239,7 @@ def _check_call_id(form: str, reader: _Reader) -> None:
     except ValueError as fault:
         reader.refuse("call_id", str(fault).removeprefix("call_id "))
     if "{number" not in form:
-        reader.refuse("call_id", f"is {_found(form)}, and holds {{number}}, so that no two calls have one id")
+        reader.refuse("call_id", f"is {_found(form)}, but must contain {{number}}, so that ids are unique")
 
 
 def _try(format: ToolCallFormat) -> None:
@@ -259,10 +257,10 @@ def _check_works(format: ToolCallFormat, reader: _Reader) -> None:
         try:
             _try(format.with_variant(variant))
         except CannotWrite as unread:
-            reader.refuse(where, f"does not read the call that it writes ({unread})")
+            reader.refuse(where, f"does not parse the call that it writes ({unread})")
         except Exception as error:  # noqa: BLE001 - whatever markers that make no sense lead an engine to
             why = " ".join(f"{type(error).__name__}: {error}".split())
-            reader.refuse(where, f"cannot write a call and read it back ({why[:200]})")
+            reader.refuse(where, f"cannot write a call and parse it back ({why[:200]})")
 
 
 # --- words
@@ -282,11 +280,11 @@ def expected(hint: Any) -> str:
         if not inner:
             return "an empty list"
         if inner[-1] is Ellipsis:
-            return f"a list, each item of it {expected(inner[0])}"
+            return f"a list in which each item is {expected(inner[0])}"
         return f"a list of {len(inner)}: {', '.join(map(expected, inner))}"
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return f"an object, each member of it {expected(inner[1])}"
-    return {str: "a string", int: "a whole number", bool: "true or false", type(None): "null"}[hint]
+        return f"an object in which each member is {expected(inner[1])}"
+    return {str: "a string", int: "an integer", bool: "true or false", type(None): "null"}[hint]
 
 
 def _named(role: Role) -> str:
@@ -303,7 +301,7 @@ def _bare(role: Role) -> str:
 
 
 def _one_of(names: Iterable[str]) -> str:
-    return f"; there are {listed(sorted(names))}"
+    return f"; choose from {listed(sorted(names))}"
 
 
 def _hint(name: str, known: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ def string_pattern(pattern: str, may_stand: Callable[[str], bool]) -> str:
     """The pattern without its anchors, its characters spelt out. `may_stand` tells of a character whether it may stand
     in the string as itself. Raises `NotConstrained`."""
     if not pattern.startswith("^") or not pattern.endswith("$") or re.search(r"(?<!\\)(?:\\\\)*\\\$\Z", pattern):
-        raise NotConstrained(f"the pattern {pattern!r} is not held to, only patterns from ^ to $ are")
+        raise NotConstrained(f"the pattern {pattern!r} is not supported: it must start with ^ and end with $")
     return _Reading(pattern, may_stand).whole()
 
 
@@ -32,19 +32,19 @@ class _Reading:
         self.pattern, self.text, self.at, self.may_stand = pattern, pattern[1:-1], 0, may_stand
 
     def refuse(self, what: str) -> NotConstrained:
-        return NotConstrained(f"the pattern {self.pattern!r} is not held to: {what}")
+        return NotConstrained(f"the pattern {self.pattern!r} is not supported: {what}")
 
     def whole(self) -> str:
         read = self._either(inside=False)
         if self.at < len(self.text):
-            raise self.refuse("a bracket has no opening one")
+            raise self.refuse("a closing parenthesis has no opening one")
         return read
 
     def _either(self, inside: bool) -> str:
         parts = [self._row()]
         while self._peek() == "|":
             if not inside:
-                raise self.refuse("its anchors hold for one of its parts only")
+                raise self.refuse("its anchors apply to only one of its alternatives")
             self.at += 1
             parts.append(self._row())
         return "|".join(parts)
@@ -77,10 +77,10 @@ class _Reading:
             if self.text.startswith("?:", self.at):
                 self.at += 2
             elif self._peek() == "?":
-                raise self.refuse("it looks around")
+                raise self.refuse("it contains an unsupported kind of group")
             inner = self._either(inside=True)
             if self._take() != ")":
-                raise self.refuse("a bracket is not closed")
+                raise self.refuse("a parenthesis is not closed")
             return f"({inner})"
         if sign == "[":
             return self._class()
@@ -89,36 +89,36 @@ class _Reading:
             if escaped in _CLASSES:
                 return f"[{self._allowed_class(_CLASSES[escaped])}]"
             if escaped not in _SIGNS or not escaped:
-                raise self.refuse(f"it holds \\{escaped}")
+                raise self.refuse(f"it contains \\{escaped}")
             sign = escaped
         elif sign in "^$.?*+{}]":
-            raise self.refuse(f"it holds {sign}")
+            raise self.refuse(f"it contains {sign}")
         return self._character(sign)
 
     def _character(self, sign: str) -> str:
         if not self.may_stand(sign):
-            raise self.refuse(f"{sign!r} does not stand for itself in a string here")
+            raise self.refuse(f"{sign!r} has a special meaning in strings of the format")
         return f"\\{sign}" if sign in _SIGNS else sign
 
     def _class(self) -> str:
         if self._peek() == "^":
-            raise self.refuse("a class of it is what it does not hold")
+            raise self.refuse("it contains a negated character class")
         read = ""
         while (sign := self._take()) != "]":
             if not sign or sign == "[":
-                raise self.refuse("a class of it is not closed, or holds another")
+                raise self.refuse("a character class is not closed or contains another one")
             if sign == "\\":
                 sign = self._take()
                 if sign in _CLASSES:
                     read += self._allowed_class(_CLASSES[sign])
                     continue
                 if sign not in _SIGNS or not sign:
-                    raise self.refuse(f"it holds \\{sign}")
+                    raise self.refuse(f"it contains \\{sign}")
             if self._peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 last = self._take()
                 if last == "\\" or sign > last:
-                    raise self.refuse("a class of it has a range that is none")
+                    raise self.refuse("a character class has an invalid range")
                 for code in range(ord(sign), ord(last) + 1):
                     self._character(chr(code))
                 read += f"{in_class(sign)}-{in_class(last)}"
@@ -126,7 +126,7 @@ class _Reading:
                 self._character(sign)
                 read += in_class(sign)
         if not read:
-            raise self.refuse("a class of it is empty")
+            raise self.refuse("a character class is empty")
         return f"[{read}]"
 
     def _allowed_class(self, members: str) -> str:

@@ -67,7 +67,7 @@ class RawValues:
         written = [(value, write(value, self.types)) for value in values]
         carried = [(value, text) for value, text in written if self.stated or self._is_read(value, text)]
         if not carried:
-            raise NotConstrained("its values would be read as of another type")
+            raise NotConstrained("its values would be parsed as another type")
         return carried
 
     def _is_read(self, value: Any, text: str) -> bool:
@@ -80,7 +80,7 @@ class RawValues:
         """Those of the types that the reader takes a text for."""
         found = [kind for kind in kinds if self.stated or self.types is None or self._is_told(kind, self.types)]
         if not found:
-            raise NotConstrained("its values would be read as of another type")
+            raise NotConstrained("its values would be parsed as another type")
         return found
 
     @staticmethod
@@ -95,7 +95,7 @@ class RawValues:
         begins = self._begins(beside)
         if "pattern" in flat:
             if begins or least or most is not None:
-                raise NotConstrained("it has a pattern, and a length or another limited type as well")
+                raise NotConstrained("it has a pattern together with a length or another limited type")
             signs = {text[0] for text in (self.closer, *self.never)}
             return row(Pattern(string_pattern(flat["pattern"], lambda sign: sign not in signs)), self.closer)
         if not begins:

@@ -91,9 +91,9 @@ class MarkedValues:
 
     def __post_init__(self) -> None:
         if not self.mark.strip():
-            raise ValueError("mark: strings between marks need one that is more than blanks")
+            raise ValueError("mark: strings need a marker that is more than whitespace")
         if self.keys not in ("bare", "marked"):
-            raise ValueError(f"keys: inner keys stand 'bare' or are 'marked', not {self.keys!r:.80}")
+            raise ValueError(f"keys: must be 'bare' or 'marked', not {self.keys!r:.80}")
 
     def __call__(self, value: Any) -> str:
         if isinstance(value, str):

@@ -256,7 +256,7 @@ class BetweenMarks:
 
     def __post_init__(self) -> None:
         if not self.mark.strip() or self.mark in ("'", '"'):
-            raise ValueError(f"mark: strings between marks need a marker of their own, not {self.mark!r:.80}")
+            raise ValueError(f"mark: strings need a marker of their own, not {self.mark!r:.80}")
 
     def within(self, *closing: str, control: tuple[str, ...] = ()) -> Notation:
         """The notation in calls that end so, in a frame with these control tokens: no string runs into either."""

@@ -45,7 +45,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
     for position, (name, _) in enumerate(checked):
         if schemas is not None and name not in schemas:
             raise CannotWrite(
-                f"{known.name}: calls[{position}]: no tool called {name!r} is declared; declare it, or give no tools"
+                f"{known.name}: calls[{position}]: no tool named {name!r} is declared; declare it or pass no tools"
             )
 
     def types(name: str, *path: str) -> Types:
@@ -56,7 +56,7 @@ def write(format: str | ToolCallFormat, calls: Sequence[Call], tools: object = N
         if read_back(known, text, tools) != [_canonical(name, arguments) for name, arguments in checked]:
             raise CannotWrite(_blame(known, checked, types, tools))
     except RecursionError:
-        raise CannotWrite(f"{known.name}: the arguments hold lists or objects that are nested too deeply") from None
+        raise CannotWrite(f"{known.name}: the arguments contain lists or objects that are nested too deeply") from None
     return text
 
 
@@ -92,13 +92,13 @@ def read_back(format: ToolCallFormat, text: str, tools: object = None) -> list[t
 
 def _checked(call: object, position: int) -> Call:
     if not isinstance(call, (tuple, list)) or len(call) != 2:
-        raise CannotWrite(f"calls[{position}]: a call is a pair of name and arguments, not {call!r:.80}")
+        raise CannotWrite(f"calls[{position}]: a call must be a pair of name and arguments, not {call!r:.80}")
     name, arguments = call
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
         raise CannotWrite(f"calls[{position}]: the name must be a string and the arguments an object")
     try:
         if json.loads(json.dumps(arguments, allow_nan=False)) != arguments:
-            raise ValueError("it holds something that JSON has no word for")
+            raise ValueError("it contains a value that JSON cannot represent")
     except (TypeError, ValueError, RecursionError) as error:
         raise CannotWrite(f"calls[{position}] ({name}): the arguments are not JSON: {json_fault(error)}") from None
     return name, dict(arguments)
@@ -116,13 +116,13 @@ def _blame(format: ToolCallFormat, calls: Sequence[Call], types: TypesOf, tools:
         return read_back(format, text, tools) == [_canonical(name, arguments)]
 
     for position, (name, arguments) in enumerate(calls):
-        where = f"{format.name} cannot carry calls[{position}]"
+        where = f"{format.name} cannot represent calls[{position}]"
         if not comes_back(name, {}, types, tools):
-            return f"{where}: the name {name!r} would not be read back"
+            return f"{where}: the name {name!r} would not survive a round trip"
         for key, value in arguments.items():
             if not comes_back(name, {key: 0}, lambda name, *path: None, None):
-                return f"{where}: the key {key!r} would not be read back"
+                return f"{where}: the key {key!r} would not survive a round trip"
             if not comes_back(name, {key: value}, types, tools):
                 shown = json.dumps(value, ensure_ascii=False)[:80]
-                return f"{where}: the argument {key!r} of {name!r}, {shown}, would not be read back as it is"
-    return f"{format.name} cannot carry these calls together: they would not be read back as they are"
+                return f"{where}: the argument {key!r} of {name!r}, {shown}, would not survive a round trip"
+    return f"{format.name} cannot represent these calls together: they would not survive a round trip"

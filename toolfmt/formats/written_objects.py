@@ -51,11 +51,11 @@ class JsonStyle:
     def __post_init__(self) -> None:
         for parameter, sign, form in (("comma", self.comma, _COMMA), ("colon", self.colon, _COLON)):
             if not form.fullmatch(sign):
-                raise ValueError(f"{parameter} is {sign!r:.80}, and is the sign with a few blanks around it")
+                raise ValueError(f"{parameter} is {sign!r:.80}, but must be the delimiter with a few spaces around it")
         if self.indent is not None and not 0 <= self.indent <= _MOST_INDENT:
-            raise ValueError(f"indent is {self.indent!r:.80}, and is a number from 0 to {_MOST_INDENT}")
+            raise ValueError(f"indent is {self.indent!r:.80}, but must be a number from 0 to {_MOST_INDENT}")
         if not _BLANKS.fullmatch(self.margin):
-            raise ValueError(f"margin is {self.margin!r:.80}, and is made of blanks")
+            raise ValueError(f"margin is {self.margin!r:.80}, but must consist of whitespace")
         if self.python and (self.comma, self.colon, self.indent, self.margin, self.ascii) != (
             ", ",
             ": ",
@@ -63,7 +63,7 @@ class JsonStyle:
             "",
             False,
         ):
-            raise ValueError("python is Python's own notation, which has its own signs: give no others")
+            raise ValueError("python: Python's syntax has its own delimiters; set no others")
 
     def __call__(self, value: Any) -> str:
         """The text of a JSON value."""
@@ -84,7 +84,7 @@ class JsonStyle:
         for style in _styles_like(text):
             if style(value) == text:
                 return style
-        raise ValueError(f"the arguments are spelt in no known style: {text!r:.80}")
+        raise ValueError(f"the arguments are written in no known style: {text!r:.80}")
 
 
 def _styles_like(text: str) -> Iterator[JsonStyle]:
@@ -125,15 +125,15 @@ class WrittenObject:
         places = self.pieces[1::2]
         for place in places:
             if place not in PLACES:
-                raise ValueError(f"pieces has a place for {place!r:.80}, and only {', '.join(PLACES)} are known")
+                raise ValueError(f"pieces has the placeholder {place!r:.80}, but only {', '.join(PLACES)} are known")
         if len(self.pieces) % 2 == 0 or len(set(places)) != len(places):
-            raise ValueError("pieces is a literal, a place, a literal and so on, each place once, with a literal last")
+            raise ValueError("pieces must alternate literals and distinct placeholders, with a literal first and last")
         if NAME not in places or (ARGUMENTS in places) == (ARGUMENTS_STRING in places):
-            raise ValueError("pieces has one place for the name and one for the arguments")
+            raise ValueError("pieces must have one placeholder for the name and one for the arguments")
         if self.quote not in ('"', "'"):
-            raise ValueError(f"quote is {self.quote!r:.80}, and is a double or a single quote")
+            raise ValueError(f"quote is {self.quote!r:.80}, but must be a double or a single quote")
         if (ID in places) != bool(self.id):
-            raise ValueError("id is the form of the ids that pieces has a place for")
+            raise ValueError("id must be set if, and only if, pieces has a placeholder for it")
         check_id_form(self.id, "id")
         self._members_read()
 
@@ -198,7 +198,7 @@ class WrittenObject:
         found twice, or are parts of something else in it.
         """
         if not arguments or len(text) > _LONGEST_EXAMPLE:
-            raise ValueError("an example is a short text, of a call with arguments")
+            raise ValueError("an example must be a short string with a call that has arguments")
         begin, end, place, style = _place_of(text, arguments)
         found = [(begin, end, place)]
         quotes = set()
@@ -208,14 +208,14 @@ class WrittenObject:
                 found.append((at, behind, what))
                 quotes.add(text[at])
         if len(quotes) > 1:
-            raise ValueError("name and id stand in other quotes")
+            raise ValueError("name and id are in different quotes")
         pieces, here = [], 0
         for at, behind, what in sorted(found):
             pieces += [text[here:at], what]
             here = behind
         pieces.append(text[here:])
         if any(word and word in literal for word in (name, id) for literal in pieces[::2]):
-            raise ValueError("the name or the id stands within another member")
+            raise ValueError("the name or the id is inside another member")
         return cls(tuple(pieces), style, quotes.pop(), id_form if id else "")
 
 
@@ -244,15 +244,15 @@ def _members_of(value: dict[str, Any]) -> Members:
     beside = {signs[member]: key for key, member in value.items() if isinstance(member, str) and member in signs}
     arguments = placed.get(ARGUMENTS, placed.get(ARGUMENTS_STRING))
     if arguments is None or len(wrappers) > 1 or (NAME not in placed and arguments not in signs):
-        raise ValueError("pieces does not hold name and arguments in one object, or one object deep in another")
+        raise ValueError("pieces must have name and arguments in the same object, at most one level deep")
     own = {*placed.values()} | ({wrapper} if wrapper else set()) | set(beside.values())
     if arguments in signs:
         if signs[arguments] != NAME or wrapper or len(value) > 1:
-            raise ValueError("pieces has the name for a key, and something beside it")
+            raise ValueError("pieces uses the name as a key, but has other members too")
         return Members("", "", arguments_string=ARGUMENTS_STRING in placed)
     keys = [*inner, *(value if wrapper else ())]
     if any(key in signs for key in keys):
-        raise ValueError("pieces has a place where a key stands")
+        raise ValueError("pieces has a placeholder in place of a key")
     ids = placed.get(ID, beside.get(ID, ""))
     others = [key for key in keys if key not in own or key == (placed | beside).get(NUMBER)]
     kind = next((said["type"] for said in (value, inner) if isinstance(said.get("type"), str)), "")
@@ -302,7 +302,7 @@ def _place_of(text: str, arguments: Mapping[str, Any]) -> tuple[int, int, str, J
                 at = text.index(as_python)
                 found.append((at, at + len(as_python), ARGUMENTS, as_python))
     if len(found) != 1:
-        raise ValueError("the arguments do not stand in the object" if not found else "the arguments stand in it twice")
+        raise ValueError("the arguments are not in the object" if not found else "the arguments are in it twice")
     begin, end, place, spelt = found[0]
     return begin, end, place, JsonStyle.of(spelt, dict(arguments))
 
@@ -329,6 +329,6 @@ def _word_place(text: str, word: str, what: str, arguments: tuple[int, int]) -> 
         found += [(match.start(), match.end()) for match in re.finditer(re.escape(one), text)]
     outside = [(begin, end) for begin, end in found if end <= arguments[0] or begin >= arguments[1]]
     if len(outside) != 1:
-        where = "does not stand in the object" if not outside else "stands in it twice"
+        where = "is not in the object" if not outside else "is in it twice"
         raise ValueError(f"the {what} {where}")
     return outside[0]
