@@ -384,15 +384,15 @@ def test_parameters_that_are_ambiguous_are_rejected(make: Callable[[], object], 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('{"name": "other", "arguments": {"a": "b"}}', "the name does not stand"),
-        ('{"name": "zqname", "id": "zqname", "arguments": {"a": "b"}}', "the name stands in it twice"),
-        ('{"name": "zqname", "arguments": {}}', "the arguments do not stand"),
-        ('{"name": "zqname", "first": {"a": "b"}, "arguments": {"a": "b"}}', "the arguments stand in it twice"),
-        ('{"name": "zqname", "said": "zqname is called", "arguments": {"a": "b"}}', "within another member"),
+        ('{"name": "other", "arguments": {"a": "b"}}', "the name is not in the object"),
+        ('{"name": "zqname", "id": "zqname", "arguments": {"a": "b"}}', "the name is in it twice"),
+        ('{"name": "zqname", "arguments": {}}', "the arguments are not in the object"),
+        ('{"name": "zqname", "first": {"a": "b"}, "arguments": {"a": "b"}}', "the arguments are in it twice"),
+        ('{"name": "zqname", "said": "zqname is called", "arguments": {"a": "b"}}', "inside another member"),
         ('{"name": "zqname", "arguments": {"a" :"b"}}', "no known style"),
         ('{"name": "zqname", "arguments": {"a": "b"}', "not a JSON object"),
         ('[{"name": "zqname", "arguments": {"a": "b"}}]', "not a JSON object"),
-        ("{" * 30_000, "a short text"),
+        ("{" * 30_000, "a short string"),
         ('{"name": "zqname", "x": ' + "[" * 9_000 + ', "arguments": {"a": "b"}}', "not a JSON object"),
     ],
 )
@@ -557,7 +557,7 @@ def test_a_name_may_contain_the_character_before_its_index() -> None:
 
 
 def test_name_and_id_have_the_same_quotes() -> None:
-    with pytest.raises(ValueError, match="other quotes"):
+    with pytest.raises(ValueError, match="different quotes"):
         WrittenObject.from_example(
             "{'name': 'zqname', 'id': \"zqid\", 'with': {'a': 1}}", "zqname", {"a": 1}, id="zqid"
         )

@@ -33,7 +33,7 @@ def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None
         try:
             found = answer_grammar(format, TOOLS, choice="required")
         except CannotConstrain as refusal:
-            assert "stand in quotes" in str(refusal)
+            assert "as JSON in quotes" in str(refusal)
             assume(False)
         try:
             text = write(format, calls, TOOLS)
@@ -89,5 +89,5 @@ def test_every_value_is_quoted_if_the_syntax_requires_it() -> None:
     rules = answer_grammar(format, tools, choice="required").rules
     assert allows(rules, write(format, [("f", {"n": -3, "b": True, "s": "x"})], tools))
     assert not allows(rules, '<t>f(n=-3, b="true", s="x")</t>')
-    with pytest.raises(CannotConstrain, match="stand in quotes"):
+    with pytest.raises(CannotConstrain, match="as JSON in quotes"):
         answer_grammar(format, [{"name": "f", "parameters": {"properties": {"o": {"type": "array"}}}}])

@@ -21,7 +21,7 @@ _SUBJECTS = [
     for format in variants()
     for tokens in (True, False)
 ]
-_WITHOUT_AUTO = {"glm4_legacy": "begins with nothing but a tool's name"}
+_WITHOUT_AUTO = {"glm4_legacy": "starts with just the tool's name"}
 
 
 def _times() -> int:

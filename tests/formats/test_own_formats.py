@@ -601,4 +601,4 @@ def test_a_plug_in_that_exits_ends_no_command(tmp_path: Path) -> None:
     """It would end it in silence, and with success."""
     done = with_plug_in(plug_in(tmp_path, broken="leaves", whole="FORMAT"), "-m", "toolfmt", "formats", "brackets")
     assert (done.returncode, "brackets" in done.stdout) == (0, True)
-    assert "the plug-in 'broken' of plug-in (plug_in:leaves) is left out: SystemExit: 3" in done.stderr
+    assert "the plug-in 'broken' of plug-in (plug_in:leaves) is ignored: SystemExit: 3" in done.stderr

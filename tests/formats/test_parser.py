@@ -387,7 +387,7 @@ def test_the_answer_ends_at_a_stop_string() -> None:
     looked = parser.scanned_characters
     assert [parser.feed("more of it"), parser.feed("<|im_end|>")] == [[], []]
     assert parser.scanned_characters == looked
-    with pytest.raises(TypeError, match="not one string"):
+    with pytest.raises(TypeError, match="not a single string"):
         Parser("json", stop="<|im_end|>")
 
 
@@ -562,7 +562,7 @@ def test_a_copy_within_a_frame_emits_its_start_once() -> None:
 
 
 def test_pickling_a_parser_raises_a_clear_error() -> None:
-    with pytest.raises(TypeError, match="a reading in progress"):
+    with pytest.raises(TypeError, match="state that cannot be pickled"):
         pickle.dumps(Parser("json"))
 
 

@@ -132,7 +132,7 @@ def test_what_is_code_is_not_stored() -> None:
         as_data(replace(get("json"), name="own", engine=Own(opener="<x>", closer="</x>")))
     assert str(raised.value) == (
         f"the format own cannot be stored as data: engine is {__name__}.Own, which is code; "
-        "only what toolfmt itself has can be stored"
+        "only objects of toolfmt itself can be stored"
     )
 
 
