@@ -153,7 +153,7 @@ def test_a_broken_case_is_reported_by_file_and_line(tmp_path: Path, written: str
 def test_an_answer_is_read_verbatim() -> None:
     file = CORPUS / "json" / "whitespace.txt"
     answers = {case.title: case.text for case in read(file)}
-    assert answers["an answer of whitespace alone is content"] == " \n\n "
+    assert answers["a response of only whitespace is content"] == " \n\n "
     assert answers["blank lines before, between and after calls belong to the frame"].startswith("\n\n<tool_call>\n")
 
 
