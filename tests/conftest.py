@@ -1,4 +1,4 @@
-"""How much a run looks at, and at its end how much of the material outside the repository took part."""
+"""How much a run covers; at its end, how much of the material outside the repository took part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 
 import toolfmt
 
-# A run that decides whether a change lands must give the same result twice; elsewhere every run looks at new texts.
+# A run that decides whether a change is merged must be reproducible; elsewhere every run uses new texts.
 settings.register_profile(
     "toolfmt",
     deadline=None,
@@ -41,13 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     depth.all_cases = depth.every or config.getoption("--all") or _is_named(config)
-    gc.disable()  # nothing of what is being collected is garbage
-    if not hasattr(config, "workerinput"):  # else each of the hundreds of processes that tests start may compile it
+    gc.disable()  # nothing that is being collected is garbage
+    if not hasattr(config, "workerinput"):  # or each of the test processes may compile it
         compileall.compile_dir(Path(toolfmt.__file__).parent, quiet=2)
 
 
 def _is_named(config: pytest.Config) -> bool:
-    """Return whether the tests of this run were picked: whoever names a file or searches for a word gets all cases."""
+    """Return whether the tests of this run were selected: naming a file or searching for a word selects all cases."""
     options = config.option
     return bool(options.keyword or options.markexpr) or not all(Path(argument).is_dir() for argument in config.args)
 
@@ -81,7 +81,7 @@ def _is_taken(item: pytest.Item) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """What has been collected stays to the end: the garbage collector need not look at it again, nor so often."""
+    """Collected items live until the end: the garbage collector need not check them again, nor as often."""
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -34,7 +34,7 @@ AGAIN = "The tools are: get_weather. Write the call again, whole, or answer with
 
 
 class Weather:
-    """A registry of one tool, which keeps what it was asked."""
+    """A registry of one tool that records its arguments."""
 
     def __init__(self) -> None:
         self.cities: list[str] = []
@@ -563,7 +563,7 @@ JSON_CALL = '<tool_call>{"name":"get_weather",  "arguments":{"city":"Oslo"}}</to
 
 
 class Engine:
-    """Writes what it is told to, in pieces of three characters, and keeps the prompts."""
+    """Writes a scripted output in pieces of three characters and records the prompts."""
 
     def __init__(self, *answers: str, end: str = "<|im_end|>", reason: str | None = None) -> None:
         self._answers, self._end, self._reason = iter(answers), end, reason
@@ -634,7 +634,7 @@ def test_a_text_ends_at_a_stop_string(weather: Weather) -> None:
     assert generated == ["It ", "rains.<|im", "_end|>"]
 
 
-# Whole but for its closer: where the tokens ran out it may go on.
+# Complete except for the end marker: a model that ran out of tokens may continue.
 OPEN_CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}'
 
 
@@ -777,7 +777,7 @@ def test_variables_of_the_template_are_handed_on(weather: Weather) -> None:
         assert engine.prompts[0].strategy == "prompt"
 
 
-# --- whatever a model writes
+# --- anything a model writes
 
 SCHEMA = {
     "type": "object",
@@ -789,8 +789,9 @@ DEFINITIONS = [{"name": "f", "parameters": SCHEMA}, {"name": "now", "parameters"
 
 
 def ended_calls(events: list[Event]) -> list[tuple[str, Any]]:
-    """Name and arguments of the calls that ended, as the events say; no arguments where a name appears twice, or a
-    value that no conversation can hold."""
+    """Names and arguments of the ended calls, from the events; no arguments if a name appears twice or a value cannot
+    be stored in a conversation.
+    """
     ended = {event.index for event in events if isinstance(event, ToolCallEnd)}
     deltas: dict[int, str] = dict.fromkeys(ended, "")
     for event in events:
@@ -833,8 +834,7 @@ def test_a_written_call_is_executed_and_no_partial_call_is(format: str) -> None:
 
 
 def check_executed(format: str, text: str, declared: bool) -> list[tuple[str, Any]]:
-    """One answer with this text: what is carried out is what the events and the schemas say, and each call has its
-    answer."""
+    """Run one response with this text: calls are executed as the events and schemas specify, and each gets a result."""
     executed: list[tuple[str, Any]] = []
     registry = ToolRegistry(
         [

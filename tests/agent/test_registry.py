@@ -1,4 +1,4 @@
-"""A registry of tools: definitions, and what becomes of a call, told as the message that answers it."""
+"""A registry of tools: definitions, and the tool message that a call results in."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def execute(registry: ToolRegistry, name: str, arguments: Any) -> Execution:
 
 
 def answered(registry: ToolRegistry, name: str, arguments: Any) -> str:
-    """The content of the message that answers a call, which is one in any case."""
+    """The content of the tool message for a call. There is always one."""
     execution = execute(registry, name, arguments)
     assert execution.message == {
         "role": "tool",
@@ -138,7 +138,7 @@ class Store:
         self.kept: list[str] = []
 
     def keep(self, words: str) -> int:
-        """Keep words."""
+        """Store the words."""
         self.kept.append(words)
         return len(self.kept)
 
@@ -240,7 +240,7 @@ def test_arguments_are_converted_to_their_type_hints() -> None:
 def test_defaults_are_the_functions_own() -> None:
     def f(
         a: int,
-        b: list[int] = [1],  # noqa: B006  what models of pydantic are given anew each time
+        b: list[int] = [1],  # noqa: B006  models of pydantic copy mutable defaults
         c: int = Field(3, description="In a field."),
         *,
         d: Annotated[int, Field(alias="dd")] = 4,
@@ -442,7 +442,7 @@ NAMING_X: list[tuple[dict[str, Any], list[str]]] = [
     ({"anyOf": [X]}, OLD + NEW),
     (NAMED, OLD + NEW),
     ({"if": {"required": ["x"]}, "then": X}, OLD[2:] + NEW),
-    # Beside a $ref it counts in later drafts, and refuses what that names.
+    # Next to a $ref, it counts in later drafts and rejects what that schema allows.
     ({**NAMED, "additionalProperties": False}, OLD),
     ({**NAMED, "definitions": {"X": {}}, "allOf": [X]}, OLD + NEW),
 ]
@@ -489,7 +489,7 @@ class Reading:
 
 
 class WithoutStr:
-    """Says only where it lies."""
+    """States only where it is."""
 
 
 class WithStr:
@@ -586,7 +586,7 @@ def test_a_result_that_json_can_hold_is_returned_without_pydantic() -> None:
     assert done.stdout == str(['{"a": 1}', message]) + "\n"
 
 
-# --- what is no result
+# --- what is not a result
 
 
 def test_an_unknown_tool_is_reported_with_the_tools_that_exist() -> None:
@@ -690,7 +690,7 @@ def test_every_reason_of_a_rejection_has_words() -> None:
         assert f"({reason})" in ToolRegistry().dispatch(Rejected(0, reason, (0, 0), ""))["content"]
 
 
-# --- calls in other shapes
+# --- calls in other forms
 
 ARGUMENTS = '{"city": "Oslo"}'
 

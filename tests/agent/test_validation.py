@@ -1,4 +1,4 @@
-"""Arguments judged by a tool's schema: in its own words, without fetching, never raising on what a model wrote."""
+"""Arguments validated by a tool's schema: own messages, no fetching, never raises on a model's arguments."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_arguments_nested_too_deeply_are_reported() -> None:
 
 
 def alternatives(levels: int, leaf: object, padding: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments, and a schema of conditions within conditions, as pydantic makes it of models that hold each other."""
+    """Arguments, and a schema of nested conditions as pydantic makes it for mutually recursive models."""
 
     def condition(name: str, **more: Any) -> dict[str, Any]:
         return {"properties": {"op": {"const": name}, **more}, "required": ["op", *more]}

@@ -1,4 +1,4 @@
-"""When `toolfmt inspect` fails: by severity, by verdict, and with a baseline by what is new alone."""
+"""When `toolfmt inspect` fails: by severity, by verdict, and with a baseline only for new findings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_where_tools_are_required_a_verdict_without_them_fails() -> None:
     places = ("bad", "fair", "noted", "clean", "told-in-words")
     assert [run(place, "--require", "tools", "--fail-on", "never").exit_code for place in places] == [1, 0, 0, 0, 1]
     assert run("told-in-words", "--require", "tools").exit_code == 1
-    assert run("bad", "--ignore", "error", "--require", "tools").exit_code == 1  # whatever is told, it is broken
+    assert run("bad", "--ignore", "error", "--require", "tools").exit_code == 1  # broken, whatever is shown
     assert run("clean", "told-in-words", "--require", "tools").exit_code == 1
     assert run("clean", "--require", "calls").exit_code == 2
 
@@ -74,7 +74,7 @@ def test_what_was_there_before_does_not_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("known", "new"),
     [
-        ({"code": "TF015"}, False),  # by a toolfmt in which the outcome was a finding of its own
+        ({"code": "TF015"}, False),  # by a toolfmt in which the outcome was a separate finding
         ({"code": "TF016"}, True),
         ({"code": "TF014"}, True),
         ({"code": "TF014", "outcome": "object-rejected"}, False),
@@ -132,7 +132,7 @@ def test_the_sarif_log_marks_new_results(tmp_path: Path) -> None:
     ("before", "now", "new"),
     [
         (["TF041 a"], ["TF041 a"], []),
-        (["TF041 a"], ["TF041 b"], []),  # a sentence quotes the template: other words are no other finding
+        (["TF041 a"], ["TF041 b"], []),  # a message quotes the template: other quotes are not another finding
         (["TF041 a"], ["TF041 b", "TF041 a"], ["TF041 b"]),
         (["TF041 a"], ["TF041 a", "TF041 a"], ["TF041 a"]),
         (["TF041 a", "TF041 b"], ["TF041 b"], []),
@@ -157,7 +157,7 @@ def test_a_finding_is_new_where_fewer_of_its_code_were_as_bad(
 def made(words: str) -> Finding:
     code, message, severity = (*words.split(), "warning")[:3]
     level = {"error": "error", "note": "note"}.get(severity, "warning")
-    return replace(finding(code, level), message=message)  # type: ignore[arg-type]  # one of the three words
+    return replace(finding(code, level), message=message)  # type: ignore[arg-type]   one of the three values
 
 
 def key_fields(one: Finding) -> tuple[str, str, str]:

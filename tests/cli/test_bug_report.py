@@ -1,4 +1,4 @@
-"""`toolfmt report-bug`: what a report has, and that it has nothing of the user's text, names or paths."""
+"""`toolfmt report-bug`: what a report contains, and that it contains no text, names or paths of the user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from toolfmt.testing.corpus import cases
 
 JSON_FRAMES = str(MODELS / "json-frames")
 SECRET = "Quorvex"
-"""A word that is nowhere in toolfmt."""
+"""A word that appears nowhere in toolfmt."""
 
 
 def run(*args: str, input: str | None = None) -> Result:
@@ -38,7 +38,7 @@ def run(*args: str, input: str | None = None) -> Result:
 
 
 def blocks(page: str) -> dict[str, str]:
-    """The fenced texts of a page by their titles."""
+    """The fenced blocks of a page, by title."""
     return dict(re.findall(r"^## ([^\n]+)\n\n`{3,}\w*\n(.*?)\n`{3,}$", page, re.DOTALL | re.MULTILINE))
 
 
@@ -54,7 +54,7 @@ def test_letters_and_digits_are_replaced_and_structure_is_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
-        ("username", "xxxxxxxx"),  # has `name`, and is another word
+        ("username", "xxxxxxxx"),  # contains `name`, but is another word
         ("tool_names", "xxxx_xxxxx"),
         ("<tool_callx>", "<xxxx_xxxxx>"),
         ("Über ẞ 東京 ½", "öxxx ö öö ö"),
@@ -251,7 +251,7 @@ def test_nothing_in_a_report_closes_its_fences_or_moves_a_cursor() -> None:
 
 
 def planted(folder: Path) -> Path:
-    """A model directory that holds the secret wherever a file can hold one."""
+    """A model directory that contains the secret wherever a file can contain one."""
     model = folder / SECRET / "model"
     model.mkdir(parents=True)
     template = (
@@ -506,7 +506,7 @@ def test_what_is_too_long_for_an_issue_is_reported() -> None:
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
 
 
-# --- faults on the command line
+# --- errors on the command line
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

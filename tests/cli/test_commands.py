@@ -56,7 +56,7 @@ def complaint(*arguments: str, input: str | bytes = b"") -> str:
 
 
 def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    """The real thing, in a process of its own."""
+    """The real command, in its own process."""
     started = [sys.executable, "-c", "from toolfmt.cli.commands import main; main(prog_name='toolfmt')", *arguments]
     pipe = subprocess.PIPE
     home = str(Path(__file__).parents[2])
@@ -74,7 +74,7 @@ def command(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
 def test_the_exit_status_of_inspect_depends_on_the_severity(
     name: str, by_level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(MODELS)  # the advice names the place as it was given
+    monkeypatch.chdir(MODELS)  # the advice contains the path as passed
     status = int(by_level[2])
     result = json.loads(output("inspect", name, "--json", status=status))
     assert result.pop("path") == name
@@ -133,11 +133,11 @@ def test_the_report_in_text_fits_its_width_and_is_plain_in_a_pipe(
     monkeypatch.setenv("COLUMNS", str(columns))
     if not depth.every:
         monkeypatch.setattr(Inspector, "report", lambda inspector, place: inspected(place))
-    monkeypatch.chdir(MODELS)  # a path is not broken either, and might be longer than a line
+    monkeypatch.chdir(MODELS)  # a path is not broken either, and may be longer than a line
     for directory in sorted(path.parent.name for path in MODELS.glob("*/report.json") if path.parent.name != "broken"):
         text = run("inspect", directory).stdout
         assert not depth.every or text == run("inspect", directory).stdout
-        # What is to be typed stands in one line, however long: no blank that was not meant comes into it by copying.
+        # Commands to type are on one line, however long, so that copying adds no whitespace.
         typed = [advice.text for advice in inspected(directory).sections.advice if advice.supported]
         typed += [f" toolfmt render {directory} --request FILE{comma}" for comma in ("", ";")]
         assert [line for line in text.splitlines() if len(line) > columns and not line.endswith((*typed,))] == []
@@ -871,7 +871,7 @@ commands.main()
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """A pipe that nobody reads and nobody writes to."""
+    """A pipe without a reader or a writer."""
     if not hasattr(os, "mkfifo"):
         pytest.skip("this system has no named pipes")
     os.mkfifo(tmp_path / "pipe")

@@ -1,4 +1,4 @@
-"""What a shell is told when a person presses tab, and the list of commands that `toolfmt --help` prints."""
+"""The completions that a shell gets, and the list of commands that `toolfmt --help` prints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPLETED = re.compile("FILE|DIR|MODEL|FORMAT|CODE|TARGET")
 
 
 def items(*words: str) -> list[tuple[str, str]]:
-    """Kind and value of what may stand in the place of the last word."""
+    """Kind and value of the completions for the last word."""
     environment = {"_TOOLFMT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["toolfmt", *words])}
     environment["COMP_CWORD"] = str(len(words))
     done = subprocess.run(
@@ -88,7 +88,7 @@ def test_directories() -> None:
 
 
 def test_whatever_takes_a_file_a_model_a_format_or_a_code_is_completed() -> None:
-    """A metavar that is new stands in `toolfmt/cli/completion.py`."""
+    """Every metavar is in `toolfmt/cli/completion.py`."""
     named = [(command.name, param) for command in commands() for param in command.params if param.metavar]
     completable = [(name, param) for name, param in named if _COMPLETED.search(param.metavar or "")]
     assert len(completable) > 20

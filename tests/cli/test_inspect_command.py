@@ -1,4 +1,6 @@
-"""`toolfmt inspect` on several places and with chosen findings: the table, JSON, statuses, what is told and counts."""
+"""`toolfmt inspect` on several models and with selected findings: the table, JSON, exit statuses, what is shown and
+counted.
+"""
 
 from __future__ import annotations
 
@@ -242,7 +244,7 @@ def test_in_a_pipe_nothing_is_drawn_and_no_line_is_cut() -> None:
     assert not depth.every or result.stdout == run(str(MODELS)).stdout
 
 
-# --- what is told and what counts
+# --- what is shown and what counts
 
 
 @pytest.mark.usefixtures("invented")
@@ -274,7 +276,7 @@ def test_findings_are_selected_and_the_status_is_1_exactly_when_an_error_is_left
     assert status == int("TF013" in findings)
     text = run("bad", *options)
     assert text.exit_code == status
-    below = text.stdout.partition("\n\n")[2].partition("\n\n")[2]  # behind the verdict, which is made of all findings
+    below = text.stdout.partition("\n\n")[2].partition("\n\n")[2]  # after the verdict, which all findings decide
     assert {one for one in ("TF004", "TF013", "TF038") if one in below} == {*findings, *notes}
     assert run("bad", "bad", *options).exit_code == status
 
@@ -320,7 +322,7 @@ def test_the_code_and_the_name_that_an_outcome_replaces_select_it_alone() -> Non
     codes = {code for code, _ in ALL_OUTCOMES}
     assert len({old for both in replaced.values() for old in both}) == 2 * len(replaced)
     for key, (old_code, old_name) in replaced.items():
-        whole = old_code in codes  # the code that is still there selects every outcome
+        whole = old_code in codes  # the code that remains selects every outcome
         assert keys_of(old_code) == (frozenset(one for one in ALL_OUTCOMES if one[0] == old_code) if whole else {key})
         assert key in keys_of(old_name)
         assert keys_of(key[1]) == {key}
@@ -330,7 +332,7 @@ def test_the_code_and_the_name_that_an_outcome_replaces_select_it_alone() -> Non
     assert moved("TF014") == moved("arguments-form") == ""
 
 
-# --- options handed on
+# --- forwarded options
 
 
 def test_tools_and_context_are_handed_on(invented: dict[str, InspectionOptions], tmp_path: Path) -> None:
@@ -363,7 +365,7 @@ def test_bad_tools_are_one_line_that_names_the_file(text: str, expected: str, tm
 
 def test_a_model_checks_the_tools_it_is_given(tmp_path: Path) -> None:
     model = made(tmp_path, CLEAN)
-    inspect_bad_tools: Callable[[], Report] = lambda: model.inspect(tools=[1])  # noqa: E731 - to be called below
+    inspect_bad_tools: Callable[[], Report] = lambda: model.inspect(tools=[1])  # noqa: E731 - called below
     with pytest.raises(BadTools):
         inspect_bad_tools()
     assert model.inspect(context=100).to_dict()["capabilities"] == model.inspect().to_dict()["capabilities"]
@@ -442,7 +444,7 @@ def test_progress_is_drawn_on_a_terminal_and_leaves_the_output_as_it_is() -> Non
     drawn: list[bytes] = []
 
     def read() -> None:
-        """Read all of it, so that the command never waits for space; reading fails when the terminal is closed."""
+        """Read all of it, so that the command never waits for space. Reading fails if the terminal is closed."""
         with suppress(OSError):
             while some := os.read(reading, 1 << 16):
                 drawn.append(some)

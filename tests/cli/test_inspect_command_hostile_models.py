@@ -1,7 +1,7 @@
-"""Each hostile place and template of `benchmarks.hostile_places`: none is printed, none waits, all end in a status.
+"""Each hostile path and template of `benchmarks.hostile_places`: nothing leaks, nothing hangs, all end with an exit
+status.
 
-A run looks at all places and some templates, in this process; the long run at all of them, each by a command of its
-own.
+A run checks all paths and some templates, in this process. The long run checks all of them, each with its own command.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_a_hostile_path_is_rejected_in_a_line_or_inspected_without_printing_its_
     assert outcome.problems(ALLOWED["place"]) == []
     if " is a link to " in name or " is a pipe" in name or " is a socket" in name:
         if name.startswith("tokenizer.json") and "leads out" not in outcome.printed:
-            assert "TF068" in outcome.printed  # what is no tokenizer is a finding
+            assert "TF068" in outcome.printed  # what is not a tokenizer is a finding
         else:
             assert (outcome.status, outcome.seconds < 20) == (2, True)
             assert len(outcome.printed) < 1_000

@@ -134,7 +134,7 @@ def test_any_text_gives_a_document_that_can_be_read(text: str) -> None:
     assert [suite.tag for suite in root] == ["testsuite", "testsuite"]
     (failure,) = root.iter("failure")
     shown = (failure.get("message") or "") + (failure.text or "")
-    # Whether a character that Unicode has not assigned is printable depends on the version of Python.
+    # Whether an unassigned Unicode character is printable depends on the version of Python.
     assert {unicodedata.category(char) for char in shown if char != "\n"}.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 

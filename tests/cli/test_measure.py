@@ -1,4 +1,4 @@
-"""Measuring: the scenarios are what they say, answers are judged as defined, rates have the intervals of the books."""
+"""Measuring: the scenarios are as described, outputs are judged as defined, rates have the textbook intervals."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ RIGHT = call("get_forecast", place="Tromsø", days=4)
 
 
 TWICE = Judgement(True, True, False, False, False)
-"""A name that stands in the arguments twice is rejected where calls are carried out."""
+"""A name that appears twice in the arguments is rejected when the call is executed."""
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_questions_come_run_by_run_and_results_where_the_model_may_answer() -> N
 
 
 class Scripted:
-    """A subject that says what a function tells it to, and remembers what it was asked."""
+    """A subject that returns what a function computes, and records its requests."""
 
     name = "scripted"
     tool_choices: Collection[ToolChoice] = TOOL_CHOICES

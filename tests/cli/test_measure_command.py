@@ -1,8 +1,9 @@
-"""`toolfmt measure` as it is typed: a scripted OpenAI-compatible endpoint over HTTP, and a tiny model in this process.
+"""`toolfmt measure` on the command line: a scripted OpenAI-compatible endpoint over HTTP, and a tiny model in this
+process.
 
-The endpoint answers by the wording, the tools and the seed of a request alone, so that its rates are known beforehand.
-Of ten runs an answer is what the script lists for its number; 0, 3, 7 and 10 of ten have the intervals that R gives
-(`tests/cli/test_measure.py`): 0–28, 11–60, 40–89 and 72–100.
+The endpoint's response depends only on the wording, the tools and the seed of a request, so that its rates are known
+beforehand. Of ten runs, each response is the one that the script lists for its number; 0, 3, 7 and 10 of ten have the
+intervals that R computes (`tests/cli/test_measure.py`): 0–28, 11–60, 40–89 and 72–100.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Body = dict[str, Any]
 
 @contextmanager
 def endpoint(answer: Callable[[Body], tuple[int, Any]]) -> Iterator[str]:
-    """An endpoint on this machine that answers with a status and a JSON value (or bytes, as they are)."""
+    """A local endpoint that responds with a status and a JSON value (or raw bytes)."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -53,13 +54,13 @@ def endpoint(answer: Callable[[Body], tuple[int, Any]]) -> Iterator[str]:
             self.wfile.write(data)
 
         def log_message(self, *_: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Who has asked has gone away."""
+            """The client has disconnected."""
 
     server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -73,7 +74,7 @@ def endpoint(answer: Callable[[Body], tuple[int, Any]]) -> Iterator[str]:
 
 
 def chat(content: str | None = None, *calls: tuple[str, Any], finish: str = "stop") -> tuple[int, Any]:
-    """A chat completion; arguments that are no text are written as JSON."""
+    """A chat completion; arguments that are not a string are written as JSON."""
     made = [
         {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": as_text(arguments)}}
         for number, (name, arguments) in enumerate(calls)
@@ -471,17 +472,17 @@ def test_a_response_that_does_not_arrive_in_time_is_reported() -> None:
     assert (cell["failures"], cell["responses"]) == ({"no response within 0.2 seconds": 1}, 1)
 
 
-# what a server does that is none of OpenAI's
+# server behavior that OpenAI's API does not have
 
 
 @contextmanager
 def sending(*pieces: bytes, wait: float = 0.0) -> Iterator[str]:
-    """An endpoint that sends everybody these bytes, whatever they are, and closes the connection."""
+    """An endpoint that sends these raw bytes to every client and closes the connection."""
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             self.request.recv(1_000_000)
-            with suppress(OSError):  # who has asked has gone away
+            with suppress(OSError):  # the client has disconnected
                 for piece in pieces:
                     self.request.sendall(piece)
                     time.sleep(wait)
@@ -513,7 +514,7 @@ JSON = "Content-Type: application/json"
     ids=["no gzip", "broken off", "closed at once", "an error in base64"],
 )
 def test_a_server_that_answers_anything_has_been_reached(sent: tuple[bytes, ...], reason: str) -> None:
-    """A single answer like that once ended the whole run, and told that nobody was there."""
+    """A single response like this must not end the whole run with a report that the server is not reachable."""
     with sending(*sent) as url:
         line = complaint(measure(url, *ONE))
     assert line.startswith(f"{url}: no request was answered: {reason}")
@@ -521,7 +522,7 @@ def test_a_server_that_answers_anything_has_been_reached(sent: tuple[bytes, ...]
 
 @pytest.mark.parametrize("charset", ["base64", "idna", "none-such", "utf-16"])
 def test_the_charset_that_a_server_names_is_passed_over(charset: str) -> None:
-    """JSON has none: RFC 8259, 8.1."""
+    """JSON has no such numbers: RFC 8259, section 8.1."""
     with sending(head(f"{JSON}; charset={charset}"), json.dumps(chat("A poem, yes, of the sea")[1]).encode()) as url:
         (cell,) = cells(measure(url, *ONE, "--json")).values()
     assert cell["responses"] == 1
@@ -644,7 +645,7 @@ def test_interrupted_it_prints_what_was_measured(parallel: int) -> None:
         command = subprocess.Popen(
             [sys.executable, "-c", code, *typed], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        for _ in range(parallel):  # then whoever asks is stuck, and has handed on what was answered before
+        for _ in range(parallel):  # then the client waits, and has already returned the earlier responses
             assert stuck.acquire(timeout=60)
         time.sleep(1)  # until that is counted
         command.send_signal(signal.SIGINT)
@@ -677,7 +678,7 @@ def here(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model that calls look_up_order when it is asked to by name, and was taught nothing else."""
+    """A model that calls look_up_order if the request names it, and was trained on nothing else."""
     pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
     import tiny_models
 

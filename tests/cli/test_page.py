@@ -1,4 +1,4 @@
-"""The HTML page: what it says, that a hostile template cannot act on it, and how it looks in a real browser."""
+"""The HTML page: its content, that a hostile template cannot run code in it, and how it renders in a real browser."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from toolfmt.inspect.report.report import (
 MODELS = Path(__file__).parents[2] / "corpus" / "models"
 
 
-# --- what it says
+# --- content
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:
@@ -342,7 +342,7 @@ def test_the_prompt_in_a_browser_is_the_prompt(chromium: Browser, tmp_path: Path
 
 
 def test_a_browser_that_finds_something_reports_it(chromium: Browser, tmp_path: Path) -> None:
-    """What the tests above ask can be answered with no."""
+    """The checks of the tests above can fail."""
     file = tmp_path / "bad.html"
     bad = "<meta http-equiv=Content-Security-Policy content=\"script-src 'none'\"><script>alert(1)</script>"
     file.write_text(f"{bad}<p style='width: 2000px; color: #888; background: #999'>x", "utf-8")

@@ -1,4 +1,4 @@
-"""The reports as text: what stands where, at a glance and in full, on any width; model text that cannot do harm."""
+"""The reports as text: layout, short and full, at any width; model text that cannot do harm."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def shown(made: Report, width: int = 80, *, full: bool = False) -> list[str]:
 
 
 def section_text(made: Report, chapter: str) -> str:
-    """What stands beside the name of a chapter, on one line."""
+    """The text next to the name of a section, on one line."""
     lines = shown(made, 140)
     begin = next(position for position, line in enumerate(lines) if line.startswith(f"  {chapter}"))
     rest = lines[begin + 1 :]

@@ -1,5 +1,4 @@
-"""What is written into files beside what is printed: the pages of several models with their index, the summary of a CI
-run."""
+"""Files written in addition to the output: the pages of several models with their index, the summary of a CI run."""
 
 from __future__ import annotations
 

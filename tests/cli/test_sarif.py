@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0: the members that its JSON schema requires and allows, rules, results, locations.
 
-The schema itself is not included here; `REQUIRED` and `ALLOWED` say of it what concerns the objects that toolfmt
-writes (sarif-schema-2.1.0.json of OASIS, errata 01; in it no object may have further members).
+The schema itself is not included here. `REQUIRED` and `ALLOWED` list its rules for the objects that toolfmt writes
+(sarif-schema-2.1.0.json of OASIS, errata 01, which allows no additional members).
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def test_the_command_line_prints_the_same_log_every_time() -> None:
     only = json.loads(run("--trusted", str(MODELS / "null-content-rejected"), "--select", "TF019")[1])
     assert [(one["ruleId"], physical(one)[1]) for one in only["runs"][0]["results"]] == [
         ("TF019", 21)
-    ]  # where it says `one call a turn`
+    ]  # at the line with `one call a turn`
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""`toolfmt dev new-format` and `new-finding`: what they write into a clone, what they refuse, and that what has
-been filled in passes the contract tests.
+"""`toolfmt dev new-format` and `new-finding`: what they write into a clone, what they reject, and that the completed
+files pass the contract tests.
 
-Most run on a clone of a few files; the last ones copy what the contract tests need, and run those there.
+Most tests run on a clone of a few files. The last ones copy what the contract tests need and run those there.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def clone(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def each_template_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deriving takes a second or two, and says the same each time."""
+    """Deriving takes a second or two and is deterministic."""
     monkeypatch.setattr(new_format, "shared_worker", lambda: _WORKER)
 
 
 class _Remembering:
-    """The worker, which answers the same question from memory."""
+    """The worker, with cached results."""
 
     def __init__(self) -> None:
         self._answers: dict[Any, Any] = {}
@@ -93,7 +93,7 @@ def made(clone: Path, name: str, place: str | Path, *more: str) -> Result:
 
 
 def error_line(*arguments: str | Path, at: Path | None = None) -> str:
-    """The line by which a command refuses, without what it says of whose toolfmt runs."""
+    """The error line of a command, without the part about which toolfmt is running."""
     result = run(*arguments, at=at)
     assert (result.exit_code, result.stdout) == (2, "")
     lines = [line for line in result.stderr.splitlines() if "the toolfmt that runs" not in line]
@@ -112,7 +112,7 @@ def template(directory: Path, text: str) -> Path:
 
 
 def module(file: Path) -> Any:
-    """A module that has been written, imported from where it stands."""
+    """A written module, imported from its path."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
@@ -122,7 +122,7 @@ def module(file: Path) -> Any:
 
 
 def check_linted(root: Path, *paths: Path) -> None:
-    """What ruff says of files in this clone."""
+    """What ruff reports for files in this clone."""
     for command in (("check", "-q"), ("format", "--diff", "-q")):
         result = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--no-cache", *paths],
@@ -227,7 +227,7 @@ def test_what_the_template_spoils_is_left_out_and_named(clone: Path, tmp_path: P
 
 
 def test_words_that_the_template_changes_are_no_case(clone: Path, tmp_path: Path) -> None:
-    """It was asked to render others than those in which the place of the text is found."""
+    """Other messages are rendered than those in which the text is located."""
     other = TEMPLATE.replace("(message.content or '')", "(message.content or '') | replace('look', 'gaze')")
     assert other != TEMPLATE
     made(clone, "gazing", template(tmp_path, other))
@@ -350,7 +350,7 @@ def test_what_is_written_is_linted_and_laid_out(clone: Path, tmp_path: Path) -> 
 
 
 def test_every_known_format_can_be_written_as_python(tmp_path: Path) -> None:
-    """Whatever may be derived, or stand in a skeleton, consists of the same parts."""
+    """Derived formats and skeletons consist of the same parts."""
     for format in FORMATS:
         imports = {"toolfmt.formats.format": {"ToolCallFormat"}}
         fields = changed(format, lambda name: name in ("page", "signatures"))
@@ -781,7 +781,7 @@ def test_a_format_is_finished_by_following_the_tests(whole: Path) -> None:
 
 
 def fill(file: Path) -> None:
-    """What a person has to say of the format."""
+    """What a person has to specify for the format."""
     text = file.read_text("utf-8")
     text = re.sub(r" +# TO FILL: runtime_parsers=.*\n +# .*\n", "", text)
     file.write_text(re.sub(r"TO FILL: [^\n\"]*", "Said.", text), "utf-8")

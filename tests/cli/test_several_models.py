@@ -1,4 +1,4 @@
-"""Thousands of places: lines of JSON as they are done, a run that goes on where another stopped, bounded memory."""
+"""Thousands of models: JSON lines as they finish, a run that resumes an interrupted one, bounded memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMES = [*REPORTS, "gone"]
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The reports of `test_inspect_command` instead of inspections, and the places that were looked at."""
+    """The reports of `test_inspect_command` instead of inspections, and the inspected paths."""
     places: list[str] = []
 
     def inspected(inspector: Inspector, place: str, worker: object) -> Report:
@@ -158,7 +158,7 @@ def test_the_reports_of_thousands_are_not_held(form: str, monkeypatch: pytest.Mo
     class Watched(Report):
         __hash__ = object.__hash__
 
-        def __init__(self, **parts: Any) -> None:  # what `dataclasses.replace` makes comes by, too
+        def __init__(self, **parts: Any) -> None:  # also called by `dataclasses.replace`
             super().__init__(**parts)
             if self.prompts:
                 count(1)
@@ -232,7 +232,7 @@ def test_an_interrupted_run_lists_its_pages_and_replaces_no_file(
     assert files["markdown"].read_bytes().startswith(before["markdown"])
 
 
-# --- a run that goes on
+# --- a resumed run
 
 
 @pytest.mark.usefixtures("looked_at")
@@ -420,7 +420,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
     assert (written, lines_before > 0) == ([str(tmp_path / f"{name}.jinja") for name in "abcd"], True)
 
 
-# --- what could not be looked at
+# --- what could not be inspected
 
 
 @pytest.mark.usefixtures("looked_at")

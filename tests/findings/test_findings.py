@@ -1,9 +1,9 @@
 """Every finding is shown by a template that has it, with its severity and line, and by none that does not have it.
 
-`tests/findings/<CODE>/`, or `tests/findings/<CODE>/<outcome>/` if the finding has several outcomes, holds `with.jinja`,
-or the model directory `with/`, and in `expected.json` the findings of this code and outcome in its report: `severity`
-and `line`. `without.jinja` or `without/` is as near to it as possible and does not have the finding; if neither is
-there, that is `clean.jinja`. A model directory may hold `options.json`, the options of the inspection.
+`tests/findings/<CODE>/`, or `tests/findings/<CODE>/<outcome>/` if the finding has several outcomes, contains
+`with.jinja`, or the model directory `with/`, and in `expected.json` the findings of this code and outcome in its
+report: `severity` and `line`. `without.jinja` or `without/` is as similar as possible and does not have the finding; if
+neither exists, `clean.jinja` is used. A model directory may contain `options.json`, the options of the inspection.
 """
 
 from __future__ import annotations

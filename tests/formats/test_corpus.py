@@ -1,6 +1,6 @@
-"""Every case of the corpus: whole, in pieces and cut at its marks; as a message; copied; through the writer.
+"""Every case of the corpus: whole, in chunks and cut at its markers; as a message; copied; through the writer.
 
-What was expected and what came are both told in the lines of a case file, so that a failure reads like one.
+Expected and actual events are both printed in the syntax of a case file, so that a failure reads like one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_case(case: Case) -> None:
 
 
 def check_invariants(case: Case, came: list[Event]) -> None:
-    """Shape, arguments and place."""
+    """Form, arguments and location."""
     check_shape(came)
     check_arguments(came)
     if not case.prefix:
@@ -63,7 +63,7 @@ def check_invariants(case: Case, came: list[Event]) -> None:
 
 
 def check_cuts(case: Case, came: list[Event]) -> None:
-    """The answer means the same however it arrives."""
+    """The result does not depend on the chunks."""
     for length in PIECES:
         assert came == events(case, pieces(case.text, length)), f"pieces of {length}"
     for place in cuts(case.text, marks_of(case.format)):
@@ -158,13 +158,13 @@ def test_an_answer_is_read_verbatim() -> None:
 
 
 def events(case: Case, chunks: Iterable[str]) -> list[Event]:
-    """The merged events of the answer in these pieces."""
+    """The merged events of the output in these chunks."""
     return events_of(case.format, chunks, tools=case.tools, prefix=case.prefix, strict=case.strict)
 
 
 @cache
 def marks_of(format: str) -> tuple[str, ...]:
-    """What a format frames answers with, and the openers and closers of its calls."""
+    """The markers that a format puts around outputs, and the start and end markers of its calls."""
     known = get(format)
     return (*frame(known), *known.markers.in_answers)
 
@@ -175,7 +175,7 @@ def expected_text(case: Case, kind: str) -> str | None:
 
 
 def compared(came: list[Event], case: Case) -> list[ExpectedText | ExpectedCall]:
-    """Events as the parts of a case, as far as the case says something about them."""
+    """Events as the parts of a case, as far as the case specifies them."""
     expected = {call.index: call for call in case.calls}
     return [
         only_what(part, expected[part.index]) if isinstance(part, ExpectedCall) and part.index in expected else part
@@ -184,7 +184,7 @@ def compared(came: list[Event], case: Case) -> list[ExpectedText | ExpectedCall]
 
 
 def only_what(call: ExpectedCall, expected: ExpectedCall) -> ExpectedCall:
-    """The call without what the expected one says nothing about."""
+    """The call without what the expected one does not specify."""
     return replace(
         call,
         id=call.id if expected.id is not None else None,

@@ -1,4 +1,5 @@
-"""Law 12 where a stretch of text between two values is lost: no ended call has a value that holds another one's text.
+"""Guarantee 12 if a stretch of text between two values is lost: no ended call has a value that contains text of
+another.
 
 `benchmarks/damaged_calls.py` counts all of it; here are the single characters, some runs, and two of the four modes.
 """

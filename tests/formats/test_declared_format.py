@@ -1,4 +1,4 @@
-"""Formats that models declare in a `response_template`: those of real models, and what makes a format of its own."""
+"""Formats that models declare in a `response_template`: those of real models, and what makes a new format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CALLS: list[Call] = [("f", {"text": "Paris </x> and {so on}", "count": 3}), ("ge
 
 
 def compared(message: toolfmt.Message) -> dict[str, Any]:
-    """A message as transformers tells one."""
+    """A message as transformers returns it."""
     calls = [{"name": call.name, "arguments": json.loads(call.arguments)} for call in message.tool_calls]
     texts = {"content": (message.content or "").strip(), "thinking": (message.reasoning or "").strip()}
     return {name: text for name, text in texts.items() if text} | ({"calls": calls} if calls else {})
@@ -71,9 +71,7 @@ ANSWERS = {
 @pytest.mark.parametrize("model", ANSWERS)
 def test_reasoning_and_content_are_separated_as_by_transformers(model: str) -> None:
     template = REAL[model][1]
-    prefix = (
-        "<think>\n" if model == "ERNIE 4.5" else ""
-    )  # its prompt opens the block, which the template takes for granted
+    prefix = "<think>\n" if model == "ERNIE 4.5" else ""  # its prompt opens the block, which the template assumes
     read = toolfmt.parse(ANSWERS[model], from_response_template(template), prefix=prefix)
     assert compared(read) == {"content": "Hi.", "thinking": "Hm."}
     assert by_transformers(ANSWERS[model], template) == {"content": "Hi.", "thinking": "Hm."}
@@ -130,7 +128,7 @@ def test_a_template_of_no_known_format_makes_one_that_reads_more_than_transforme
     expected = {"calls": [{"name": name, "arguments": given} for name, given in CALLS]}
     assert compared(toolfmt.parse(text, format, tools=TOOLS)) == expected
     assert by_transformers(text, OWN[kind]) == expected
-    whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]  # a parser takes both
+    whole = laws.events_of(format, [text], tools=TOOLS)  # type: ignore[arg-type]   a parser accepts both
     assert whole == laws.events_of(format, text, tools=TOOLS)  # type: ignore[arg-type]  # as above
     for end in range(len(text)):
         events = laws.events_of(format, [text[:end]], tools=TOOLS)  # type: ignore[arg-type]  # as above
@@ -156,7 +154,7 @@ def test_a_format_from_a_template_keeps_the_invariants_for_any_text(kind: str, t
     format = from_response_template(OWN[kind])
     pieces = toolfmt.write(format, CALLS[:1], TOOLS)
     answer = pieces[: len(pieces) * 2 // 3] + text + pieces[len(pieces) // 3 :]
-    events = laws.events_of(format, [answer])  # type: ignore[arg-type]  # a parser takes both
+    events = laws.events_of(format, [answer])  # type: ignore[arg-type]   a parser accepts both
     assert events == laws.events_of(format, answer)  # type: ignore[arg-type]  # as above
     laws.check_shape(events)
     laws.check_arguments(events)
@@ -290,7 +288,7 @@ def test_unsupported_patterns_are_rejected(pattern: str) -> None:
         read_pattern(pattern)
 
 
-# --- what a report says of it
+# --- its report
 
 
 def test_a_declared_pattern_is_evidence(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""The JSON engines with parameters that no known format has: what is written with them is read back, strict.
+"""The JSON engines with parameters that no known format has: what they write is read back, strict.
 
-Markers, keys, styles and frames are drawn, and calls with the markers themselves inside their strings. What is excluded
-from the drawing is rejected by the engine when it is made, or told here in words.
+Markers, keys, styles and frames are random, and calls contain the markers themselves in their strings. Combinations
+that are not generated are rejected by the engine's constructor, or explained here.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _calls(marks: Sequence[str]) -> st.SearchStrategy[list[Call]]:
 
 @st.composite
 def _written(draw: st.DrawFn) -> WrittenObject:
-    """How an object is spelt, found out from an example."""
+    """How an object is written, inferred from an example."""
     words = draw(st.lists(st.sampled_from(_KEYS), min_size=6, max_size=6, unique=True))
     style, given = draw(_STYLES), {"zkone": "zvone", "zktwo": "zvtwo"}
     strings = draw(st.sampled_from([(), (words[1],)]))
@@ -106,7 +106,7 @@ def _written(draw: st.DrawFn) -> WrittenObject:
         draw(st.sampled_from([whole, inner]))[words[4]] = id
     if draw(st.booleans()):
         whole = {words[5]: "function"} | whole
-    # Python's own notation is not drawn with the arguments as a string: its quotes are rejected around JSON.
+    # Python syntax is not generated with the arguments as a string: its quotes are rejected around JSON.
     text = repr(whole) if words[1] not in strings and draw(st.integers(0, 3)) == 0 else style(whole)
     written = WrittenObject.from_example(text, "zqname", given, id=id, id_form="call{number:03d}")
     assert written("zqname", given, 7).replace("call007", "zqid") == text
@@ -142,7 +142,7 @@ def _framed(draw: st.DrawFn) -> JsonObject:
 
 @st.composite
 def _unframed(draw: st.DrawFn) -> JsonObject:
-    written = draw(_written().filter(lambda one: not one.members.arguments_first))  # refused, see below
+    written = draw(_written().filter(lambda one: not one.members.arguments_first))  # rejected, see below
     if draw(st.booleans()):
         enclosing = draw(st.sampled_from([("[", "]"), ("[\n  ", "\n]")]))
         separator = draw(st.sampled_from([", ", ",\n", "; "]))
@@ -184,9 +184,9 @@ def _named(draw: st.DrawFn) -> NamedJson:
         call_opener = call_closer = ""
     between = draw(st.sampled_from(["", "\n", " ", ", ", "\n--\n"]))
     if not call_opener and not between:
-        between = "\n"  # else the name would stand in the brace of the call before
+        between = "\n"  # without this, the name would be in the brace of the previous call
     id_options: dict[str, Any] = {}
-    if re.match(r"[^\w.:/$@+-]", call_closer) and draw(st.booleans()):  # else the id would go on
+    if re.match(r"[^\w.:/$@+-]", call_closer) and draw(st.booleans()):  # without this, the id would continue
         id_options["id_marker"] = draw(st.sampled_from(["<|ref|>", " #", "\n[id] ", " (ref) ", "->"]))
         id_options["id"] = draw(st.sampled_from(["call{number:03d}", "{number}", "{name}:{number}", "q-x"]))
     return NamedJson(
@@ -282,7 +282,7 @@ def test_engines_of_equal_data_are_equal(kind: str, data: st.DataObject) -> None
     parts = {part.name: getattr(engine, part.name) for part in fields(engine)}
     same = type(engine)(**parts)
     assert same == engine and hash(same) == hash(engine)
-    engine.write([("f", {})], lambda name, *path: None)  # what it has found out about itself is no part of it
+    engine.write([("f", {})], lambda name, *path: None)  # results of introspection are not part of it
     assert pickle.loads(pickle.dumps(engine)) == engine == same
     assert replace(engine, closer=engine.closer + "!") != engine
 
@@ -447,7 +447,7 @@ _CALL_A, _CALL_B = '{"name": "f", "arguments": {"a": "]}</c>"}}', '{"name": "g",
     ("inside", "calls", "tolerated"),
     [
         (f'{{"steps": [{_CALL_A}, {_CALL_B}]}}', 2, ()),
-        (f'{{ "steps" :\n[\n{_CALL_A},\n{_CALL_B}\n]\n}}', 2, ()),  # blanks of JSON mean nothing
+        (f'{{ "steps" :\n[\n{_CALL_A},\n{_CALL_B}\n]\n}}', 2, ()),  # JSON whitespace has no meaning
         (f'{{"steps": [{_CALL_A}]', 1, ("missing_closer",)),
         (f'{{"steps": [{_CALL_A}}}', 1, ("residue", "missing_closer")),
         (f"[{_CALL_A}, {_CALL_B}]", 2, ("missing_opener", "missing_closer")),
@@ -476,7 +476,7 @@ def test_a_list_in_an_object_without_a_call_is_no_call(inside: str) -> None:
 
 
 def test_the_definition_of_a_tool_is_no_call_whatever_its_keys_are() -> None:
-    """So arguments that look like a schema cannot be carried, and the writer says so."""
+    """Such arguments, which look like a schema, cannot be represented, and the writer reports that."""
     format = _format(JsonObject(opener="<c>", closer="</c>", name_key="fn", arguments_key="with"))
     with pytest.raises(CannotWrite):
         toolfmt.write(format, [("f", {"properties": {}})])

@@ -1,4 +1,4 @@
-"""The parameters of the engines of tags and of code are data: they can be compared, hashed, pickled, and refused."""
+"""The parameters of the tag and code engines are data: they can be compared, hashed, pickled, and rejected."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ENGINES = _engines()
 
 
 def _again(value: Any) -> Any:
-    """The same made anew of its data: of fields, members and plain values, by nothing else."""
+    """A copy rebuilt from its data: from fields, members and plain values only."""
     if isinstance(value, tuple):
         return tuple(_again(inner) for inner in value)
     if value in NOTATIONS.values():
@@ -208,7 +208,7 @@ def test_a_notation_is_pickled_by_its_name() -> None:
 def _read(
     format: ToolCallFormat, pieces: Iterable[str], tools: Any, strict: bool = True
 ) -> tuple[list[Any], list[Any]]:
-    """The calls in a text that arrives in these pieces, and whatever else is told: tolerances and other events."""
+    """The calls in a text that arrives in these chunks, and the rest: tolerances and other events."""
     parser = Parser(format, tools=tools, strict=strict)
     found: list[tuple[str, list[str]]] = []
     others: list[Any] = []
@@ -225,13 +225,13 @@ def _read(
 
 
 def _same(read: list[Any], calls: list[Any]) -> bool:
-    """Whether these are the calls, exactly: `1` is not `1.0`, nor `True`."""
+    """Whether these are exactly the calls: `1` is not `1.0`, nor `True`."""
     expected = [(name, json.dumps(arguments, sort_keys=True)) for name, arguments in calls]
     return [(name, json.dumps(json.loads(text), sort_keys=True)) for name, text in read] == expected
 
 
 def _needs_a_schema(engine: Any) -> bool:
-    """Whether the text of a string may be one of another value, and only a schema tells."""
+    """Whether the text of a string may be a value of another type, so that only a schema decides."""
     return isinstance(engine, CallExpression) and engine.notation is QUOTED_JSON
 
 

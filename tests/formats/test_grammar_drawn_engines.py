@@ -47,7 +47,7 @@ def test_a_grammar_of_drawn_parameters_allows_what_is_written(kind: str) -> None
 
 
 def markers(engine: Any) -> set[str]:
-    """The strings that the engine's parameters hold."""
+    """The strings in the engine's parameters."""
     return {value for value in vars(engine).values() if isinstance(value, str) and value}
 
 

@@ -1,6 +1,7 @@
-"""What every engine says of its calls as nodes, held against the writer, the strict reader and the schemas; no dialect.
+"""What every engine specifies as nodes, compared with the writer, the strict parser and the schemas, without a grammar
+syntax.
 
-`node_matching` tells what nodes mean.
+`node_matching` defines what nodes mean.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from toolfmt.messages.tools import tool_schemas
 ALL = [format.with_variant(variant) for format in FORMATS for variant in ("", *format.variants)]
 NAMES = [f"{format.name}{':' if format.variant else ''}{format.variant}" for format in ALL]
 UNFRAMED = {
-    # The reader notes `missing_opener` where these stand: with their frame they are the format's own way.
+    # The parser reports `missing_opener` for these: with their frame they are the format's own syntax.
     ("phi4", "bare objects"),
     ("xml_function", "without a frame"),
 }
 BY_FIRST_CHARACTER = {"glm4_legacy"}
-"""Formats whose calls begin with the tool's name alone: no event contains them from text."""
+"""Formats whose calls begin with only the tool's name: no event separates them from text."""
 
 
 def _rules(format: ToolCallFormat, tools: Any = TOOLS, choice: str = "required", parallel: bool = True) -> Rules:
@@ -238,7 +239,7 @@ def test_schemas_are_held_to(name: str, schema: dict[str, Any], valid: list[Any]
     texts = {format.writer.write([("f", {"p": value})], types) for value in valid}
     for text in texts:
         assert allows(rules, text)
-    # Between tags the text 3 and the number look alike, and the schema says which it is.
+    # Between tags, the text 3 and the number look the same; the schema decides.
     for text in {format.writer.write([("f", {"p": value})], types) for value in invalid} - texts:
         assert not allows(rules, text)
 
@@ -352,8 +353,9 @@ def test_text_before_calls_holds_no_marker_of_others() -> None:
 
 
 def test_text_has_no_delimiter_of_a_call_without_its_start_marker() -> None:
-    """Mistral's reader takes `now[ARGS]{}` at the start of an answer for a call, of whose arguments no grammar is
-    asked; the sign behind the name tells it."""
+    """Mistral's parser reads `now[ARGS]{}` at the start of an output as a call, whose arguments no grammar checks; the
+    character after the name shows it.
+    """
     mistral = next(format for format in FORMATS if format.name == "mistral")
     rules = answer_grammar(mistral, TOOLS, choice="auto").rules
     for text in ("now[ARGS]{}", "now[ARGS]{}[TOOL_CALLS]now[ARGS]{}"):
@@ -444,8 +446,8 @@ def test_members_that_are_not_evaluated_are_others() -> None:
         ("glm4", "a<b", "p", "its name"),
         ("lfm2", "a b", "p", "its name"),
         ("glm4", "f", "a<b", "its key"),
-        ("glm4", "f", " x", "its key"),  # it comes back without the blank
-        ("sarashina", "'x'", "p", "its name"),  # it comes back, and the reader notes a tolerance
+        ("glm4", "f", " x", "its key"),  # it is read back without the space
+        ("sarashina", "'x'", "p", "its name"),  # it is read back, and the parser reports a tolerance
     ],
 )
 def test_names_that_a_format_cannot_write_are_rejected(name: str, tool: str, key: str, what: str | None) -> None:
@@ -552,7 +554,7 @@ def _strictly_read(format: ToolCallFormat, text: str, tools: Any = TOOLS) -> boo
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("format", ALL, ids=NAMES)
 def test_damage_that_is_allowed_is_read_strictly(format: ToolCallFormat) -> None:
-    """One character less or another one, anywhere: what the grammar still allows, the strict reader still reads."""
+    """With one character removed or replaced anywhere: what the grammar still allows, the strict parser still reads."""
     rules = _rules(replace(format))
     text = write(format, [("book", {"who": {"name": "Ann"}, "price": 1.5, "note": "so"})], TOOLS)
     for at in range(len(text)):

@@ -1,4 +1,6 @@
-"""A grammar is never wider than the schemas: for schemas of all kinds, what it allows is read strictly and is valid."""
+"""A grammar is never wider than the schemas: for schemas of all kinds, the strict parser reads what it allows, and it
+is valid.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def test_what_is_allowed_is_valid(name: str, seed: int) -> None:
             assert "'f'" in str(refusal)
             continue
         for value in VALUES:
-            text = format.writer.write([("f", {"p": value})], lambda tool, *path: parameter_types(parameters, *path))  # noqa: B023 - it is called at once
+            text = format.writer.write([("f", {"p": value})], lambda tool, *path: parameter_types(parameters, *path))  # noqa: B023 - it is called immediately
             if allows(rules, text):
                 read = _strictly(format, text, tools)
                 assert jsonschema.Draft202012Validator(parameters).is_valid(read), (schema, value, text)
@@ -118,8 +120,9 @@ _READ_AS_STRINGS: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"allOf": [{"type": ["string", "integer"], "maxLength": 1}, {"type": ["string", "number"]}]}, ["a", 1], [12]),
     ({"type": ["string", "integer"], "enum": [1, "a"]}, [1, "a"], [2]),
 ]
-"""Schemas whose parts tell a reader that texts are strings (an integer is no `number` in the types of a value between
-tags), with values that stand in the grammar and values that do not: as a string they are not valid."""
+"""Schemas whose parts show a parser that texts are strings (an integer is not a `number` in the types of a value
+between tags), with values that the grammar accepts and values that it does not: as strings they are not valid.
+"""
 
 
 @pytest.mark.parametrize("name", ["glm4", "qwen3_5", "minimax_m3"])

@@ -1,7 +1,7 @@
-"""Every format's grammar in llguidance's hands: what is written is in it, what is in it is read in strict, what breaks
-a tool's schema is not.
+"""Every format's grammar in llguidance: written calls are in it, what is in it is read in strict mode, and invalid
+arguments are not in it.
 
-The tests look at every fifth, the long run at all and ten times as long; `benchmarks/grammar_walks.py` at more.
+The tests check every fifth, the long run checks all, ten times as long; `benchmarks/grammar_walks.py` checks more.
 """
 
 from __future__ import annotations

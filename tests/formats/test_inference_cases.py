@@ -1,4 +1,4 @@
-"""`../shared/cases/inference.jsonl`, where present: a template's text or a declared parser's name, and the format."""
+"""`../shared/cases/inference.jsonl`, if present: a template's text or a declared parser's name, and the format."""
 
 from __future__ import annotations
 

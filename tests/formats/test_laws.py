@@ -1,4 +1,4 @@
-"""The laws of the design over every format, with hypothesis."""
+"""The guarantees of the design for every format, with hypothesis."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def first_mark(format: ToolCallFormat) -> str:
-    """What a call begins with, where the format has a mark for that."""
+    """The start marker of a call, if the format has one."""
     return next(iter((*format.openers, *format.unframed_openers)), "f\n{")
 
 
@@ -59,7 +59,7 @@ def first_mark(format: ToolCallFormat) -> str:
 @pytest.mark.parametrize("format", NAMES)
 @given(data=st.data(), options=OPTIONS, places=st.lists(st.integers(0, 400), max_size=8))
 def test_invariants_of_any_text(format: str, data: st.DataObject, options: dict[str, Any], places: list[int]) -> None:
-    """Laws 1 to 5 and 11: chunks do not matter, nothing raises, nothing is lost, calls are well-formed."""
+    """Guarantees 1 to 5 and 11: chunks do not matter, nothing raises, nothing is lost, calls are well-formed."""
     text = data.draw(texts(format))
     whole = events_of(format, [text], **options)
     assert events_of(format, list(text), **options) == whole
@@ -78,8 +78,7 @@ def test_invariants_of_any_text(format: str, data: st.DataObject, options: dict[
 @example(calls=[("f", {"s": "a </parameter> b"})], typed=True, places=[40])
 @example(calls=[("f", {"_": "<|tool_arg:end|>a"})], typed=False, places=[])
 def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, places: list[int]) -> None:
-    """Law 7, in pieces, strictly: a call that is written is read back; one that cannot be carried is rejected by
-    name."""
+    """Guarantee 7, in chunks, strict: a written call is read back; one that cannot be represented is rejected by name."""
     tools = TOOLS if typed else None
     if typed:
         calls = [("f", arguments) for _, arguments in calls]
@@ -94,8 +93,9 @@ def test_reading_undoes_writing(format: str, calls: list[Any], typed: bool, plac
 
 
 def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
-    """What may be noted about calls that a format has written: a string where the schema wants none, and a value that
-    holds a closing tag of the format."""
+    """Tolerances allowed for calls that a format has written: a string where the schema expects another type, and a
+    value that contains a closing tag of the format.
+    """
     other = typed and any(isinstance(given.get(key), str) for _, given in calls for key in ("n", "b", "o", "l"))
     text = json.dumps(calls, ensure_ascii=False)
     closed = any((mark[:2] == "</" or mark.endswith(":end|>")) and mark in text for mark in markers(format))
@@ -106,8 +106,9 @@ def notes_of(format: str, calls: list[Any], typed: bool) -> set[str]:
 @given(value=VALUES)
 @example(value='<parameter name="n">')
 def test_plain_values_are_never_rejected(format: str, value: Any) -> None:
-    """Law 7: a format refuses only what holds a marker of its own, or what is left of one that is damaged: its end, or
-    the word before the name in it."""
+    """Guarantee 7: a format rejects only a value that contains one of its own markers, or the rest of a damaged one:
+    its end, or the word before the name in it.
+    """
     literals = [literal for literal in markers(format) if len(literal) > 3]
     literals += re.findall(r"\w+ name=\"", " ".join(literals))
     text = json.dumps(value, ensure_ascii=False).replace('\\"', '"')
@@ -118,7 +119,7 @@ def test_plain_values_are_never_rejected(format: str, value: Any) -> None:
 @pytest.mark.parametrize("format", NAMES)
 @given(calls=CALLS, before=st.text("abc .,!\n", max_size=20), after=st.text("abc .,!\n", max_size=20))
 def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) -> None:
-    """Calls between prose are read, and the prose stays as it is; without a frame they have their lines alone."""
+    """Calls between prose are read, and the prose is unchanged; without a frame they have their own lines."""
     try:
         text = write(format, calls)
     except CannotWrite:
@@ -135,8 +136,9 @@ def test_calls_in_prose(format: str, calls: list[Any], before: str, after: str) 
 @pytest.mark.parametrize("format", NAMES)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40))
 def test_strings_stream(format: str, text: str) -> None:
-    """Law 6: a string value leaves while it is still being written; an expression without a frame, which may go on as
-    something else, from some hundred characters on."""
+    """Guarantee 6: a string value is emitted while it is still being written; an expression without a frame, which may
+    continue as something else, after some hundred characters.
+    """
     text = "a" + text.replace("<", "").replace("\\", "") + "z" * 8
     written = write(format, [("f", {"s": text})], TOOLS)
     if written.startswith("[f("):
@@ -152,7 +154,7 @@ def test_strings_stream(format: str, text: str) -> None:
 @pytest.mark.parametrize("format", NAMES)
 @given(data=st.data())
 def test_content_is_prompt(format: str, data: st.DataObject) -> None:
-    """Law 6: text waits only while it can still become a marker; a letter behind it frees it."""
+    """Guarantee 6: text waits only while it can still become a marker; a letter after it releases it."""
     begin = "x" if get(format).name_at_start == "never" else "x, "
     text = data.draw(st.text("abc .,", min_size=1).map(lambda prose: begin + prose + "x"))
     parser = Parser(format)
@@ -161,7 +163,9 @@ def test_content_is_prompt(format: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("format", NAMES)
 def test_half_a_call_in_reasoning_does_not_hold_back_the_answer(format: str) -> None:
-    """Law 6: a draft that stops in a reasoning block holds what follows the block for a stretch only."""
+    """Guarantee 6: a call inside reasoning that stops in the block holds back what follows the block only for a limited
+    length.
+    """
     for opener, closer in get(format).reasoning[:1]:
         written = write(format, [("f", {"s": "x" * 40})], TOOLS)
         parser = Parser(format, tools=TOOLS)
@@ -172,8 +176,9 @@ def test_half_a_call_in_reasoning_does_not_hold_back_the_answer(format: str) -> 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("format", NAMES)
 def test_cost_is_linear(format: str) -> None:
-    """Law 9: the characters looked at, counted, stay a multiple of the characters fed: at most a marker's length
-    each."""
+    """Guarantee 9: the number of characters examined stays a multiple of the characters fed: at most a marker's length
+    each.
+    """
     most = 4 + max(map(len, markers(format)))
     code = "for i in range(10):\n    print(\"{i}\", [1, 2], '<a>')\n"
     value = write(format, [("f", {"s": code * 100})], TOOLS)
@@ -194,7 +199,7 @@ def test_cost_is_linear(format: str) -> None:
 @pytest.mark.parametrize("format", NAMES)
 @pytest.mark.parametrize("opening", ["[", "{", '{"a":', "-", "x", "\n", "<", "\\", '"'])
 def test_absurd_lengths_end_in_events(format: str, opening: str) -> None:
-    """Law 2: depth, signs and endless names end in events."""
+    """Guarantee 2: depth, minus signs and endless names end in events."""
     written = write(format, [("f", {"s": "x"})])
     for text in (written.replace("x", opening * 30_000), first_mark(get(format)) + opening * 30_000, opening * 30_000):
         check_shape(events_of(format, [text], tools=TOOLS))
@@ -202,7 +207,7 @@ def test_absurd_lengths_end_in_events(format: str, opening: str) -> None:
 
 @pytest.mark.parametrize("format", NAMES)
 def test_a_schema_without_end_is_no_error(format: str) -> None:
-    """Law 2: what a schema nests too deep says nothing about the type."""
+    """Guarantee 2: a schema that is nested too deep does not specify the type."""
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(400):
         schema = {"anyOf": [schema]}
@@ -212,7 +217,7 @@ def test_a_schema_without_end_is_no_error(format: str) -> None:
 
 @pytest.mark.parametrize("format", NAMES)
 def test_mentioning_a_marker_is_prose(format: str) -> None:
-    """Law 10: a marker in prose neither makes a call nor swallows the rest."""
+    """Guarantee 10: a marker in prose neither makes a call nor swallows the rest."""
     known = get(format)
     for marker in {*known.openers, *known.closers} - set(known.ignored_markers):
         for text in (
@@ -225,7 +230,7 @@ def test_mentioning_a_marker_is_prose(format: str) -> None:
 
 @pytest.mark.parametrize("format", NAMES)
 def test_a_reference_with_an_index_of_any_length_is_no_error(format: str) -> None:
-    """Law 2: what a schema points to with more digits than Python reads says nothing about the type."""
+    """Guarantee 2: a schema reference with more digits than Python parses does not specify the type."""
     for digits in (1, 5_000):
         listed = {"$ref": "#/$defs/list/" + "0" * digits}
         parameters = {"properties": {"s": listed}, "$defs": {"list": [{"type": "string"}]}}
@@ -237,7 +242,9 @@ def test_a_reference_with_an_index_of_any_length_is_no_error(format: str) -> Non
 @pytest.mark.parametrize("format", NAMES)
 @pytest.mark.parametrize("length", [255, 257, 600])
 def test_a_name_of_any_length_is_the_same_in_pieces(format: str, length: int) -> None:
-    """Law 1, where a name is longer than any: how much of it had arrived decides nothing, in a later call either."""
+    """Guarantee 1 for a name longer than allowed: how much of it had arrived makes no difference, in later calls
+    either.
+    """
     text = write(format, [("f", {"s": "x"}), ("NAME", {"s": "x"})])
     text = text[: text.rindex("NAME")] + "[" * length
     for tools in (None, TOOLS):
@@ -246,7 +253,7 @@ def test_a_name_of_any_length_is_the_same_in_pieces(format: str, length: int) ->
 
 @pytest.mark.parametrize("format", [format.name for format in FORMATS if format.openers])
 def test_a_call_after_a_backtick_keeps_its_start_marker(format: str) -> None:
-    """Laws 1 and 3, where an opener may have been quoted and was not: what is rejected holds all of its text."""
+    """Guarantees 1 and 3 if a start marker may have been quoted but was not: the rejection contains all of its text."""
     written = write(format, [("f", {"s": "x"})], TOOLS)
     for end in range(len(written)):
         text = "`" + written[:end]
@@ -257,7 +264,9 @@ def test_a_call_after_a_backtick_keeps_its_start_marker(format: str) -> None:
 
 @pytest.mark.parametrize("format", NAMES)
 def test_a_start_marker_of_another_syntax_after_a_frame_terminates(format: str) -> None:
-    """Law 2: a frame of one notation with openers of another in it, found by generated texts, was read for ever."""
+    """Guarantee 2: a frame of one syntax with start markers of another in it, found by generated texts, caused an
+    endless loop.
+    """
     for text in ("<tools><function=<function=", '<function_calls><invoke <invoke name="', "<tools><invoke <invoke "):
         whole = events_of(format, [text], tools=TOOLS)
         assert events_of(format, text, tools=TOOLS) == whole

@@ -1,4 +1,4 @@
-"""The laws on engines with drawn parameters: any text of their markers, long values, strings that stream."""
+"""The guarantees for engines with random parameters: any text of their markers, long values, strings that stream."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _SETTINGS = settings(max_examples=depth.examples(80), suppress_health_check=list
 
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
-    """Laws 1 to 5 and 11."""
+    """Guarantees 1 to 5 and 11."""
 
     @_SETTINGS
     @given(
@@ -89,7 +89,7 @@ def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
         format = drawn_engines.format_of(engine)
         soup = [*_all_markers(engine), *_TEXTS, write(format, [("f", {"n": 3}), ("f", {})])]
         text = "".join(soup[at % len(soup)] for at in chosen)
-        if places:  # a piece of a written call is lost
+        if places:  # a chunk of a written call is lost
             lost = places[0] % (len(text) + 1)
             text = text[:lost] + text[lost + len(places) :]
         whole = _events(format, [text], tools=tools, strict=strict)
@@ -104,7 +104,7 @@ def test_any_text_of_the_markers_of_a_drawn_engine(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_the_cost_of_a_drawn_engine_is_linear(kind: str) -> None:
-    """Law 9: twice the text costs twice as much, counted in characters looked at."""
+    """Guarantee 9: twice the text costs twice as much, counted in characters examined."""
 
     @settings(_SETTINGS, max_examples=depth.examples(8))
     @given(drawn_engines.ENGINES[kind], st.sampled_from([4, 10**6]))
@@ -132,7 +132,7 @@ def test_the_cost_of_a_drawn_engine_is_linear(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", drawn_engines.ENGINES)
 def test_strings_of_a_drawn_engine_stream(kind: str) -> None:
-    """Law 6: a string value leaves while it is still being written."""
+    """Guarantee 6: a string value is emitted while it is still being written."""
 
     @_SETTINGS
     @given(drawn_engines.ENGINES[kind])

@@ -1,4 +1,4 @@
-"""Which declared tool is meant by a name that is none: by the rules, and only where no other tool is by the same."""
+"""Which declared tool an unknown name refers to: by the rules, and only if no other tool matches by the same rule."""
 
 from __future__ import annotations
 

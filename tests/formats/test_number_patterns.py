@@ -1,4 +1,4 @@
-"""Patterns of numbers between bounds, held against arithmetic."""
+"""Patterns of numbers within bounds, compared with arithmetic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_numbers_are_those_between_the_bounds(least: Bound | None, most: Bound |
     for near in (number, *(bound.value + step for bound in (least, most) if bound is not None for step in steps)):
         text = format(near, "f")
         if near == 0 and text.startswith("-"):
-            continue  # zero with a sign: a number of its own spelling
+            continue  # zero with a minus sign: a separate form
         above = least is None or near > least.value or (near == least.value and not least.open)
         below = most is None or near < most.value or (near == most.value and not most.open)
         assert _found(pattern, text) is (above and below)

@@ -1,7 +1,7 @@
-"""Grammar against parser, both ways (`tests/support/oracle.py`); `benchmarks/oracle.py` draws any number of texts.
+"""Grammar against parser, both ways (`tests/support/oracle.py`); `benchmarks/oracle.py` tries any number of texts.
 
-A run takes a few spellings and texts of each kind, the long run all spellings, 30 sentences of each, and every
-answer of the corpus.
+A run tries a few variants and texts of each kind; the long run tries all variants, 30 sentences of each, and every
+output of the corpus.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CASES = [case for case in cases() if not case.prefix and case.tools != []]
 
 @pytest.mark.parametrize("case", depth.spread(CASES, 40), ids=lambda case: case.id)
 def test_answers_of_the_corpus_that_strict_reading_takes_are_in_the_grammar(case: Case) -> None:
-    """Or they are listed with the reason in `oracle_corpus.json`, where nothing stands that a grammar has."""
+    """Exceptions are listed with the reason in `oracle_corpus.json`, which lists nothing that a grammar accepts."""
     assert judged(case.format, case.text, case.tools).agree == (case.id not in decided())
 
 
@@ -80,7 +80,7 @@ def test_every_case_that_is_listed_is_there() -> None:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [format.name for format in FORMATS])
 def test_the_grammar_has_what_is_written(name: str) -> None:
-    """So that the other tests do not agree on nothing: a plain call is taken, and one to another tool is not."""
+    """Shows that the other tests are not vacuous: a plain call is accepted, and one to another tool is not."""
     text = spelling(name).writer.write([("now", {})], lambda name, *path: None)
     assert judged(name, text, TOOLS) == Judgement("", "as it stands")
     assert judged(name, text, TOOLS[:1]).rejected
@@ -88,7 +88,7 @@ def test_the_grammar_has_what_is_written(name: str) -> None:
 
 @pytest.mark.parametrize("entry", listed(), ids=lambda entry: entry["pattern"])
 def test_what_is_listed_is_met(entry: dict[str, Any]) -> None:
-    """An entry that is not needed any more goes; its example is a text of the first format it names."""
+    """An entry that is no longer needed must be removed. Its example is a text of the first format it names."""
     assert entry["reason"]
     names = ["json"] if entry["formats"] == ["*"] else entry["formats"]
     assert [judged(name, entry["example"], TOOLS).has for name in names] == ["listed"] * len(names)

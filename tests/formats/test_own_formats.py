@@ -1,4 +1,4 @@
-"""Formats that others bring: by a file, by `toolfmt.register`, by a package's entry point; and where they are known."""
+"""Formats of users: from a file, by `toolfmt.register`, from a package's entry point; and where they are known."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_registered_format_is_known_by_every_name(brackets: toolfmt.ToolCallFo
 
 
 def test_a_response_template_is_compared_with_a_registered_format() -> None:
-    """Such a template is compared with what every format writes, which is kept."""
+    """Such a template is compared with what every format writes, which is cached."""
     format = replace(get("lm_studio"), name="own", aliases=(), engine=JsonObject(opener="<own>", closer="</own>"))
     declared = described(format)
     assert formats_declared(declared) == ()
@@ -196,7 +196,7 @@ class OwnEngine(JsonObject):
 
 
 class OwnFormat(toolfmt.ToolCallFormat):
-    """A format with behavior of its own."""
+    """A format with custom behavior."""
 
 
 def test_what_another_process_could_not_be_handed_is_not_registered(brackets: toolfmt.ToolCallFormat) -> None:
@@ -223,7 +223,7 @@ def test_what_another_process_could_not_be_handed_is_not_registered(brackets: to
 
 
 def test_a_registered_format_is_pickled_by_its_parts(brackets: toolfmt.ToolCallFormat) -> None:
-    """It need not be registered where it is read: a worker of another program's."""
+    """It need not be registered in the process that loads it, such as a worker of another program."""
     data = pickle.dumps(brackets)
     _forget("brackets")
     assert pickle.loads(data) == brackets
@@ -239,7 +239,7 @@ def test_a_template_that_uses_a_registered_format_is_verified(tmp_path: Path) ->
     """The modules of the inspection were imported before; the worker was started before; both know it, and no more."""
     model = made(tmp_path, TEMPLATE)
     before = shared_worker().run(Job(eval, int, lambda answer: None), "__import__('os').getpid()")
-    assert model.inspect().format.name == "derived"  # nobody knows it
+    assert model.inspect().format.name == "derived"  # not registered
     format = toolfmt.format_from_file(FILE)
     register(format)
     try:
@@ -367,7 +367,7 @@ def loaded(directory: Path, **points: str) -> list[Any]:
 @pytest.mark.sample(0)
 @pytest.mark.parametrize("value", ["made", "CODED"])
 def test_a_package_brings_a_format(value: str, tmp_path: Path) -> None:
-    """It is loaded when all formats are wanted, not before; an engine of its own is known to the worker too."""
+    """It is loaded when all formats are listed, not before; the worker knows its engine too."""
     assert loaded(tmp_path, mine=value) == [False, False, ["brackets"], "brackets", "verified", []]
 
 
@@ -494,7 +494,7 @@ def test_a_file_is_recognized_by_its_suffix_or_a_separator(tmp_path: Path, monke
 
 
 def test_nothing_in_a_file_moves_a_cursor(tmp_path: Path) -> None:
-    """Each text of the file has a sign that turns the colour, and one that turns the reading direction."""
+    """Each text of the file has a character that changes the color, and one that changes the text direction."""
     data = json.loads(FILE.read_text("utf-8"))
     data |= {member: f"a\n\n{data[member]}\x1b[31m\u202e" for member in ("page", "instructions")}
     data |= {member: ["\x1b[31m\u202e"] for member in ("families", "model_types", "source")}
@@ -524,7 +524,7 @@ def test_a_format_in_a_file_is_fuzzed(tmp_path: Path) -> None:
 
 
 def test_a_worker_of_somebody_else_is_handed_nothing() -> None:
-    """The pool knows no format: whoever makes the worker decides what its jobs bring along."""
+    """The pool knows no format: the caller that makes the worker decides what its jobs load."""
     worker = Worker((), modules=())
     assert worker.run(Job(eval, bool, lambda answer: None), "'toolfmt.formats' in __import__('sys').modules") is False
     worker.close()
@@ -598,7 +598,7 @@ def test_the_plug_in_on_the_page_brings_its_format(tmp_path: Path) -> None:
 
 @pytest.mark.sample(0)
 def test_a_plug_in_that_exits_ends_no_command(tmp_path: Path) -> None:
-    """It would end it in silence, and with success."""
+    """It would end silently, and with success."""
     done = with_plug_in(plug_in(tmp_path, broken="leaves", whole="FORMAT"), "-m", "toolfmt", "formats", "brackets")
     assert (done.returncode, "brackets" in done.stdout) == (0, True)
     assert "the plug-in 'broken' of plug-in (plug_in:leaves) is ignored: SystemExit: 3" in done.stderr

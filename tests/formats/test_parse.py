@@ -1,4 +1,4 @@
-"""Many answers at once are what each is alone, in the same order, in however many processes."""
+"""Many outputs together are parsed like each alone, in the same order, with any number of processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_tools_that_come_once_are_there_for_every_text() -> None:
 
 
 class Held:
-    """A tool as a runtime holds it: an object that tells itself and cannot be sent to another process."""
+    """A tool as a runtime holds it: an object that describes itself and cannot be sent to another process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -1,4 +1,5 @@
-"""What the driver promises whatever the format: bounds, attempts, quotations, reasoning, stop strings, cut answers.
+"""What the driver guarantees for every format: bounds, attempts, quotations, reasoning, stop strings, truncated
+outputs.
 
 Every text is read whole and character by character.
 """
@@ -62,7 +63,7 @@ def summary(events: list[Event]) -> list[tuple[str, str]]:
     return pairs
 
 
-# --- what goes wrong does not stop the answer
+# --- an error does not stop parsing
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def summary(events: list[Event]) -> list[tuple[str, str]]:
     ],
 )
 def test_a_rejection_is_reported_within_a_bound(format: str, partial: str) -> None:
-    """What has not been told of an answer in which a call went wrong is at most 400 characters and a marker long."""
+    """At most 400 characters and a marker's length of an output with a malformed call are held back."""
     parser = Parser(format)
     text = partial + PROSE
     waiting = 0
@@ -102,7 +103,7 @@ def test_a_call_is_rejected_up_to_its_closer_if_that_is_near() -> None:
     "format", ["json", "glm4", "xml_function", "qwen3_5", "kimi_k2", "gemma4", "command_a", "hunyuan_v4"]
 )
 def test_the_end_of_a_call_is_reported_with_its_end_marker(format: str) -> None:
-    """A client that executes calls need not wait for the end of the answer."""
+    """A client that executes calls need not wait for the end of the output."""
     parser = Parser(format, tools=TOOLS)
     events = parser.feed(write(format, [("get_weather", {"city": "Paris"})], TOOLS))
     assert isinstance(events[-1], ToolCallEnd)
@@ -252,7 +253,7 @@ def test_a_cut_answer_has_no_call_that_only_lacks_its_closer() -> None:
 
 
 def test_a_call_in_truncated_reasoning_stays_reasoning() -> None:
-    """Where the model stopped by itself without closing the block, the call is its answer."""
+    """If the model stopped by itself without closing the block, the call is its response."""
     text = f"<think>Perhaps {CALL} or not"
     for cut, kinds in ((False, ["reasoning", "call", "end", "content"]), (True, ["reasoning"])):
         parser = Parser("json", tools=TOOLS)
@@ -296,7 +297,7 @@ def test_input_that_is_not_a_str_is_rejected_inside_a_string_and_nothing_is_lost
     events = parser.feed(text[:place])
     for wrong in (["word"], b"word", 3):
         with pytest.raises(TypeError, match=rf"^feed\(\) takes a str, not {type(wrong).__name__}$"):
-            parser.feed(wrong)  # type: ignore[arg-type]  # what it must refuse
+            parser.feed(wrong)  # type: ignore[arg-type]   must be rejected
     events += parser.feed(text[place:]) + parser.finish()
     assert merge(events) == events_of(format, [text], tools=TOOLS)
 
@@ -306,7 +307,7 @@ def test_input_that_is_not_a_str_is_rejected_and_nothing_is_lost() -> None:
     parser.feed("ab<tool")
     for wrong in (b"_call>", None, 3):
         with pytest.raises(TypeError, match=rf"feed\(\) takes a str, not {type(wrong).__name__}"):
-            parser.feed(wrong)  # type: ignore[arg-type]  # what it must refuse
+            parser.feed(wrong)  # type: ignore[arg-type]   must be rejected
     assert parser.feed("x") == [Content("<toolx", 2)]
     with pytest.raises(TypeError, match="prefix must be the end of the prompt as a str, not int"):
         Parser("json", prefix=3)  # type: ignore[arg-type]  # what it must refuse
@@ -324,7 +325,7 @@ def test_stop_strings_come_in_any_collection() -> None:
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_a_cut_answer_has_no_call_but_whole_ones(format: ToolCallFormat) -> None:
-    """Cut anywhere, an answer of one call holds it only where no more than the outermost closer is missing."""
+    """Cut anywhere, an output of one call contains it only if no more than the outermost end marker is missing."""
     text = write(format, [("get_weather", {"city": "Paris"})], TOOLS)
     own = tuple(closer for closer in (*format.engine.inner.closers, *_CLOSERS.get(format.name, ())) if closer)
     for at in range(len(text)):
@@ -336,7 +337,7 @@ def test_a_cut_answer_has_no_call_but_whole_ones(format: ToolCallFormat) -> None
 
 @pytest.mark.parametrize("name", ["deepseek_dsml", "glm4", "kimi_k3", "minimax_m2", "qwen3_5", "xml_function"])
 def test_a_value_cut_after_an_end_marker_that_it_quotes_is_incomplete(name: str) -> None:
-    """More of the answer would have shown that it is quoted; where the model has ended it, a call went wrong there."""
+    """More of the output would have shown that it is quoted; if the model has ended it, the call is malformed."""
     (closer,) = (one for one in get(name).closers if write(name, [("get_weather", {"city": "Oslo"})]).endswith(one))
     text = write(name, [("get_weather", {"city": f'print("{closer}", 1)\nx'})], TOOLS)
     for cut, reason in ((True, "incomplete_output"), (False, "malformed_syntax")):
@@ -347,12 +348,12 @@ def test_a_value_cut_after_an_end_marker_that_it_quotes_is_incomplete(name: str)
 
 
 _CLOSERS = {"atem": ("</atem:invoke>",), "k2_horizon": ("</ifm|tool_call>",), "step3_vl": ("</tool_call>",)}
-"""What closes a call inside a frame, where the engine keeps it to itself."""
+"""The end marker of a call inside a frame, if the engine does not expose it."""
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_a_word_that_goes_on_is_no_name(format: ToolCallFormat) -> None:
-    """Behind every opener, and at the beginning of an answer, a run of letters is content within the bound."""
+    """After every start marker, and at the beginning of an output, a run of letters is content within the bound."""
     for opener in ("", *format.openers):
         for tools in (None, TOOLS):
             parser = Parser(format, tools=tools)
@@ -406,7 +407,7 @@ def test_a_parser_knows_that_the_answer_has_ended() -> None:
 
 
 def test_stop_strings_cost_nothing_where_none_may_begin() -> None:
-    """Where a stretch streams, the reading is not resumed for them."""
+    """While a stretch streams, parsing is not resumed for them."""
     plain, stopping = Parser("json"), Parser("json", stop=["<|im_end|>"])
     for piece in ["And so ", "it goes on. "] * 20:
         plain.feed(piece)
@@ -454,7 +455,7 @@ def test_a_copy_costs_what_the_open_call_is_long() -> None:
 
 
 def test_a_copy_is_where_the_parser_is_though_that_has_not_looked_yet() -> None:
-    """What a piece leaves for the next one, since it may end the value, is read before the copy is made."""
+    """What a chunk leaves for the next one, because it may end the value, is read before the copy is made."""
     text = "<start_function_call>call:f{a:<escape>x<esape>,b:<escape>y<escape>}<end_function_call>"
     at = text.index("x<esape>")
     parser = Parser("gemma")
@@ -467,7 +468,7 @@ def test_a_copy_is_where_the_parser_is_though_that_has_not_looked_yet() -> None:
 
 
 def test_what_is_read_for_a_copy_is_emitted_in_order() -> None:
-    """The text behind the call may stream by the time, but is not told before the call."""
+    """The text after the call may stream by then, but is not emitted before the call."""
     text = "<start_function_call>call:f{a:<escape>x<esape>,b:<escape>y<escape>}<end_function_call>Done"
     at = text.index("x<esape>")
     parser = Parser("gemma")
@@ -495,12 +496,12 @@ def test_so_many_calls_of_an_open_block_are_looked_at() -> None:
     for count in (15, 16):
         events = read("<think>" + f"{broken}\n" * count + CALL, tools=TOOLS)
         sound += sum(isinstance(event, ToolCallEnd) for event in events)
-        assert sound == 1  # behind fifteen of them the model's call counts, behind sixteen it is not looked for
+        assert sound == 1  # after fifteen of them the model's call counts, after sixteen it is not searched for
         assert isinstance(events[0], Reasoning)
 
 
 def test_a_copy_of_a_call_is_as_strict_as_the_parser_was_with_it() -> None:
-    """The call before it, which was refused, is not read again."""
+    """The call before it, which was rejected, is not read again."""
     call = '<｜tool▁call▁begin｜>{}<｜tool▁sep｜>{{"a": "{}"}}<｜tool▁call▁end｜>'
     parser = Parser("deepseek_v31", strict=True)
     parser.feed(call.format("f", "x") + call.format("g", "one two").partition(" two")[0])
@@ -522,7 +523,7 @@ def test_a_copy_after_a_key_that_names_no_call_reads_the_object_from_its_start()
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("format", ["minimax_m2", "minimax_m3", "kimi_k2", "deepseek_dsml", "xml_function", "json"])
 def test_a_copy_within_a_long_call_of_an_undeclared_tool_emits_the_same_events(format: str, strict: bool) -> None:
-    """The second call of a row that nothing frames; it is content once it is too long, with the blanks before it."""
+    """The second call of a row without a frame; it is content once it is too long, with the whitespace before it."""
     written = write(format, [("f", {"s": "x"}), ("c", {"s": "z" * 450})])
     opener = max((opener for opener in get(format).openers if written.startswith(opener)), key=len)
     text = written.removeprefix(opener).lstrip("\n")
@@ -542,7 +543,7 @@ def test_a_copy_within_an_undeclared_call_without_its_end_emits_the_same_events(
 
 @pytest.mark.parametrize("format", ["pythonic", "lfm2"])
 def test_a_copy_that_reads_further_than_the_original_loses_nothing(format: str) -> None:
-    """The original has read ahead in pieces and told nothing; read in one go, the string is seen to have gone wrong."""
+    """The original has read ahead in chunks and emitted nothing; read at once, the string is malformed."""
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {"v": {"type": "string"}}}}]
     opener = get(format).openers[0] if format == "lfm2" else ""
     parser = Parser(format, tools=tools)
@@ -554,7 +555,7 @@ def test_a_copy_that_reads_further_than_the_original_loses_nothing(format: str) 
 
 
 def test_a_copy_within_a_frame_emits_its_start_once() -> None:
-    """The second call of the frame turns out to be text, which the copy tells as the original does."""
+    """The second call of the frame turns out to be text, which the copy emits as the original does."""
     call = "<｜tool▁call▁begin｜>function%s```json\n%s\n```<｜tool▁call▁end｜>"
     text = "<｜tool▁calls▁begin｜>" + call % ("<｜tool▁sep｜>g\n", '{"a": "b": 1}') + call % ("", "{}") + "tail"
     for place in range(len(text)):
@@ -590,7 +591,7 @@ def test_a_key_has_an_end(partial: str) -> None:
     "text", ["<tool_call>", "<tool_call>x", "<tool_call>{", "`<tool_call>", "<think>", "```json\n"]
 )
 def test_one_large_piece_costs_what_its_characters_do(text: str) -> None:
-    """What is looked at within one feed is counted too."""
+    """Characters examined within one feed are counted too."""
     looked = []
     for count in (500, 4000):
         parser = Parser("json", tools=TOOLS)
@@ -613,7 +614,7 @@ def test_a_long_literal_is_looked_for_like_any_other() -> None:
 
 
 def test_what_is_read_ahead_is_emitted_within_the_bound() -> None:
-    """A call without a frame is held until what follows decides, but no longer than may be held."""
+    """A call without a frame is held back until what follows decides, but only up to the limit."""
     parser = Parser("pythonic", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
     fed = len('[f(x="')
     events = parser.feed('[f(x="')
@@ -669,7 +670,7 @@ def test_a_list_that_has_shown_no_declared_call_within_the_bound_is_content(text
 
 @pytest.mark.parametrize("size", [1, 4, 50])
 def test_what_the_prompt_began_and_was_held_stays_the_prompts(size: int) -> None:
-    """It may have been the beginning of a marker, and turns out to be none within the model's own text."""
+    """It may have been the beginning of a marker, but is not one within the model's own text."""
     text = "call and so on"
     parser = Parser("json", prefix="Hello <tool_")
     events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
@@ -701,7 +702,7 @@ def test_values_may_be_nested_up_to_the_limit_and_no_deeper(format: str) -> None
 
 
 def test_the_lookahead_after_an_unescaped_quote_is_bounded() -> None:
-    """Behind it a string ends only where the next argument or the end of the calls follows, soon."""
+    """After it, a string ends only if the next argument or the end of the calls follows soon."""
     parser = Parser("lfm2", tools=[{"name": "f", "parameters": {"properties": {"x": {"type": "string"}}}}])
     parser.feed("<|tool_call_start|>[f(x='he said 'no' and ")
     events = parser.feed("went") + parser.feed("'" + "." * 100)

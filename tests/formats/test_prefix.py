@@ -1,4 +1,4 @@
-"""Where an answer begins in the tail of a prompt: as real templates open it, and in texts that hold no header."""
+"""Where an output begins in the tail of a prompt: as real templates open it, and in texts without a header."""
 
 from __future__ import annotations
 

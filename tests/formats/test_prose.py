@@ -171,7 +171,7 @@ def test_a_type_in_another_keyword_is_not_any() -> None:
 
 
 def test_two_definitions_that_differ_never_read_the_same() -> None:
-    """Nothing of a definition is lost: a product of what a schema may say gives as many different texts."""
+    """Nothing of a definition is lost: every combination of schema features gives a different text."""
     inner = [{}, {"type": "string"}, {"type": "integer"}, {"type": "string", "description": "D."}, {"enum": ["a"]}]
     objects = [
         {"type": "object", "properties": {"p": part, "q": {}}, **more}

@@ -1,6 +1,6 @@
-"""Laws 6, 10 and 12 over prose that makes no calls: it stays prose, and nothing of it waits for the end of the answer.
+"""Guarantees 6, 10 and 12 for prose without calls: it stays prose, and nothing of it waits for the end of the output.
 
-`benchmarks/prose.py` prints what is found here.
+`benchmarks/prose.py` prints the failures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Recorded answers of real models, where `../shared` is present: how many known calls are read, and that none raises.
+"""Recorded outputs of real models, if `../shared` is present: how many known calls are read, and that none raises.
 
-`benchmarks/recorded_answers.py` prints the same figures with samples of what was missed, for a person to read.
+`benchmarks/recorded_answers.py` prints the same numbers with samples of missed calls, for a person to read.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from toolfmt.formats import get
 pytestmark = pytest.mark.outside
 
 READ_AT_LEAST = 0.97
-"""Of the answers whose calls are known, so many are read exactly."""
+"""The number of outputs with known calls that are read exactly."""
 CALLS_WHERE_NO_TOOL_FITS = 126
-"""So many answers to questions that no tool fits make calls: the models wrote them."""
+"""The number of outputs to questions without a fitting tool that make calls: the models wrote them."""
 EVERY = 8
-"""One answer in so many is cut at several places and a character at a time."""
+"""One output in so many is cut at several positions and character by character."""
 
 
 @pytest.mark.sample(0)
@@ -35,7 +35,7 @@ def test_known_calls_are_read(record_property: Any) -> None:
 
 @pytest.mark.sample(0)
 def test_calls_where_no_tool_fits(record_property: Any) -> None:
-    """Every call is one of a declared tool; how many answers make one is counted, so that a change is seen."""
+    """Every call is one of a declared tool; the number of outputs with a call is fixed, so that a change is noticed."""
     relevance_cases = [case for case in cases("real.jsonl") if case["kind"] == "relevance"]
     made = {case["id"]: calls_of(read(case)) for case in relevance_cases}
     for case in relevance_cases:
@@ -49,7 +49,7 @@ def test_calls_where_no_tool_fits(record_property: Any) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("file", ["real.jsonl", "recorded.jsonl"])
 def test_recorded_answers_keep_the_invariants(file: str, record_property: Any) -> None:
-    """Laws 1 to 5 over all of them; pieces over a sample."""
+    """Guarantees 1 to 5 for all of them; chunks for a sample."""
     found = depth.some(cases(file), 4)
     record_property("share", f"{len(found)} answers of {file} read")
     for number, case in enumerate(found):

@@ -1,4 +1,4 @@
-"""What every format must bring: each failure says what to add, and where."""
+"""What every format must provide: each failure shows what to add, and where."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_corpus_meets_every_tolerance() -> None:
 
 @EVERY
 def test_nothing_of_a_format_is_left_to_fill_in(format: ToolCallFormat) -> None:
-    """What `toolfmt dev new-format` leaves to a person: each line says what belongs there."""
+    """The lines that `toolfmt dev new-format` leaves to a person: each shows what belongs there."""
     module = Path(known.__file__).with_name(f"{known.module_of(format)}.py")
     check_filled(format.name, [module, *sorted((CORPUS / format.name).glob("*.txt"))])
 
@@ -74,7 +74,7 @@ def test_a_format_is_found_by_every_name(format: ToolCallFormat) -> None:
 
 @EVERY
 def test_the_page_shows_what_the_writer_writes(format: ToolCallFormat) -> None:
-    """The example on the page holds the opener and closer, and the writer's own call is read back."""
+    """The example on the page contains the start and end marker, and the writer's own call is read back."""
     for marks in (format.openers or format.unframed_openers, format.closers):
         assert not marks or any("".join(mark.split()) in "".join(format.page.split()) for mark in marks)
     calls = [("get_weather", {"city": "Paris", "days": 3})]
@@ -169,7 +169,7 @@ def test_formats_pickle(format: ToolCallFormat) -> None:
 @pytest.mark.parametrize(
     ("format", "literal", "expected"),
     [
-        ("gigachat3", "<|message_sep|>", True),  # stands before every call
+        ("gigachat3", "<|message_sep|>", True),  # before every call
         ("kimi_k3", "<|close|>", True),  # begins every closing tag
         ("gpt_oss", "<|call|>", True),
         ("json", "<|im_end|>", False),

@@ -93,7 +93,7 @@ def test_a_template_that_transformers_misreads_is_rejected_with_the_result(monke
 
 
 def test_a_template_that_reads_differently_while_it_streams_is_misread() -> None:
-    """The lookahead ends the call at a `}` that no other `}` follows, which a later chunk may still bring."""
+    """The lookahead ends the call at a `}` without another `}` after it, which a later chunk may still bring."""
     template = response_template("mistral")
     case = OutputCase("a call", toolfmt.write("mistral", calls := [("f", {"text": "{x} y"})]), calls=calls)
     assert misread(template, case) == ""

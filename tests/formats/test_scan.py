@@ -1,4 +1,4 @@
-"""The scanner: what the shortcuts of its literals say is what the search says; what is read again, or read ahead."""
+"""The scanner: the shortcuts of its literals agree with the search; reading again and reading ahead."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_text_without_the_first_character_is_never_suspicious(given: tuple[str
 
 @given(st.sampled_from(SETS), st.text("<>/\n\r[|}abparmetrfunctio=", min_size=1, max_size=12))
 def test_what_may_begin_a_literal_is_no_more_than_that(given: tuple[str, ...], text: str) -> None:
-    """Where the shortcut answers, the search finds the same place, and no literal there."""
+    """If the shortcut has a result, the search finds the same position, and no literal there."""
     finder = literals(*given)
     found = finder.may_end(text)
     begins = None if found is None else finder.beginning(found)
@@ -61,7 +61,7 @@ def test_a_literal_that_another_begins_with_waits() -> None:
 
 @given(st.lists(st.text("ab", min_size=1, max_size=5), min_size=1, max_size=8), st.data())
 def test_a_stretch_is_read_again_wherever_it_begins(pieces: list[str], data: st.DataObject) -> None:
-    """Near the mark and far from it: what is read back is what stood there, and going back stands there."""
+    """Near the mark and far from it: reading back returns the original text, and resetting restores the position."""
     scan = Scan()
     scan.keep(0)
     for piece in pieces:
@@ -109,7 +109,7 @@ def in_a_string_read_ahead_twice(scan: Scan, most: int) -> Reading[tuple[str, st
 
 
 def woken(scan: Scan, reading: Reading[tuple[str, str]], chunk: str) -> Stretch:
-    """What the reading waits in behind a chunk, as the driver wakes it."""
+    """The condition that the parser waits for after a chunk, as the driver resumes it."""
     scan.append(chunk)
     waiting = next(reading)
     scan.compact()

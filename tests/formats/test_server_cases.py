@@ -1,6 +1,7 @@
-"""The cases of a local model server's parsers, where `../shared` is present: what they assert is what comes out.
+"""The cases of a local model server's parsers, if `../shared` is present: their expectations hold.
 
-What this design decides otherwise stands in `decided_differently.py` with its reason, and must come out otherwise.
+Cases that this design decides differently are in `decided_differently.py` with a reason, and must give a different
+result.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def test_server(case: Any) -> None:
 
 
 def test_pieces_do_not_matter() -> None:
-    """Law 1 over all of them, a character at a time."""
+    """Guarantee 1 for all of them, one character at a time."""
     for case in cases("server.jsonl"):
         options = {"tools": case["tools"], "prefix": case["prefix"]}
         whole = events_of(case["format"], [case["input"]], **options)

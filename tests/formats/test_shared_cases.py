@@ -1,7 +1,7 @@
-"""The cases of `../shared/cases`, where that folder is present: whole and at every cut.
+"""The cases of `../shared/cases`, if that folder is present: whole and at every cut.
 
-Cases that this design decides differently stand in `decided_differently.py`, each with its reason; such a case must
-indeed come out differently, so that the list cannot outlive its reasons.
+Cases that this design decides differently are in `decided_differently.py`, each with its reason. Such a case must
+indeed give a different result, so that the list cannot outlive its reasons.
 """
 
 from __future__ import annotations

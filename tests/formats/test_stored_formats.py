@@ -1,4 +1,4 @@
-"""Formats as data: every known one comes back as it was, and whatever is none is rejected by the name of its member."""
+"""Formats as data: every known one survives a round trip, and invalid data is rejected with the name of the member."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def engine(kind: str = "json_object", **members: Any) -> dict[str, Any]:
     return plain(engine={"kind": kind, **members})
 
 
-# --- there and back
+# --- round trips
 
 
 @EVERY
@@ -124,7 +124,7 @@ def test_a_list_that_is_too_long_for_one_line_takes_several() -> None:
 
 @dataclass(frozen=True)
 class Own(JsonObject):
-    """An engine as somebody else writes one."""
+    """An engine of a third party."""
 
 
 def test_what_is_code_is_not_stored() -> None:
@@ -276,7 +276,7 @@ def test_what_is_wrong_is_named(what: str) -> None:
 
 
 def test_an_engine_that_fails_at_its_markers_is_no_engine_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What no engine foresees ends in a sentence, too."""
+    """What no engine expects ends in a message, too."""
 
     def write(*_: object) -> str:
         return ""[1]
@@ -371,7 +371,7 @@ def test_patterns_that_are_not(pattern: str) -> None:
 
 
 def test_a_pattern_that_is_taken_takes_time_in_proportion_to_the_text() -> None:
-    """Every text of two signs over a long stretch, for patterns that are drawn from the signs of patterns."""
+    """Every text of two characters over a long stretch, for random patterns of pattern characters."""
     chance = random.Random(1)
     pieces = [
         "a",
@@ -466,7 +466,7 @@ def test_damaged_data_is_a_format_or_rejected(chance: random.Random, times: int)
 
 
 def assert_reads_anything(format: ToolCallFormat, chance: random.Random) -> None:
-    """No text raises, whatever the markers are (law 2)."""
+    """No text raises, whatever the markers are (guarantee 2)."""
     own = [
         *format.markers.in_answers,
         *format.between,

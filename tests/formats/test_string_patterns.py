@@ -1,4 +1,4 @@
-"""A schema's patterns as grammars say them: the same strings, or a refusal that quotes the pattern."""
+"""A schema's patterns as grammars: the same strings, or an error that quotes the pattern."""
 
 from __future__ import annotations
 

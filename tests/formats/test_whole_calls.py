@@ -1,4 +1,4 @@
-"""Calls that pass once they have ended: everything else comes as it comes, nothing changes places."""
+"""Whole calls are emitted once they have ended; everything else is emitted immediately, and the order is unchanged."""
 
 from __future__ import annotations
 

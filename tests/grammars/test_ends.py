@@ -1,4 +1,4 @@
-"""Grammars of answers that a runtime ends at the last marker of a call: with that marker, and without it."""
+"""Grammars of outputs that a runtime ends at the last marker of a call: with that marker, and without it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CALLS = [("get_weather", {"city": "Oslo"}), ("now", {})]
 
 
 def _ending(format: ToolCallFormat) -> str:
-    """A call as the format writes it, if it ends with what ends an answer."""
+    """A call as the format writes it, if it ends with the marker that ends an output."""
     try:
         text = write(format, _CALLS[:1], TOOLS)
     except CannotWrite:
@@ -40,7 +40,7 @@ def test_there_are_such_formats() -> None:
 @pytest.mark.parametrize("choice", ["required", "auto"])
 @pytest.mark.parametrize("format", _ENDING, ids=named)
 def test_the_end_marker_of_a_call_is_optional_at_the_end(format: ToolCallFormat, choice: str) -> None:
-    """Strict reads both alike; between two calls the end must stand."""
+    """Strict reads both alike; between two calls the end marker is required."""
     grammar = Gbnf(gbnf(answer_grammar(format, TOOLS, choice=choice).rules).text)
     one, two = (write(format, _CALLS[:count], TOOLS) for count in (1, 2))
     assert [two.startswith(one), one.endswith(_END), two.count(_END)] == [True, True, 2]
@@ -55,7 +55,7 @@ def test_the_end_marker_of_a_call_is_optional_at_the_end(format: ToolCallFormat,
 @pytest.mark.parametrize("choice", ["required", "auto"])
 @pytest.mark.parametrize("format", _ENDING, ids=named)
 def test_llama_cpp_ends_at_the_token(format: ToolCallFormat, choice: str, tmp_path: Path) -> None:
-    """It knows the end by its spelling: the token is allowed only where the grammar may end."""
+    """It knows the end by its text: the token is allowed only where the grammar may end."""
     pytest.importorskip("llama_cpp", reason="asks llama.cpp itself")
     pytest.importorskip("gguf", reason="writes a vocabulary for llama.cpp")
     engine = LlamaGrammars(tmp_path, ["<|channel|>", "<|message|>", "<|start|>", _END])
@@ -96,8 +96,8 @@ def test_other_formats_keep_their_grammar(format: ToolCallFormat) -> None:
     ids=repr,
 )
 def test_the_last_end_may_be_missing_and_no_other(node: Node) -> None:
-    """Over all rows of short pieces: as without this, and without the end where the answer ends with one."""
-    whole = Gbnf(gbnf(Rules(row(node, "!"))).text)  # ends otherwise, so that nothing may be missing
+    """For all rows of short pieces: same result as without this, and without the end if the output ends with one."""
+    whole = Gbnf(gbnf(Rules(row(node, "!"))).text)  # ends differently, so that nothing may be missing
     early = Gbnf(gbnf(Rules(node)).text)
     full = {text for text in ["", *_further(whole, [""], 9)] if whole.accepts(text + "!")}
     assert any(text.endswith(_END) for text in full)
@@ -110,7 +110,7 @@ def _pieces(text: str) -> int:
 
 
 def _further(grammar: Gbnf, texts: list[str], pieces: int) -> list[str]:
-    """What may begin a text of the grammar: up to so many pieces."""
+    """Prefixes of texts of the grammar, up to so many pieces."""
     if not pieces:
         return []
     more = [text + piece for text in texts for piece in ("a", "b", "c", ",", _END)]

@@ -1,6 +1,6 @@
-"""GBNF and XGrammar's EBNF: what each node becomes, held against the node's meaning over all short texts.
+"""GBNF and XGrammar's EBNF: how each node is written, compared with the node's meaning for all short texts.
 
-`gbnf_reader` judges always; llama.cpp and XGrammar themselves judge where they are installed.
+`gbnf_reader` always judges; llama.cpp and XGrammar judge if they are installed.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _is_raw(node: RawText, answer: str) -> bool:
     ids=repr,
 )
 def test_raw_text(engine: Judge, node: RawText) -> None:
-    """A closer is a closer where it first stands, also where what may not stand in the text overlaps it."""
+    """An end marker counts where it first appears, even if it overlaps a forbidden text."""
     _agrees(engine.accepts(Rules(node)), _words("abc", 6), lambda answer: _is_raw(node, answer))
 
 
@@ -141,7 +141,7 @@ def test_no_members(engine: Judge) -> None:
      (1, 1999), (1500, None), (1200, 1900), (1, 2500), (2100, 2100)],
 )  # fmt: skip
 def test_repetitions(engine: Judge, separator: str, least: int, most: int | None) -> None:
-    """Also as often as llama.cpp refuses to count."""
+    """Also if the count exceeds llama.cpp's limit."""
     accepts = engine.accepts(Rules(Repeated(Text("a"), Text(separator), least, most)))
     bound = least if most is None else most
     counts = {0, 1, 2, 3, 4, 5, least - 1, least, least + 1, bound - 1, bound, bound + 1, bound // 2}
@@ -157,8 +157,9 @@ def test_what_may_be_missing(engine: Judge) -> None:
 
 
 def test_alternatives_with_a_common_prefix_branch_where_they_differ(engine: Judge) -> None:
-    """Three hundred tools are one way to go on, until their names differ: llama.cpp follows each way over the whole
-    vocabulary."""
+    """Three hundred tools share one path until their names differ: llama.cpp follows each path over the whole
+    vocabulary.
+    """
     rows = [row("ab", Pattern("[c-d]")), row("ab", Pattern("[d-e]"), "b"), row("b", Pattern("c"))]
     node = either("ab", "abc", "", "b", "bb", *rows, Pattern("e+"))
     pattern = re.compile("ab|abc||b|bb|ab[cd]|ab[de]b|bc|e+")
@@ -244,7 +245,7 @@ def test_rules_that_refer_to_themselves(engine: Judge) -> None:
 
 
 def test_json_values_of_several_schemas_do_not_mix(engine: Judge) -> None:
-    """Both schemas name a definition `n`; exact and blank-ridden values have rules of their own."""
+    """Both schemas name a definition `n`; exact values and values with whitespace have separate rules."""
     one = '{"$defs": {"n": {"enum": ["x"]}}, "$ref": "#/$defs/n"}'
     two = '{"$defs": {"n": {"enum": [7]}}, "properties": {"n": {"$ref": "#/$defs/n"}}, "required": ["n"]}'
     node = row(JsonValue(one), "|", JsonValue(two), "|", JsonValue(two, exact=False), "|", JsonValue("{}"))
@@ -257,7 +258,7 @@ def test_json_values_of_several_schemas_do_not_mix(engine: Judge) -> None:
 
 
 def test_rules_of_one_name_stay_apart(engine: Judge) -> None:
-    """The rules of a JSON value may be called as a rule of the grammar around them is."""
+    """The rules of a JSON value may have the same name as a rule of the surrounding grammar."""
     inner = '{"$defs": {"n": {"enum": ["x"]}}, "$ref": "#/$defs/n"}'
     names = {name: Text("other") for name in json_nodes(inner, True, "json0").rules}
     assert names

@@ -1,7 +1,8 @@
-"""JSON values under schemas in GBNF: what is accepted is what jsonschema holds valid, as `json.dumps` spells it.
+"""JSON values under schemas in GBNF: it accepts what jsonschema considers valid, as `json.dumps` writes it.
 
-Judged by the small reader always, by llama.cpp and XGrammar where they are installed. Objects that declare members take
-no others, which the schemas here say where jsonschema would let them."""
+Always judged by the small reader, and by llama.cpp and XGrammar if they are installed. Objects that declare members
+accept no others, which the schemas here state because jsonschema would allow them.
+"""
 
 from __future__ import annotations
 
@@ -94,10 +95,11 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
 
 
 def _pool() -> list[Any]:
-    """Values of all kinds: what a schema holds valid and what it does not is told by jsonschema.
+    """Values of all kinds; jsonschema decides which are valid.
 
-    No whole number with a fraction or an exponent: jsonschema takes `1e20` for an integer, readers do not. And none
-    that is spelt with an exponent: where a number has bounds, grammars know none."""
+    No integers with a fraction or an exponent: jsonschema accepts `1e20` as an integer, parsers do not. And no numbers
+    with an exponent: grammars do not support them for a number with bounds.
+    """
     numbers = [
         *range(-14, 14),
         97,

@@ -1,4 +1,4 @@
-"""`toolfmt.grammar`, `Model.grammar` and `toolfmt grammar`: what is asked for, in every syntax, or a refusal."""
+"""`toolfmt.grammar`, `Model.grammar` and `toolfmt grammar`: the requested grammar in every syntax, or an error."""
 
 from __future__ import annotations
 

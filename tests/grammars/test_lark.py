@@ -1,4 +1,4 @@
-"""Nodes in Lark's language: what Lark's own parser then takes and refuses, node by node."""
+"""Nodes in Lark's syntax: what Lark's own parser accepts and rejects, node by node."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def takes(grammar: Lark, text: str) -> bool:
 
 
 def taken(start: Node, *texts: str, **rules: Node) -> list[str]:
-    """Those of the texts that the grammar has."""
+    """Those of the texts that the grammar accepts."""
     grammar = reader(start, **rules)
     return [text for text in texts if takes(grammar, text)]
 

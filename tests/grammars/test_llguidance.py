@@ -1,4 +1,4 @@
-"""The Lark syntax of llguidance, node by node: grammars made by hand, and texts that llguidance is asked about."""
+"""The Lark syntax of llguidance, node by node: handwritten grammars, and texts that llguidance judges."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from toolfmt.grammars.llguidance import MOST_IN_ANY_ORDER, llguidance
 
 
 def check_texts(node: Node | Rules, inside: Sequence[str], outside: Sequence[str], markers: Sequence[str] = ()) -> None:
-    """The grammar has the texts inside, and not those outside; the markers are one token each."""
+    """The grammar accepts the texts `inside`, and not those `outside`; the markers are one token each."""
     rules = node if isinstance(node, Rules) else Rules(node)
     tokenizer = byte_tokenizer(markers)
     masks = masks_of(llguidance(rules, ids_of(tokenizer, markers)), tokenizer)
@@ -51,7 +51,7 @@ def test_a_text_is_just_that_text() -> None:
 
 
 def test_no_literal_takes_more_than_there_is() -> None:
-    """Where one text begins with another, the longer one would be taken, and the grammar not go on behind it."""
+    """If one text is a prefix of another, the longer one would be matched, and the grammar could not continue after it."""
     names = either(*(row(name, end) for name, end in (("get", "_w()"), ("get_w", "[]"), ("get_weather", "{}"))))
     check_texts(names, ["get_w()", "get_w[]", "get_weather{}"], ["get()", "get_weather[]", "get_weather_w()"])
     listed = row(Repeated(Text("x"), Text("\n")), "\n</calls>")
@@ -99,7 +99,7 @@ def test_a_marker_that_is_one_token_is_that_token_and_its_spelling_nowhere(close
 
 
 def test_a_token_may_follow_a_raw_text_that_is_over() -> None:
-    """llguidance asserts that no terminal is open where only a token may follow, and a mask is asked for."""
+    """llguidance asserts that no terminal is open if only a token may follow and a mask is computed."""
     markers = ["</v>"]
     tokenizer = byte_tokenizer(markers)
     merged, apart = RawText("]]></v>", ("]]>",)), row(RawText("]]>"), "</v>")

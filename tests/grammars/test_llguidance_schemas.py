@@ -1,4 +1,4 @@
-"""What llguidance holds JSON values to, keyword by keyword: values that its masks allow, asked of jsonschema."""
+"""How llguidance constrains JSON values, keyword by keyword: jsonschema judges the values that its masks allow."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ HELD: list[tuple[Any, list[Any], list[Any]]] = [
     ({"$ref": "#/$defs/N", "$defs": {"N": TREE | CLOSED}}, [{"k": [{}, {"k": []}]}], [{"k": [{"x": 1}]}]),
     ({"title": "T", "default": 3, "x-order": 1, "format": "int64", "type": "integer"}, [1], ["1"]),
 ]
-# What it does not implement, or passes over in silence, or reads otherwise; and where that stands.
+# What it does not implement, ignores silently, or reads differently; and where.
 NOT_HELD: list[tuple[Any, str, str]] = [
     ({"oneOf": [{"type": "integer"}]}, "'oneOf'", "$"),
     ({"not": {"type": "integer"}}, "'not'", "$"),

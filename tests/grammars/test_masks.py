@@ -1,4 +1,4 @@
-"""Masks of grammars, on tokenizers that are made here: which tokens may come, what is rejected, what is kept."""
+"""Masks of grammars, on tokenizers that are made here: which tokens are allowed, what is rejected, what is cached."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_an_answer_is_followed_back_too() -> None:
 
 
 def test_nothing_counts_after_the_end() -> None:
-    """A runtime makes ready for one token more than there are."""
+    """A runtime allocates one token more than there are."""
     masks, tokenizer = made()
     end = end_of(tokenizer)
     masks.follow([*letters("abd"), end])
@@ -116,7 +116,7 @@ def test_a_grammar_of_toolfmt_is_taken_by_its_text_and_no_other_syntax() -> None
 
 
 def test_a_token_that_the_grammar_names_does_not_end_the_answer() -> None:
-    """`<|call|>` ends a turn of gpt_oss, and stands in its grammar."""
+    """`<|call|>` ends a turn of gpt_oss, and is in its grammar."""
     tokenizer = byte_tokenizer(["<|call|>"])
     call = ids_of(tokenizer, ["<|call|>"])["<|call|>"]
     masks = Masks(f'%llguidance {{}}\nstart: "a" <[{call}]> "b"\n', tokenizer, [end_of(tokenizer), call])

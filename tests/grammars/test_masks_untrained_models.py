@@ -1,4 +1,4 @@
-"""Untrained models of mlx-lm and transformers under a grammar: what they write are calls, whatever they would write."""
+"""Untrained models of mlx-lm and transformers under a grammar: their outputs are calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest.importorskip("mlx.core", reason="mlx is there on Linux and macOS only")
 mlx_lm = pytest.importorskip("mlx_lm", reason="mlx-lm is there on Linux and macOS only")
 
 import tiny_models  # noqa: E402  it needs mlx
-from held_models import FORMATS, MARKERS, TOOLS, assert_valid, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  stands with it
+from held_models import FORMATS, MARKERS, TOOLS, assert_valid, format_of, grammar_of, parser_of, valid_calls  # noqa: E402  belongs to it
 
 import toolfmt  # noqa: E402  after the import that may skip
 from toolfmt.errors import ToolfmtError  # noqa: E402  after the import that may skip

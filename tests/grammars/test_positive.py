@@ -1,4 +1,4 @@
-"""Expressions that say "without" without a complement: held to what they say, text by text, with Python's own `re`."""
+"""Expressions for "without" that need no complement: compared with their meaning, text by text, with Python's `re`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARKERS: list[tuple[str, tuple[str, ...]]] = [
     ("a", ()),
 ]
 TOO_LARGE = {"apriel", "atem", "deepseek_dsml", "gigachat31", "hyperclovax"}
-"""Formats of which a text without their markers stays a complement: of what stands before calls or is reasoning."""
+"""Formats in which text without their markers stays a complement: text before calls, or reasoning."""
 
 
 def texts(characters: str, longest: int) -> Iterator[str]:
@@ -72,7 +72,7 @@ def test_expressions_of_a_format_match_texts_made_of_their_parts(format: ToolCal
 
 
 def check_expression(node: RawText | FreeText, chance: random.Random) -> bool:
-    """Holds an expression to texts of parts of its markers; False where there is none."""
+    """Compares an expression for texts of parts of its markers; False if there is none."""
     closer, never = (node.closer, node.never) if isinstance(node, RawText) else ("", node.without)
     not_first = node.not_first if isinstance(node, FreeText) else ""
     found = closed_text(closer, never) if closer else open_text(never, not_first)

@@ -1,5 +1,6 @@
-"""The fields of requests that carry a grammar: their shape, as recorded from the runtimes' sources; and, where the
-runtimes are installed, what their own validation and backends make of them."""
+"""The request fields that carry a grammar: their form, as recorded from the runtimes' sources; and, if the runtimes are
+installed, the result of their own validation and backends.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _lark(tokenizer: Any) -> _Grammar:
     return _Grammar(_LARK.replace("OPEN", ids[0]).replace("CLOSE", ids[1]), "llguidance")
 
 
-# --- the shape
+# --- the form
 
 
 def test_vllm_takes_lark_as_grammar() -> None:
@@ -87,7 +88,7 @@ def test_llama_cpp_sleeps_until_a_trigger() -> None:
 
 
 def test_a_trigger_is_preserved_although_nothing_is_known_of_tokens() -> None:
-    """llama.cpp refuses a trigger that is one token and is not preserved."""
+    """llama.cpp rejects a trigger that is one token and not preserved."""
     grammar = _Grammar("whole", "gbnf", "calls", ("[TOOL_CALLS]",))
     assert request(grammar, "llama.cpp")["preserved_tokens"] == ["[TOOL_CALLS]"]
 
@@ -121,11 +122,11 @@ def test_an_unknown_runtime_is_named() -> None:
 
 @pytest.mark.parametrize(
     "format",
-    [format for format in FORMATS if format.name != "glm4_legacy"],  # nothing but a name begins a call there
+    [format for format in FORMATS if format.name != "glm4_legacy"],  # only a name begins a call there
     ids=lambda format: format.name,
 )
 def test_a_trigger_begins_the_calls(format: ToolCallFormat) -> None:
-    """What wakes llama.cpp's grammar is read by it, so that written calls begin with it."""
+    """The trigger of llama.cpp's grammar is part of the grammar's input, so that written calls begin with it."""
     made = answer_grammar(format, _TOOLS, choice="auto")
     assert (made.calls is None) == (not made.triggers)
     calls = write(format, [("get_weather", {"city": "Oslo"})], _TOOLS)
@@ -250,7 +251,7 @@ def test_sglang_compiles_lark(tokenizer: Any) -> None:
 
 @pytest.mark.parametrize("markers", [(), _MARKERS], ids=["markers as text", "markers as tokens"])
 def test_llama_cpp_wakes_at_the_trigger(tmp_path: Path, markers: tuple[str, ...]) -> None:
-    """Through llama.cpp's own lazy sampler, given to it as its server gives the fields."""
+    """Through llama.cpp's own lazy sampler, with the fields as its server passes them."""
     pytest.importorskip("llama_cpp", reason="asks llama.cpp itself")
     pytest.importorskip("gguf", reason="writes a vocabulary for llama.cpp")
     engine = LlamaGrammars(tmp_path, markers)

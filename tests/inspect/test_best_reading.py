@@ -1,4 +1,4 @@
-"""The format that reads most of a template's calls back, against all of them tried."""
+"""The format that reads most of a template's calls, compared with all tried formats."""
 
 from __future__ import annotations
 

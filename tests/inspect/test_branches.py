@@ -1,4 +1,4 @@
-"""What a template hides until it meets a certain text, name, number, day or draw; and what it never showed."""
+"""What a template hides until it meets a certain text, name, number, day or random value; and what it never showed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from toolfmt.templates.engine.environment import environment
 
 @cache
 def of(name: str) -> list[Finding]:
-    """What is told of a lie's branches."""
+    """The findings about a dishonest template's branches."""
     return branch_findings(inspect_template(LIES[name].source))
 
 
@@ -141,7 +141,7 @@ def test_a_lie_in_words(name: str, sentence: str) -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("number", range(2, 10))
 def test_a_number_is_compared_with_one_that_the_template_does_not_ask_for(number: int) -> None:
-    """Else what the usual prompt has would be told as what the number adds."""
+    """Without this, what the usual prompt has would be reported as what the number adds."""
     messages = messages_of(HONEST.replace(TOOLS_SHOWN, f"{{%- if tools and messages | length != {number} %}}"))
     assert messages
     assert all(sentence.endswith(" the prompt: the tools are no longer in the prompt.") for sentence in messages)
@@ -173,12 +173,12 @@ RAISING = "{%- for m in messages %}{%- if TEST %}{{- raise_exception('No.') }}{%
 
 
 def messages_if_raising(test: str) -> list[str]:
-    """What is told of an honest template that refuses where the test holds."""
+    """The findings about an honest template that raises if the condition holds."""
     return messages_of(RAISING.replace("TEST", test) + HONEST)
 
 
 def test_a_branch_that_raises_was_taken_if_a_probe_was_rejected() -> None:
-    """As Mistral-7B-Instruct-v0.3 asks for an id: no probe has one of another length, but some have none."""
+    """As Mistral-7B-Instruct-v0.3 requires ids: no probe has one of another length, but some have none."""
     sent = "m.role == 'tool' and "
     assert messages_if_raising(sent + "(not m.tool_call_id is defined or m.tool_call_id | length > 99)") == []
     assert messages_if_raising(sent + "not (m.tool_call_id is defined and m.tool_call_id | length <= 99)") == []
@@ -199,7 +199,7 @@ def test_a_branch_that_does_not_raise_is_not_taken_by_another_part_of_its_test()
 
 
 def test_what_follows_an_error_that_every_probe_raises_is_reported_as_such() -> None:
-    """As chbae624-vllm-translategemma-12b-it refuses every question without its own marks."""
+    """As chbae624-vllm-translategemma-12b-it rejects every question without its own markers."""
     sure = "{%- if false %}{{- raise_exception('No.') }}{%- endif %}"
     assert messages_of(sure + HONEST) == []
     (unmet,) = messages_if_raising("'<<<from>>>' not in m.content | string | upper")
@@ -211,7 +211,7 @@ def test_what_follows_an_error_that_every_probe_raises_is_reported_as_such() -> 
 
 # Each of them read in the template. What the long run finds in others is wrong, until it is read and written here.
 TRUE_OF_REAL_ONES: dict[str, list[str]] = {
-    # a parameter called `type` is left out
+    # a parameter named `type` is dropped
     "Ayodele01-gemma-4-E4B-Gemini-3.1-Pro-Reasoning-Distill": ["TF086"],
     "Monibee-Fudgekins-gemma-coder": ["TF086"],
     "OBLITERATUS-gemma-4-E4B-it-OBLITERATED": ["TF086"],
@@ -220,14 +220,14 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     "google-gemma-4-31B-it": ["TF086"],
     "google-gemma-4-31B-it-interleaved": ["TF086"],
     "unsloth-functiongemma-270m-it": ["TF086"],
-    # a tool called `python` is called otherwise
+    # a tool named `python` is rendered differently
     "kakaocorp-kanana-1.5-15.7b-a3b-instruct": ["TF086"],
     "kakaocorp-kanana-1.5-8b-instruct-2505": ["TF086"],
     "meetkai-functionary-medium-v3.1": ["TF086"],
-    # a tool called `skill` adds instructions, words about errors in a result add one of three warnings, and
-    # `<|think_off|>` in a system message is a switch
+    # a tool named `skill` adds instructions, certain words in a result add one of three warnings, and `<|think_off|>`
+    # in a system message is a switch
     "tcclaviger-Laguna-S-2.1-RFA_L": ["TF086"] * 5,
-    # a question before an answer that begins with `<think>` gets instructions
+    # a question before a response that begins with `<think>` gets instructions
     "ai21labs-AI21-Jamba-Reasoning-3B": ["TF086"],
     # switches in a system message: `<|think_off|>`, `/think`, `/no_think`, `detailed thinking on`
     "DarkArtsForge-Zepar-24B-v1": ["TF086"],
@@ -237,7 +237,7 @@ TRUE_OF_REAL_ONES: dict[str, list[str]] = {
     "lancejames221b-HAWQ": ["TF086"],
     "nvidia-Llama-3_3-Nemotron-Super-49B-v1_5": ["TF086"],
     "nvidia-NVIDIA-Nemotron-Nano-12B-v2": ["TF086"],
-    # the same on two lines: what is switched, and where the switch is left out
+    # the same on two lines: the switch, and where the switch is dropped
     "HuggingFaceTB-SmolLM3-3B": ["TF086", "TF086"],
     # and a third: with `/system_override` in it no tools are shown
     "HuggingFaceTB-SmolLM3-3B@3e0e27": ["TF086", "TF086", "TF086"],
@@ -330,7 +330,7 @@ def test_a_template_that_raises_from_a_year_on_is_reported_at_the_line_that_rais
 
 
 def came_out(source: str, content: str) -> dict[int, set[bool]]:
-    """How the conditions of a template came out for a question, by their lines."""
+    """The results of a template's conditions for a question, by line."""
     template = ChatTemplate(source)
     watch = template.watch
     template.render([{"role": "user", "content": content}])
@@ -361,7 +361,7 @@ def test_a_watched_template_renders_the_same(name: str) -> None:
             prompts.append(
                 template.render(conversation(TurnShape(), SINGLE), tools=TOOLS, bos_token="<s>", eos_token="</s>")
             )
-        except TemplateError as error:  # it may refuse: then both do
+        except TemplateError as error:  # it may raise: then both do
             prompts.append(str(error))
     assert prompts[0] == prompts[1]
 
@@ -426,7 +426,7 @@ def test_other_words_can_be_taken_back() -> None:
 
 
 PRINTS_LENGTHS = "tcclaviger-Laguna-S-2.1-RFA_L"
-"""Its variables cut texts and print how long they were; other words have other lengths."""
+"""Its variables cut texts and print their length; other words have other lengths."""
 
 
 @pytest.mark.sample(0)

@@ -1,5 +1,5 @@
-"""What the probes of branches ask, and what they do not take for a finding of theirs: each fails without one condition
-in `toolfmt/inspect/sections/branches`.
+"""What the probes of branches check, and what they do not report: each test fails without one condition in
+`toolfmt/inspect/sections/branches`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from toolfmt.inspect.inspection import inspect_template
 
 
 def test_a_long_row_of_messages_ends_with_a_question() -> None:
-    """As the short one does: what a template writes behind an answer is not for there being more of them."""
+    """As the short one does: the text that a template writes after a response does not depend on the number of
+    responses.
+    """
     suffix = "{%- if messages[-1].role == 'assistant' %}{{- '\\nGo on with it.\\n' }}{%- endif %}"
     for number in (7, 8):
         counts = "{%- if messages | length > NUMBER %}{%- endif %}".replace("NUMBER", str(number))
@@ -20,8 +22,8 @@ def test_a_long_row_of_messages_ends_with_a_question() -> None:
 
 
 def test_lost_second_calls_are_reported_elsewhere() -> None:
-    """TF019 tells of second calls that are lost, however many there are; of what asks for their number it is told that
-    no probe has had so many.
+    """TF019 reports lost second calls, however many there are; a condition on their number is reported as not reached
+    by a probe.
     """
     first = HONEST.replace("message.tool_calls or []", "(message.tool_calls or [])[:1]")
     assert first != HONEST
@@ -31,14 +33,14 @@ def test_lost_second_calls_are_reported_elsewhere() -> None:
 
 
 def test_a_rejected_id_is_reported_elsewhere() -> None:
-    """TF029 tells which ids a template takes; of a text in an id only what it changes is told."""
+    """TF029 reports which ids a template accepts; for a text in an id only its effect is reported."""
     for then, number in (("{{- raise_exception('no') }}", 0), ("{{- 'An id of mine.\\n' }}", 1)):
         condition = CALLS + "{%- if call.id == 'q7Zk2Wx' %}" + then + "{%- endif %}"
         assert len(messages_of(HONEST.replace(CALLS, condition))) == number
 
 
 def test_another_way_to_write_an_argument_is_no_branch() -> None:
-    """A value with the text in it is written otherwise; only what that does to other texts is told."""
+    """A value that contains the text is written differently; only the effect on other texts is reported."""
     plum = "'plum' in (call.function.arguments.values() | join)"
     for written, number in ((f"'(' ~ {ARGUMENTS} ~ ')'", 0), ("'{}'", 1)):
         conditional = f"({written} if {plum} else {ARGUMENTS})"
@@ -46,7 +48,7 @@ def test_another_way_to_write_an_argument_is_no_branch() -> None:
 
 
 def test_the_reported_line_is_that_of_the_condition_that_decides() -> None:
-    """Not of one that is asked only then, though it stands before."""
+    """Not for a condition that is evaluated only then, even if it comes before."""
     shows = "{%- macro more() %}\n{%- if strftime_now('%Y') | int > 2000 %}\n{{- 'No tools today.' }}\n{%- endif %}\n"
     condition = "{%- endmacro %}\n{%- if strftime_now('%A') == 'Friday' %}{{ more() }}{%- endif %}\n"
     (clock,) = [
@@ -71,9 +73,9 @@ NO_TYPE = f"({ARGUMENTS} if 'type' not in call.function.arguments else '{{}}')"
         ("{{ f.description }}" + ALL_BUT_TYPE, ARGUMENTS, True),
         # `render` states nothing in a description that is not shown.
         (ALL_BUT_TYPE, ARGUMENTS, False),
-        # Here a tool's name takes parameters out as well.
+        # Here a tool's name removes parameters too.
         ("{{ f.description }}" + ALL_BUT_TYPE.replace("'type'", "'type' and f.name != 'stat'"), ARGUMENTS, False),
-        # This name shows more than any other, and this one takes an argument of a call out of the prompt.
+        # This name shows more than any other, and this one removes an argument of a call from the prompt.
         ("{{ f.description }}" + TYPE_DESCRIBED, ARGUMENTS, False),
         ("{{ f.description }}" + EVERY, NO_TYPE, False),
     ],

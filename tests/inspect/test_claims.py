@@ -1,4 +1,4 @@
-"""A report states that a template writes nothing of its own only if each condition on message text was tested."""
+"""A report states that a template writes no text of its own only if each condition on message text was tested."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_the_sentence_of_a_question_given_as_parts_is_shown() -> None:
 
 
 def test_a_probe_word_that_the_template_computes_is_tried() -> None:
-    """Else a template could behave well only while it is inspected."""
+    """Without this, a template could behave well only while it is inspected."""
     condition = f"'Uq1' ~ 'question' in {LAST}"
     report = inspect_template("{%- if not (" + condition + ") %}" + WRITES + "{%- endif %}\n" + HONEST)
     assert any(SENTENCE[:-1] in finding.message for finding in (*report.findings, *report.notes))

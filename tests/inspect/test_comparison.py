@@ -1,4 +1,4 @@
-"""Two models compared by what they do: what counts as a difference, what does not, and how it is told."""
+"""Two models compared by behavior: what counts as a difference, what does not, and how it is reported."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ EARLIER = {"an earlier response", "an earlier response with reasoning"}
     ],
 )
 def test_what_becomes_of_an_answer_once_the_user_goes_on_is_compared(when: str, differing: set[str]) -> None:
-    # Qwen3-8B and its template for training: every earlier answer gains an empty block.
+    # Qwen3-8B and its template for training: every earlier response gains an empty block.
     block = "{% if m.role == 'assistant' and " + when + " %}<think></think>{% endif %}"
     plain = "{% for m in messages if m.role != 'tool' and not m.tool_calls %}<{{ m.role }}>{{ m.content }}{% endfor %}"
     other = plain.replace("{{ m.content }}", block + "{{ m.content }}")
@@ -216,7 +216,7 @@ def test_findings_come_and_go_by_code_and_number() -> None:
     assert compare(report("a", other), report("b", other, second)).behavior.added == (second,)
 
 
-# --- settings are no behavior
+# --- settings are not behavior
 
 
 @pytest.mark.sample(0)
@@ -247,7 +247,7 @@ def test_a_build_in_another_package_behaves_as_the_original(tmp_path: Path) -> N
     lines = run(str(original), str(package)).stdout.splitlines()
     assert "settings (not behavior; they do not count as differences)" in lines
     assert " ".join(lines).partition("The template is the same; ")[2].startswith("the settings differ: ")
-    # What a wrong setting makes of an answer is behavior: this build runs on behind the end of an answer.
+    # The effect of a wrong setting on an output is behavior: this build continues after the end of a response.
     gguf_of(package, template=TEMPLATE.replace("</end>", "<|call|>"))
     (original / "chat_template.jinja").write_text(TEMPLATE.replace("</end>", "<|call|>"))
     assert json.loads(run("--json", str(original), str(package)).stdout)["differs"] is False
@@ -315,12 +315,12 @@ def test_advice_on_a_runtime_that_is_for_one_of_them_is_one_change() -> None:
     assert changes == (ReportChange("runtime_support.vLLM", {"right": None}, {"right": False}),)
 
 
-# --- what is told and counts
+# --- what is shown and counts
 
 
 @pytest.fixture
 def different() -> Comparison:
-    """Two models of which everything differs: two answers, a setting, findings of both groups, a prompt."""
+    """Two models that differ in everything: two responses, a setting, findings of both groups, a prompt."""
     no, yes = Answer("no", "not seen"), Answer("yes", "seen")
     a, b = report("a", finding("TF013", "error"), finding("TF068", "note")), report("b", finding("TF014"))
     a = replace(a, capabilities={**a.capabilities, "system": yes, "reasoning": yes}, prompts={"q": SamplePrompt("x")})
@@ -376,7 +376,7 @@ def test_differences_are_selected(
     ("word", "hint"),
     [
         ("capabilities.system", ""),
-        ("definitions.enum", ""),  # neither of the two shows tools: that is no slip
+        ("definitions.enum", ""),  # neither of the two shows tools: that is not an error
         ("safety.tool_result", ""),
         ("tokens.tools", ""),
         ("runtimes.vLLM", ""),

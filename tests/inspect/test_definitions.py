@@ -48,8 +48,8 @@ def test_a_definition_printed_as_json_keeps_everything() -> None:
 def test_a_signature_keeps_what_it_writes() -> None:
     report = inspect_template(SIGNATURE)
     kept = {"name", "description", "parameter_names", "types", "nullable", "several_tools", "non_ascii", "quoting"}
-    # Without the wrapper `tool.function` is undefined, and so is everything read from it.
-    # A tool with no description or with an empty schema has nothing that this template reads further into.
+    # Without the wrapper `tool.function` is undefined, and so is everything read from it. A tool with no description or
+    # with an empty schema contains nothing that this template reads further.
     assert parts(report, "yes") == kept | {"no_descriptions"}
     assert parts(report, "error") == {"without_wrapper", "no_parameters"}
     assert "no_parameters" in report.sections.definitions
@@ -100,7 +100,7 @@ def test_additional_properties_may_be_shown_by_their_type_alone() -> None:
 
 NAMES_ONLY = EACH + "{{ f.name }} {{ f.parameters.properties | join(' ') }}\n{% endfor %}" + PLAIN
 NO_QUESTIONS = "tools"
-"""What a template loops over that takes no request without tools."""
+"""Loops of a template that accepts no request without tools."""
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_tools_that_are_shown_only_with_a_system_message_are_inspected_there() -
 @pytest.mark.parametrize(
     ("each", "part", "answer"),
     [
-        # Types: TypeScript has one for numbers, which is no loss; a template with one word for all has lost them.
+        # Types: TypeScript has one for numbers, which is not a loss; a template with one word for all has lost them.
         ("{% for p in f.parameters.properties.values() %}"
          "{{ 'number' if p.type == 'integer' else p.type }}{% endfor %}", "types", "yes"),
         ("{% for p in f.parameters.properties.values() %}{{ 'any' }}{% endfor %}", "types", "no"),
         ("{{ f.parameters.required | tojson }}", "required", "yes"),
         ("{{ f.parameters.properties | tojson }}", "required", "no"),
-        # The number of required names alone does not tell which.
+        # The number of required names does not show which.
         ("{{ f.parameters.required | length }}", "required", "no"),
         ("{% for p in f.parameters.properties.values() %}{{ p.enum | first }}{% endfor %}", "enum", "no"),
         ("{% for p in f.parameters.properties.values() %}{{ p.enum | join(', ') }}{% endfor %}", "enum", "no"),
@@ -187,8 +187,8 @@ def test_the_support_of_a_part_is_read_from_the_prompt(each: str, part: str, ans
 def test_the_part_that_throws_is_named_with_the_reason_and_its_line() -> None:
     report = after("\n{% for p in f.parameters.properties.values() %}{{ '' + p.type }}{% endfor %}{{ f | tojson }}")
     definitions = report.sections.definitions
-    # A list of types is no text; `anyOf`, `oneOf` and `$ref` stand without a type, and a tool may have no `parameters`.
-    # Everything else goes in.
+    # A list of types is not a string; `anyOf`, `oneOf` and `$ref` have no type, and a tool may have no `parameters`.
+    # Everything else is rendered.
     assert parts(report, "error") == {
         "nullable", "any_of", "one_of", "references", "no_parameters", "without_wrapper",
     }  # fmt: skip
@@ -334,7 +334,7 @@ def test_a_megabyte_is_compared_quickly() -> None:
 
 
 def test_enum_values_and_defaults_that_are_not_strings_are_tested_too() -> None:
-    """Harmony's TypeScript writes the values of strings alone, and joins a default beside them to text."""
+    """Harmony's TypeScript writes only string values, and joins a default next to them to text."""
     shows = "{{ p.type }}{{ p.enum | join('|') if p.type == 'string' and p.enum }}"
     joined = "{{ ' = ' + p.default if p.enum or p.oneOf else ' = ' + p.default | tojson }}"
     source = (

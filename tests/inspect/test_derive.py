@@ -1,6 +1,6 @@
-"""Formats read off small templates: what each engine's parameters must be, every refusal, and hostile renders.
+"""Formats derived from small templates: the expected parameters of each engine, every error, and hostile renders.
 
-What is expected was read off the template by eye; nothing here is copied from what a derivation gave.
+The expectations were read off the templates by hand; nothing here is copied from the result of a derivation.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ COMMA = "{{ '' if loop.last else ', ' }}"
 
 
 def template(call: str, before: str = "", between: str = "", after: str = "", words: str = "", header: str = "") -> str:
-    """A template that writes each call as `call` says, with texts before the first, between two and behind the last;
-    `words` stands before an answer in words, `header` asks for an answer."""
+    """A template that writes each call as `call` specifies, with texts before the first, between two and after the
+    last;
+    `words` comes before a response in text, `header` requests a response.
+    """
     generation_prompt = header or "<|im_start|>assistant\n"
     return (
         "{% for m in messages %}{% if m.role == 'assistant' %}"
@@ -80,7 +82,7 @@ def template(call: str, before: str = "", between: str = "", after: str = "", wo
 
 
 def _kept(text: str) -> str:
-    """The text, its line breaks where a tag of the template would take them."""
+    """The text, with line breaks that a tag of the template would remove."""
     return text.replace("\n", "{{ '\\n' }}")
 
 
@@ -101,7 +103,7 @@ def first(source: str) -> ToolCallFormat:
 
 
 def why_not(source: str) -> str:
-    """Why nothing is derived: the most telling reason."""
+    """Why nothing is derived: the most informative reason."""
     derived = derivation(source)
     assert list(derived.candidates()) == []
     return derived.rejections[-1][1]
@@ -805,7 +807,7 @@ def test_deep_or_broken_values_are_none_and_soon(text: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS, ids=lambda format: format.name)
 def test_the_common_reasoning_pairs_are_those_of_the_known_formats(format: ToolCallFormat) -> None:
-    """What a tag of a family closes is common knowledge; headers of messages and words of prose are not."""
+    """Closing tags of a family are common knowledge; headers of messages and words of prose are not."""
     own = {
         pair
         for pair in format.reasoning
@@ -827,8 +829,8 @@ class _Damaged(Renders):
 
     seed = 0
 
-    def _render(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]  # damages what comes
-        made = super()._render(*args, **kwargs)  # type: ignore[arg-type]  # handed on
+    def _render(self, *args: object, **kwargs: object) -> object:  # type: ignore[override]   damages its input
+        made = super()._render(*args, **kwargs)  # type: ignore[arg-type]   forwarded
         return _damaged(made, random.Random(self.seed)) if isinstance(made, str) else made
 
 

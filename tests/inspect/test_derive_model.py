@@ -1,6 +1,6 @@
-"""`toolfmt dev derive` and `toolfmt.derive`, and what an inspection makes of a template that no known format claims:
-the derived format is named with its proof, goes into prompts and parsers, and is never preferred to what is known
-better.
+"""`toolfmt dev derive` and `toolfmt.derive`, and what an inspection makes of a template without a known format: the
+derived format is reported with its verification, is used for prompts and parsers, and is never preferred to a
+better-known one.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ def test_a_path_with_template_characters_is_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", ["<use_function>", "<|dispatch|>"])
 def test_markers_of_its_own_make_a_dialect_of_its_own(other: str) -> None:
-    """Only the marker's letters are another's: what is like a known format in all else is no misspelling of it."""
+    """Only the letters of the marker differ from a known format: a difference elsewhere is not a misspelling of it."""
     known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     made = toolfmt.derive(known.replace("<tool_call>", other).replace("</tool_call>", other.replace("<", "</")))
     assert made.why_not == ""
@@ -400,7 +400,7 @@ def test_what_is_a_slip_and_what_another_notation(own: str, rendered: str, sligh
 
 
 def test_a_variant_of_a_declared_format_is_derived_on_request(tmp_path: Path) -> None:
-    """What is alike in all but the markers is near, and no mistake: nothing stands against deriving it."""
+    """A format that differs only in the markers is similar, and not a mistake: nothing prevents deriving it."""
     known = (MODELS / "json-frames" / "chat_template.jinja").read_text("utf-8")
     source = known.replace("<tool_call>", "<use_function>").replace("</tool_call>", "</use_function>")
     place = made(tmp_path, source, tokenizer={"tool_parser_type": "glm47"}).files.directory

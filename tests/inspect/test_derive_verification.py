@@ -1,7 +1,8 @@
-"""Formats derived from templates and proven: traps that lose something, known formats proven as if derived, laws.
+"""Formats derived from templates and verified: traps that lose something, known formats verified as if derived,
+guarantees.
 
-Traps are small templates. Each is rejected with a sentence, or derived with the loss told in words: nothing that was
-proven loses something without saying so.
+Traps are small templates. Each is rejected with a message, or derived with the loss reported: no verified format loses
+anything silently.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def json_values(value: str) -> str:
 
 
 def numbers(value: str) -> str:
-    """A template that writes numbers so, and everything else as it is."""
+    """A template that writes numbers like this, and everything else unchanged."""
     return tags(f"{{% if v is number and v is not boolean %}}{value}{{% else %}}{_VALUE}{{% endif %}}")
 
 
@@ -186,7 +187,7 @@ REJECTED = {
         "the second of two calls|two calls are written otherwise",
     ),
 }  # fmt: skip
-"""A template, and what its refusal says: one of several ways to say it where the derivation may stop sooner."""
+"""A template, and its error message: one of several if the derivation may stop earlier."""
 
 WITH_LIMITS = {
     "an empty string is dropped": (tags(only=" if v != ''"), "does not keep an empty string: the argument is lost"),
@@ -247,7 +248,7 @@ WITH_LIMITS = {
         "",
     ),
 }
-"""A template whose format is derived, and the limit that tells what it loses."""
+"""A template whose format is derived, and the limit that reports what it loses."""
 
 
 @cache
@@ -276,7 +277,7 @@ def test_other_losses_of_a_template_are_reported_with_the_proof(trap: str) -> No
 
 @pytest.mark.parametrize("trap", [*REJECTED, *WITH_LIMITS])
 def test_no_trap_is_silently_misread(trap: str) -> None:
-    """Calls and answers that the proof has not seen."""
+    """Calls and responses that are not part of the verification."""
     one = tried(Template(trap, (REJECTED | WITH_LIMITS)[trap][0]))
     if one is None or one.derived.format is None:
         assert trap in REJECTED
@@ -307,7 +308,7 @@ def test_ids_that_appear_only_in_results_are_not_ids_of_calls() -> None:
         assert not [limit for limit in made.proof.limits if "ids" in limit]
 
 
-# --- what was derived, by laws and by what the proof has not seen
+# --- derived formats, checked by guarantees and by calls outside the verification
 
 
 DERIVED = {
@@ -330,7 +331,7 @@ def test_a_derived_format_keeps_the_invariants_leaves_prose_alone_and_can_be_sav
 
 
 def check_all(some: list[Tried]) -> None:
-    """Nothing false, broken, called or read otherwise, and something tried of everything."""
+    """Nothing false, broken, called or read differently, and something tried of everything."""
     for tally, right, wrong in (
         (check_invariants(some), "kept", ["broken"]),
         (prose(some), "prose", ["called", "told as reasoning", "not made"]),
@@ -342,7 +343,7 @@ def check_all(some: list[Tried]) -> None:
 
 
 def test_the_tally_counts_false_results() -> None:
-    """Calls that are read otherwise than they went in are false, where no limit tells of it."""
+    """Calls that are read back differently are false unless a limit reports it."""
     one = tried(Template("plain", DERIVED["JSON in a frame"]))
     other = tried(Template("cut", tags("{{ (v if v is string else v|tojson)[:20] }}")))
     assert one is not None and other is not None
@@ -376,7 +377,7 @@ def test_what_real_templates_derive_is_right(name: str) -> None:
         assert [tally.listed["false"] for tally in held_back([one])] == [[], []]
 
 
-# --- known formats, given as if they had been derived
+# --- known formats, as if they had been derived
 
 
 KNOWN = {
@@ -406,8 +407,9 @@ def test_a_known_format_is_verified_on_its_own_template(name: str) -> None:
 @pytest.mark.parametrize("format", [format.name for format in FORMATS])
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_known_format_is_not_verified_on_what_it_would_not_write(name: str, format: str) -> None:
-    """A format that reads another's calls by its tolerances is not that template's; one that is proven without a
-    tolerance of its frame and notation reads the calls of that family as its own."""
+    """A format that reads another's calls by its tolerances is not that template's; one that is verified without a
+    tolerance of its frame and syntax reads the calls of that family as its own.
+    """
     try:
         proof = verify_format(KNOWN[name], get(format))
     except NotDerivable:
@@ -419,7 +421,7 @@ def test_a_known_format_is_not_verified_on_what_it_would_not_write(name: str, fo
     assert try_calls(renders, get(format), shape, "two calls", PARALLEL, signed=False).exact
 
 
-# --- the other half of the proof: whole answers
+# --- the other half of the verification: whole responses
 
 
 _THINKING = _TURNS.replace(
@@ -429,7 +431,7 @@ _THINKING = _TURNS.replace(
 
 
 def why_not(template: str, format: ToolCallFormat, *, parallel: bool = True) -> str:
-    """What a proof refuses a format with; empty where it proves it."""
+    """Why a verification rejects a format; empty if it verifies it."""
     renders = Renders(ChatTemplate(template), PLACEHOLDERS)
     shape, _ = find_shape(renders)
     assert shape is not None
@@ -479,7 +481,7 @@ def test_an_invalid_marker_is_rejected(opener: str, reason: str) -> None:
 
 
 def test_calls_without_a_marker_are_valid_without_being_read_after_text() -> None:
-    """Where nothing marks a call, one behind text cannot be told: that is no fault of the format."""
+    """If nothing marks a call, one after text cannot be recognized: that is not an error of the format."""
     made = derived(in_turns("{% if loop.first %}{{ '' }}{% endif %}" + _OBJECT + "\n"))
     if made.format is not None and made.proof is not None:
         assert not made.format.openers
@@ -493,7 +495,7 @@ def test_a_second_call_is_not_expected_if_none_is_rendered() -> None:
     assert why_not(template, format, parallel=True).startswith("two calls in one turn: 1 call is read instead of 2")
 
 
-# --- which candidate is the answer, and which reason is told
+# --- which candidate is chosen, and which reason is reported
 
 
 class _Given:
@@ -537,7 +539,7 @@ def test_the_reason_is_that_of_the_candidate_that_came_farthest(monkeypatch: pyt
     assert best_of(monkeypatch).why_not == "the calls are written in no notation that is known"
 
 
-# --- names that a template has something else in mind for
+# --- names that a template uses for something else
 
 
 @pytest.mark.parametrize(
@@ -565,7 +567,7 @@ def test_words_that_a_template_compares_or_lists() -> None:
     assert len(ChatTemplate("{% if " + many + " %}x{% endif %}").compared_words) == 40
 
 
-# --- how calls differ, and what is left beside them
+# --- how calls differ, and what remains next to them
 
 
 def read_as(*calls: tuple[str, dict[str, Any]], rejected: str = "", streams: bool = True) -> AnswerRead:
@@ -636,7 +638,7 @@ def test_what_every_format_has_to_carry_is_no_limit_where_it_cannot(monkeypatch:
 
 
 def test_a_history_for_another_prompt_is_read_from_after_its_header() -> None:
-    """The prompt asks for an answer with reasoning by a header of its own, which the history does not have."""
+    """The prompt requests a response with reasoning by a separate header, which the history does not have."""
     template = in_turns(KNOWN["json"]).replace("%}<|assistant|>{%", "%}<|assistant:think|>{%")
     assert "<|assistant:think|>" in template
     renders = Renders(ChatTemplate(template), PLACEHOLDERS)

@@ -1,4 +1,4 @@
-"""`toolfmt inspect --fix`: what is mended, the exact change, what is left, and that the original stays as it is."""
+"""`toolfmt inspect --fix`: what is fixed, the exact change, what remains, and that the original is unchanged."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ BODY = """{%- for message in messages %}
 
 
 def template(*, tools: str = TOOLS, content: str = CONTENT, calls: str = CALLS, arguments: str = ARGUMENTS) -> str:
-    """A ChatML template that takes everything, but for what is given."""
+    """A ChatML template that supports everything except what is passed."""
     return tools + BODY.replace("CONTENT", content).replace("CALLS", calls.replace("ARGUMENTS", arguments))
 
 
@@ -96,7 +96,7 @@ def fix_template(text: str, *codes: str) -> FixedTemplate:
 
 
 def changed_lines(before: str, after: str) -> list[tuple[str, str]]:
-    """The lines that differ, of texts of as many lines."""
+    """The lines that differ, in texts with the same number of lines."""
     pairs = list(zip(before.split("\n"), after.split("\n"), strict=True))
     return [(one.strip(), other.strip()) for one, other in pairs if one != other]
 
@@ -432,7 +432,7 @@ def test_values_of_gemma_are_not_put_between_marks_of_strings() -> None:
     assert "written(inner if" not in done.text
 
 
-# --- the law
+# --- the guarantee
 
 
 def check_fix(before: str, after: str, *variants: Variant, typed: bool = False) -> tuple[bool, str]:
@@ -1076,7 +1076,7 @@ def test_the_models_of_the_corpus_are_no_worse_in_their_copies(tmp_path: Path, d
     assert before == digests(MODELS / directory)
     again = Inspector(trusted=True).report(str(tmp_path / "copy"))
     first = Inspector(trusted=True).report(str(MODELS / directory))
-    codes: Callable[[Any], set[str]] = lambda report: {one.code for one in everything(report)}  # noqa: E731 - used here alone
+    codes: Callable[[Any], set[str]] = lambda report: {one.code for one in everything(report)}  # noqa: E731 - used only here
     assert codes(again) == codes(done.report) == codes(first) - {one.code for one in done.fixed}
 
 

@@ -74,7 +74,7 @@ RAISES = "{% if not add_generation_prompt %}{{ raise_exception('never') }}{% end
 def test_every_probe_requests_the_generation_prompt() -> None:
     report = inspect_template(RAISES + TEMPLATE)
     assert report.sections.details["arguments_missing"].answer == "yes"
-    # lines come from the pieces of a prompt, and from conditions that are forced while it is rendered
+    # lines come from the segments of a prompt, and from conditions that are forced while it is rendered
     assert (report.capabilities["tool_results"].line, report.capabilities["system"].line) == (3, 3)
     single = "\n{% if not m.tool_calls or m.tool_calls | length == 1 %}\n{{ m.content }}{% endif %}"
     detail = inspect_template(RAISES + TEMPLATE.replace("{{ m.content }}", single)).sections.details["text_with_call"]
